@@ -1,0 +1,89 @@
+# Every command of the project. The first one builds .venv from locked versions; nothing else needs to be set up.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+WORKERS ?= 2
+# Passed on: make test ARGS="-k lease", make demo ARGS="--seconds 10", make lock ARGS=--upgrade
+ARGS ?=
+
+BIN := .venv/bin
+READY := .venv/.ready
+SERVERS := postgres mariadb redis valkey
+
+$(READY): requirements/dev.txt pyproject.toml
+	@$(PYTHON) scripts/bootstrap.py
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: venv
+venv: $(READY) ## Build .venv, or bring it up to date
+
+.PHONY: demo
+demo: $(READY) ## Five replicas, one killed, one frozen: every slot runs once
+	@$(BIN)/solocron demo $(ARGS)
+
+# --- checks: none of them needs a server ---------------------------------------------------------------------------
+
+.PHONY: check
+check: check-format check-lint check-types check-imports check-seams check-files ## Format, lint, types, imports, seams
+
+.PHONY: check-format check-lint check-types check-imports check-seams check-files
+check-format: $(READY)
+	@$(BIN)/ruff format --check .
+check-lint: $(READY)
+	@$(BIN)/ruff check .
+check-types: $(READY)
+	@$(BIN)/mypy
+check-imports: $(READY)
+	@$(BIN)/lint-imports --no-logo
+check-seams: $(READY)
+	@$(BIN)/python scripts/check_seams.py
+check-files: $(READY)
+	@$(BIN)/python scripts/check_files.py
+
+.PHONY: format
+format: $(READY) ## Format the code and repair what can be repaired
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+# --- tests -----------------------------------------------------------------------------------------------------------
+
+# Those that measure time want the machine to themselves and come first; no such test (exit 5) is fine.
+.PHONY: test
+test: servers ## Run every test; installs missing servers where it can
+	@$(BIN)/pytest -m alone $(ARGS) || [ $$? -eq 5 ]
+	@$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadgroup $(ARGS)
+
+.PHONY: servers
+servers: $(READY) ## Install the servers that the tests start: PostgreSQL, MariaDB, Redis, Valkey
+	@$(BIN)/python scripts/servers.py
+
+.PHONY: $(SERVERS:%=test-%)
+$(SERVERS:%=test-%): test-%: $(READY)
+	@$(BIN)/python scripts/servers.py $*
+	@$(BIN)/pytest -m $* -n $(WORKERS) --dist loadgroup $(ARGS)
+test-postgres: ## Only the tests that need PostgreSQL
+test-mariadb: ## Only the tests that need MariaDB
+test-redis: ## Only the tests that need Redis
+test-valkey: ## Only the tests that need Valkey
+
+.PHONY: coverage
+coverage: servers ## Run every test and show the lines that none has reached
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest $(ARGS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+# --- upkeep ----------------------------------------------------------------------------------------------------------
+
+.PHONY: lock
+lock: ## Write requirements/dev.txt anew after a change of dependencies
+	@$(PYTHON) scripts/lock.py $(ARGS)
+
+.PHONY: clean
+clean: ## Remove .venv and everything that was built
+	@rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,61 @@
+"""Brings the servers that the tests start for themselves: what is missing is installed where this user may.
+
+    servers.py [postgres] [mariadb] [redis] [valkey]        all of them without a name
+
+Nothing is started here, and no system service is left running: the tests start private instances. Where
+nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import debian
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.servers import SERVERS
+
+
+@dataclass(frozen=True)
+class Package:
+    """Where Debian has a server, and the services that its package would start."""
+
+    name: str
+    services: tuple[str, ...]
+
+
+DEBIAN = {
+    "postgres": Package("postgresql", ("postgresql",)),
+    "mariadb": Package("mariadb-server", ("mariadb",)),
+    "redis": Package("redis-server", ("redis-server",)),
+}
+"""Valkey is not here: its wheel is among the locked packages."""
+
+
+def main(names: list[str]) -> int:
+    unknown = sorted(set(names) - set(SERVERS))
+    if unknown:
+        print(f"no such server: {', '.join(unknown)}; there are {', '.join(SERVERS)}", file=sys.stderr)
+        return 2
+    missing = _missing(names or list(SERVERS))
+    packages = [DEBIAN[name] for name in missing if name in DEBIAN]
+    if packages and debian.possible():
+        print(f"installing {', '.join(package.name for package in packages)} ...", flush=True)
+        services = [service for package in packages for service in package.services]
+        debian.install([package.name for package in packages], services=services)
+        missing = _missing(missing)
+    for name in missing:
+        print(f"{name} is not installed: {SERVERS[name].hint}", file=sys.stderr)
+    return 1 if missing and os.environ.get("CI") else 0
+
+
+def _missing(names: list[str]) -> list[str]:
+    return [name for name in names if SERVERS[name].binary() is None]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+"""Tells the time of this machine: boot time for trust, wall time only for waking up and for people.
+
+Store time decides (see `solocron.stores.contract`); nothing here ever does. Boot time goes on while a
+laptop sleeps, which `time.monotonic()` does not, so a lease cannot look younger than it is.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+__all__ = ["EPOCH", "MILLISECOND", "SECOND", "Clock", "SystemClock", "from_us", "iso", "to_us"]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SECOND = 1_000_000
+MILLISECOND = 1_000
+
+
+class Clock(Protocol):
+    """What a node may know of time without asking the store."""
+
+    def boot(self) -> float:
+        """Seconds since boot, suspend included; never steps."""
+        ...
+
+    def wall(self) -> int:
+        """Microseconds since 1970 by this machine's wall clock; may step, decides nothing."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def boot(self) -> float:
+        return _boot()
+
+    def wall(self) -> int:
+        return time.time_ns() // 1000
+
+
+if hasattr(time, "CLOCK_BOOTTIME"):
+
+    def _boot() -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+else:  # pragma: no cover - macOS and Windows; their monotonic clock is the best there is
+
+    def _boot() -> float:
+        return time.monotonic()
+
+
+def to_us(moment: datetime) -> int:
+    """Microseconds since 1970 of an aware datetime, exactly."""
+    since = moment - EPOCH
+    return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
+
+
+def from_us(us: int) -> datetime:
+    """The aware UTC datetime of an instant."""
+    return EPOCH + timedelta(microseconds=us)
+
+
+def iso(us: int) -> str:
+    """An instant as people and JSON see it: ISO-8601, UTC, whole seconds unless it has a fraction."""
+    text = from_us(us).isoformat(timespec="microseconds" if us % SECOND else "seconds")
+    return text.replace("+00:00", "Z")

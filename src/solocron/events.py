@@ -1,0 +1,87 @@
+"""A small bus: the engine says what happened, subscribers (logs, metrics, the user's hooks) listen.
+
+A subscriber that raises is logged and disturbs nobody. Counts per event are kept for tests and figures.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["NAMES", "Event", "Events", "Subscriber"]
+
+log = logging.getLogger("solocron")
+
+NAMES: Mapping[str, str] = {
+    "registered": "a job was found and wired",
+    "node started": "a node runs",
+    "node stopped": "a node has drained",
+    "session begun": "a node holds a new lease",
+    "session renewed": "a lease was extended",
+    "renewal failed": "a lease could not be extended; the node starts nothing new until it can",
+    "session lost": "a node can no longer prove its lease and stops everything",
+    "session buried": "a dead node was found",
+    "taken over": "the runs of a dead node were taken from it",
+    "claimed": "a run was claimed",
+    "held elsewhere": "a due job was claimed by another node first",
+    "slot passed": "a slot did not run, and why",
+    "adopted": "a claim whose answer was lost was found and started",
+    "started": "a body started",
+    "finished": "a run's outcome is in the store",
+    "refused": "a stale fence was refused",
+    "cancelling": "a body was asked to stop",
+    "stuck": "a body does not end although it was asked to",
+    "handed back": "a claim that never started was given back",
+    "job blocked": "a document fails on its own and was set aside",
+    "definition kept": "another version's definition stands for now",
+    "store error": "the store did not answer",
+    "store back": "the store answers again",
+    "pruned": "old history was removed",
+    "loop error": "a loop of the node raised and goes on",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened and the facts of it; facts read as attributes too."""
+
+    name: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.facts[name]
+        except KeyError:
+            raise AttributeError(f"event {self.name!r} has no fact {name!r}; it has {sorted(self.facts)}") from None
+
+
+Subscriber = Callable[[Event], object]
+
+
+class Events:
+    """Subscribers by event name; `"*"` hears everything."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._subscribers: dict[str, list[Subscriber]] = {}
+
+    def on(self, name: str, subscriber: Subscriber) -> None:
+        self._subscribers.setdefault(name, []).append(subscriber)
+
+    def off(self, name: str, subscriber: Subscriber) -> None:
+        self._subscribers[name].remove(subscriber)
+
+    def emit(self, name: str, /, **facts: Any) -> None:
+        self.counts[name] += 1
+        listeners = (*self._subscribers.get(name, ()), *self._subscribers.get("*", ()))
+        if not listeners:
+            return
+        event = Event(name, facts)
+        for listener in listeners:
+            try:
+                listener(event)
+            except Exception:
+                log.exception("an event subscriber raised", extra={"event": name})

@@ -1,0 +1,107 @@
+"""What people and programs ask of a job: trigger, cancel, pause, resume. Each request is recognised when repeated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from solocron.model.catchup import did_not_run
+from solocron.model.change import Absent, Change
+from solocron.model.claiming import catch_up_to, settle, wake
+from solocron.model.job import Job, Owed, Pause, Request
+from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.run import Entry, Origin, Status, run_id
+from solocron.model.timetable import Resolve
+
+__all__ = ["REMEMBERED", "cancel", "pause", "resume", "trigger"]
+
+REMEMBERED = 32
+"""How many requests a job remembers."""
+
+
+def trigger(
+    doc: Job | Absent, *, request: str, payload: Any, at: int | None, now: int, resolve: Resolve
+) -> Change | None:
+    """Owe one run, now or at an instant; the answer is its id. The same request again is the same run."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    known = _answered(doc, request)
+    if known is not None:
+        return Change(doc, answer=known)
+    if not doc.definition.enabled:
+        return Change(doc, answer="!disabled")
+    if doc.waiting >= QUEUE_LIMIT:
+        return Change(doc, answer="!full")
+    run = run_id(doc.name, doc.incarnation, Origin.TRIGGER, request)
+    if run in {hold.run for hold in doc.active} | {owed.run for owed in doc.owed}:  # forgotten, but not done yet
+        return Change(doc, answer=run)
+    slot = now if at is None else max(at, now)
+    owed = Owed(run=run, slot=slot, origin=Origin.TRIGGER, ready_at=slot, request=request, payload=payload)
+    job = _remember(replace(doc, owed=(*doc.owed, owed)), request, run)
+    return Change(settle(job, resolve(job.definition.schedule)), answer=run)
+
+
+def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resolve) -> Change | None:
+    """Stop a run: its holder is told and ends it; one that only waits is recorded as cancelled at once."""
+    if isinstance(doc, Absent):
+        return None
+    if any(hold.run == run for hold in doc.active):
+        holds = tuple(
+            replace(hold, cancel=reason) if hold.run == run and hold.cancel is None else hold for hold in doc.active
+        )
+        return Change(doc if holds == doc.active else replace(doc, active=holds), answer="asked")
+    for owed in doc.owed:
+        if owed.run == run:
+            job = replace(doc, owed=tuple(other for other in doc.owed if other is not owed))
+            # An earlier attempt is on record and stays the last word on this run.
+            entries = () if owed.begun else (did_not_run(doc, owed, Status.CANCELLED, reason, now=now),)
+            return Change(settle(job, resolve(job.definition.schedule)), entries, "cancelled")
+    return None
+
+
+def pause(
+    doc: Job | Absent,
+    *,
+    by: str | None,
+    note: str | None,
+    until: int | None,
+    now: int,
+    late_for: int,
+    resolve: Resolve,
+) -> Change | None:
+    """Start nothing more by schedule; slots that were due before are decided first, as ever."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    slots = resolve(doc.definition.schedule)
+    job, entries = catch_up_to(doc, slots, now=now, late_for=late_for)
+    was = job.paused
+    since = was.at if was is not None else now
+    job = replace(job, paused=Pause(at=since, by=by, note=note, until=until))
+    return Change(settle(job, slots), entries, "paused")
+
+
+def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
+    """Go on from now; the slots of the pause are on record as skipped."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    if doc.paused is None:
+        return Change(doc, answer="was not paused")
+    until = now if doc.paused.until is None else min(now, doc.paused.until)
+    slots = resolve(doc.definition.schedule)
+    entries: list[Entry] = []
+    if slots.known:
+        job = wake(doc, slots, entries, until=until, now=now)
+    else:  # only a node with the code can tell what was skipped: it ends the pause
+        job = replace(doc, paused=replace(doc.paused, until=until))
+    return Change(settle(job, slots), tuple(entries), "resumed")
+
+
+def _answered(job: Job, request: str) -> str | None:
+    for known in job.requests:
+        if known.id == request:
+            return known.answer
+    return None
+
+
+def _remember(job: Job, request: str, answer: str) -> Job:
+    return replace(job, requests=(*job.requests, Request(id=request, answer=answer))[-REMEMBERED:])

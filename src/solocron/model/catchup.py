@@ -1,0 +1,243 @@
+"""Decides slots: which are owed, which did not run and why. Every slot up to the new cursor ends in one of the two.
+
+A slot is *late* until `late_for` after its instant and is then still owed, overlap permitting; after that it is
+*missed* and `catch_up` decides. A long outage costs a few records, computed in closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from solocron.model.job import Hold, Job, Owed, Stretch
+from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.run import Entry, Op, Origin, Record, Status, key_of, run_id
+from solocron.model.timetable import Timetable
+
+__all__ = ["busy", "decide", "decided_up_to", "did_not_run", "give_up", "owe", "pass_over"]
+
+
+def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
+    """Decide every slot up to now. The caller has seen to it that the job is neither paused nor disabled."""
+    cursor = slots.settled(job.cursor, job.nominal)
+    first = slots.after(cursor)
+    if first is None or first > now:
+        return job, ()
+    entries: list[Entry] = []
+    start_within = job.definition.start_within
+    patience = late_for if start_within is None else min(late_for, start_within + 1)
+    late_from = max(now - patience, cursor)
+    job = _missed(job, slots, entries, cursor, late_from, now)
+    job = _late(job, slots, entries, late_from, now)
+    last = slots.before(now + 1)
+    assert last is not None, "first <= now is a slot, so there is a last one"
+    return decided_up_to(job, slots, last), tuple(entries)
+
+
+def _missed(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int, now: int) -> Job:
+    """Slots in (since, until]: too late to be simply late."""
+    count = slots.count(since, until)
+    if not count:
+        return job
+    policy, keep = job.definition.catch_up, until
+    if policy.kind == "latest":
+        keep = (slots.before(until + 1) or until) - 1
+        reason = "nobody was there in time; a later slot ran instead (catch_up=latest)"
+    elif policy.kind == "all":
+        keep = since if policy.within is None else max(since, now - policy.within - 1)
+        if policy.limit is not None:
+            keep = slots.newest(keep, until, policy.limit)
+        reason = "nobody was there in time; beyond the bounds of catch-up"
+    else:
+        reason = "nobody was there in time (catch_up=skip)"
+    start_within = job.definition.start_within
+    if start_within is not None and now - start_within - 1 >= keep:
+        keep = min(now - start_within - 1, until)
+        reason = "nobody was there within start_within"
+    pass_over(job, slots, entries, since, keep, Status.MISSED, reason, now=now)
+    return owe(job, slots, keep, until)
+
+
+def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
+    """Slots in (since, until]: owed, unless an earlier run still runs and `overlap` says otherwise."""
+    count = slots.count(since, until)
+    if not count:
+        return job
+    overlap = job.definition.overlap
+    if overlap.kind == "replace":
+        return _replace(job, slots, entries, since, until)
+    if not busy(job):
+        return owe(job, slots, since, until)
+    if overlap.kind == "queue-all":
+        room = max(0, QUEUE_LIMIT - job.waiting)
+        cut = until if count <= room else _after_n(slots, since, room)
+        job = owe(job, slots, since, cut)
+        pass_over(job, slots, entries, cut, until, Status.DROPPED, f"{QUEUE_LIMIT} runs are waiting", now=until)
+        return job
+    queued = job.stretches or any(not owed.begun and owed.ready_at <= until for owed in job.owed)
+    if overlap.kind == "queue" and not queued:
+        first = slots.after(since)
+        assert first is not None
+        job = owe(job, slots, since, first)
+        since = first
+    what = "one run is waiting already" if overlap.kind == "queue" else _what_runs(job)
+    pass_over(job, slots, entries, since, until, Status.SKIPPED, f"overlap: {what}", now=until)
+    return job
+
+
+def _replace(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
+    """The newest slot is owed; everything before it is stopped, or never starts."""
+    newest = slots.before(until + 1)
+    assert newest is not None
+    reason = "overlap: replaced by a later slot"
+    pass_over(job, slots, entries, since, newest - 1, Status.SKIPPED, reason, now=until)
+    job = give_up(job, entries, Status.SKIPPED, reason, now=until, among=frozenset({Origin.SCHEDULE}))
+    job = replace(job, active=tuple(_ask_to_stop(hold, reason) for hold in job.active))
+    return owe(job, slots, newest - 1, newest)
+
+
+def _ask_to_stop(hold: Hold, reason: str) -> Hold:
+    return hold if hold.cancel else replace(hold, cancel=reason)
+
+
+def busy(job: Job) -> bool:
+    """Whether a further run would overlap: as many as may run do, a run that waits for its retry included."""
+    return len(job.active) + sum(owed.begun for owed in job.owed) >= job.definition.overlap.most
+
+
+def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
+    """The job with the scheduled slots in (since, until] owed: one by name, neighbours as a stretch."""
+    count = slots.count(since, until)
+    if not count:
+        return job
+    first, last = slots.after(since), slots.before(until + 1)
+    assert first is not None
+    assert last is not None
+    tail = job.stretches[-1] if job.stretches else None
+    if tail and tail.origin is Origin.SCHEDULE and tail.schedule is None and slots.after(tail.last) == first:
+        longer = replace(tail, last=last, count=tail.count + count)
+        return replace(job, stretches=(*job.stretches[:-1], longer))
+    for owed in job.owed:
+        if owed.origin is Origin.SCHEDULE and owed.attempt == 1 and slots.after(owed.slot) == first:
+            rest = tuple(other for other in job.owed if other is not owed)
+            stretch = Stretch(first=owed.slot, last=last, count=count + 1)
+            return replace(job, owed=rest, stretches=(*job.stretches, stretch))
+    if count == 1:
+        run = run_id(job.name, job.incarnation, Origin.SCHEDULE, first)
+        return replace(job, owed=(*job.owed, Owed(run=run, slot=first, origin=Origin.SCHEDULE, ready_at=first)))
+    return replace(job, stretches=(*job.stretches, Stretch(first=first, last=last, count=count)))
+
+
+def pass_over(
+    job: Job,
+    slots: Timetable,
+    entries: list[Entry],
+    since: int,
+    until: int,
+    status: Status,
+    reason: str,
+    *,
+    now: int,
+) -> None:
+    """Record that the slots in (since, until] did not run: one record, however many they are."""
+    count = slots.count(since, until)
+    if not count:
+        return
+    first, last = slots.after(since), slots.before(until + 1)
+    assert first is not None
+    assert last is not None
+    entries.append(_summary(job, first, last, count, status, reason, now))
+
+
+def give_up(
+    job: Job,
+    entries: list[Entry],
+    status: Status,
+    reason: str,
+    *,
+    now: int,
+    among: frozenset[Origin] = frozenset(Origin),
+) -> Job:
+    """The job with nothing of these origins waiting; what never ran says why, a retry's last attempt is on record."""
+    for owed in job.owed:
+        if owed.origin in among and not owed.begun:
+            entries.append(did_not_run(job, owed, status, reason, now=now))
+    for s in job.stretches:
+        if s.origin in among:
+            entries.append(_summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request))
+    return replace(
+        job,
+        owed=tuple(owed for owed in job.owed if owed.origin not in among),
+        stretches=tuple(s for s in job.stretches if s.origin not in among),
+    )
+
+
+def decided_up_to(job: Job, slots: Timetable, instant: int) -> Job:
+    """The job with its cursor at an instant, local reading included; a cursor never goes back, nor does its reading."""
+    if instant <= slots.settled(job.cursor, job.nominal):
+        return job
+    return replace(job, cursor=max(instant, job.cursor), nominal=slots.nominal(instant))
+
+
+def _summary(
+    job: Job,
+    first: int,
+    last: int,
+    count: int,
+    status: Status,
+    reason: str,
+    now: int,
+    origin: Origin = Origin.SCHEDULE,
+    request: str | None = None,
+) -> Entry:
+    what = last if count == 1 else f"{first}-{last}"
+    return Entry(
+        Op.OPEN,
+        Record(
+            run=run_id(job.name, job.incarnation, origin, what if request is None else f"{what}|{request}"),
+            job=job.name,
+            attempt=0,
+            slot=last,
+            first=first,
+            count=count,
+            origin=origin,
+            status=status,
+            reason=reason,
+            key=key_of(job.name, origin, last, request),
+            recorded_at=now,
+            finished_at=now,
+        ),
+    )
+
+
+def did_not_run(job: Job, owed: Owed, status: Status, reason: str, *, now: int) -> Entry:
+    """Record that an owed run will not run after all."""
+    return Entry(
+        Op.OPEN,
+        Record(
+            run=owed.run,
+            job=job.name,
+            attempt=0,
+            slot=owed.slot,
+            first=owed.slot,
+            origin=owed.origin,
+            status=status,
+            reason=reason,
+            key=key_of(job.name, owed.origin, owed.slot, owed.request),
+            recorded_at=now,
+            finished_at=now,
+        ),
+    )
+
+
+def _after_n(slots: Timetable, since: int, n: int) -> int:
+    """The n-th slot after; `since` itself for none."""
+    for _ in range(n):
+        since = slots.after(since) or since
+    return since
+
+
+def _what_runs(job: Job) -> str:
+    if job.active:
+        hold = job.active[0]
+        return f"{hold.run} still runs on {hold.node}" if len(job.active) == 1 else f"{len(job.active)} runs still run"
+    return "an earlier run waits for its next attempt"

@@ -1,0 +1,58 @@
+"""What a pure function answers a store: the new document and the log entries that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from solocron.model.job import Job
+    from solocron.model.run import Entry
+    from solocron.model.session import Session
+
+__all__ = ["Absent", "Change", "Kind", "Note"]
+
+
+class Kind(StrEnum):
+    """The kinds of documents a store keeps."""
+
+    JOB = "job"
+    SESSION = "session"
+    LOCK = "lock"
+    KEY = "key"
+    STEP = "step"
+    CALENDAR = "calendar"
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A selected name under which there is no document; a change may create one."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A small document of one of the plain kinds (lock, key, step, calendar): a body in JSON, and who holds it."""
+
+    kind: Kind
+    name: str
+    body: Mapping[str, Any]
+    session: str | None = None
+    expires_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The document as it shall be (None: delete it), what to log with it, and an answer for the caller.
+
+    Handing back the very document that came in, with no entries, writes nothing and still carries the answer.
+    """
+
+    doc: Job | Session | Note | None
+    entries: tuple[Entry, ...] = ()
+    answer: Any = None
+

@@ -1,0 +1,186 @@
+"""Claim: decide what is due, and take at most one run of it. Finish and takeover end what was taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from solocron.clock import MILLISECOND
+from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, pass_over
+from solocron.model.change import Absent, Change
+from solocron.model.job import Hold, Job, Owed, Stretch
+from solocron.model.run import Entry, Op, Origin, Record, Status, key_of, run_id
+from solocron.model.timetable import Resolve, Timetable
+
+__all__ = ["Claimant", "catch_up_to", "claim", "due_at", "record_of", "settle", "wake"]
+
+_ASKED = (Origin.TRIGGER, Origin.RERUN)
+"""What a person asked for by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimant:
+    """Who claims, and how long a slot counts as late before it is missed."""
+
+    session: str
+    node: str
+    late_for: int
+
+
+def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
+    """Decide every slot up to now and hold at most one run; the answer is the hold, or None."""
+    if isinstance(doc, Absent):
+        return None
+    slots = resolve(doc.definition.schedule)
+    if not slots.known:
+        return None
+    job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
+    job, hold, opened = _take(job, resolve, now=now, by=by)
+    job = settle(job, slots)
+    if job is doc:
+        return None
+    return Change(job, (*decided, *opened), hold)
+
+
+def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
+    """Decide every slot up to now, a pause that has ended on its own included. A removed job has no slots."""
+    if job.removed:
+        return job, ()
+    entries: list[Entry] = []
+    pause = job.paused
+    if pause is not None and pause.until is not None and pause.until <= now:
+        job = wake(job, slots, entries, until=pause.until, now=now)
+    if job.paused is not None or not job.definition.enabled:
+        return job, tuple(entries)
+    job, decided = decide(job, slots, now=now, late_for=late_for)
+    return job, (*entries, *decided)
+
+
+def wake(job: Job, slots: Timetable, entries: list[Entry], *, until: int, now: int, why: str | None = None) -> Job:
+    """End a pause or a time of being disabled: the slots up to `until` are on record as skipped."""
+    if why is None:
+        why = "disabled" if job.paused is None else "paused" + (f": {job.paused.note}" if job.paused.note else "")
+    since = slots.settled(job.cursor, job.nominal)
+    pass_over(job, slots, entries, since, until, Status.SKIPPED, why, now=now)
+    return decided_up_to(replace(job, paused=None), slots, until)
+
+
+def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
+    """Hold the first run that may start now; runs that waited beyond start_within are recorded as missed instead."""
+    entries: list[Entry] = []
+    while True:
+        owed, rest = _first(job, resolve, now)
+        if owed is None:
+            return job, None, tuple(entries)
+        limit = job.definition.start_within
+        if limit is not None and owed.origin is Origin.SCHEDULE and not owed.begun and now > owed.slot + limit:
+            job = rest
+            entries.append(did_not_run(job, owed, Status.MISSED, "waited longer than start_within", now=now))
+            continue
+        timeout = job.definition.timeout
+        hold = Hold(
+            run=owed.run,
+            slot=owed.slot,
+            origin=owed.origin,
+            attempt=owed.attempt,
+            tries=owed.tries,
+            session=by.session,
+            node=by.node,
+            # Grows also over removal and restore, as long as the store's clock is not behind.
+            fence=max(job.fence + 1, now // MILLISECOND),
+            claimed_at=now,
+            deadline=None if timeout is None else now + timeout,
+            request=owed.request,
+            payload=owed.payload,
+        )
+        job = replace(rest, active=(*rest.active, hold), fence=hold.fence)
+        entries.append(Entry(Op.OPEN, record_of(job, hold, Status.RUNNING, now=now)))
+        return job, hold, tuple(entries)
+
+
+def _first(job: Job, resolve: Resolve, now: int) -> tuple[Owed | None, Job]:
+    """What to run next, and the job without it: retries first, then by slot."""
+    waiting, stretches = _may_start(job)
+    ready = [owed for owed in waiting if owed.ready_at <= now]
+    best = min(ready, key=lambda owed: (not owed.begun, owed.slot), default=None)
+    if best is not None and best.begun:
+        return best, _without(job, best)
+    spans = [s for s in stretches if best is None or s.first < best.slot]
+    if not spans:
+        return (best, job if best is None else _without(job, best))
+    span = min(spans, key=lambda s: s.first)
+    what: str | int = span.first if span.request is None else f"{span.first}|{span.request}"
+    owed = Owed(
+        run=run_id(job.name, job.incarnation, span.origin, what),
+        slot=span.first,
+        origin=span.origin,
+        ready_at=span.first,
+        request=span.request,
+    )
+    rest = tuple(s for s in job.stretches if s is not span)
+    if span.first < span.last:
+        following = resolve(span.schedule or job.definition.schedule).after(span.first)
+        # Zone data that differ from those of whoever made the stretch may know no slot here: its last is one for sure.
+        following = span.last if following is None else min(following, span.last)
+        rest = (replace(span, first=following, count=max(span.count - 1, 1)), *rest)
+    return owed, replace(job, stretches=rest)
+
+
+def _without(job: Job, owed: Owed) -> Job:
+    return replace(job, owed=tuple(other for other in job.owed if other is not owed))
+
+
+def _may_start(job: Job) -> tuple[list[Owed], list[Stretch]]:
+    """What may start once its time has come.
+
+    A disabled job runs nothing, a pause stops everything but what a person asked for by name, and slots wait also for
+    a run that waits for its retry: it counts as running.
+    """
+    if not job.definition.enabled or job.removed or len(job.active) >= job.definition.overlap.most:
+        return [], []
+    slots, retries = job.paused is None and not busy(job), job.paused is None
+    owed = [o for o in job.owed if o.origin in _ASKED or (retries if o.begun else slots)]
+    return owed, [s for s in job.stretches if s.origin in _ASKED or slots]
+
+
+def settle(job: Job, slots: Timetable) -> Job:
+    """The job with its `due_at` computed anew."""
+    due = due_at(job, slots)
+    return job if due == job.due_at else replace(job, due_at=due)
+
+
+def due_at(job: Job, slots: Timetable) -> int | None:
+    """The earliest instant at which anything must be decided; None when nothing ever must."""
+    moments: list[int] = []
+    if job.removed:
+        return None
+    if job.paused is not None:
+        if job.paused.until is not None:
+            moments.append(job.paused.until)
+    elif job.definition.enabled:
+        if not slots.known:
+            return job.cursor  # only a node with the code can tell: let the next one look
+        following = slots.after(slots.settled(job.cursor, job.nominal))
+        if following is not None:
+            moments.append(following)
+    waiting, stretches = _may_start(job)
+    moments += [owed.ready_at for owed in waiting]
+    moments += [stretch.first for stretch in stretches]
+    return min(moments, default=None)
+
+
+def record_of(job: Job, hold: Hold, status: Status, *, now: int) -> Record:
+    return Record(
+        run=hold.run,
+        job=job.name,
+        attempt=hold.attempt,
+        slot=hold.slot,
+        first=hold.slot,
+        origin=hold.origin,
+        status=status,
+        key=key_of(job.name, hold.origin, hold.slot, hold.request),
+        recorded_at=now,
+        node=hold.node,
+        session=hold.session,
+        fence=hold.fence,
+        claimed_at=hold.claimed_at,
+    )

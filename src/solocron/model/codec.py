@@ -1,0 +1,202 @@
+"""Documents as JSON and back. Two texts per document: what is rarely written, and how it stands.
+
+Only what differs from a default is written, under short keys, so that a job's state stays under a kilobyte.
+Keys that this code does not know are kept as they are, so that older and newer code can share a document.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+from solocron.model.change import Kind, Note
+from solocron.model.definition import Definition, canonical
+from solocron.model.job import Hold, Job, Last, Owed, Pause, Request, Stretch
+from solocron.model.run import Origin, Status
+from solocron.model.session import Life, Session
+
+__all__ = ["decode", "encode", "encode_fixed", "encode_state"]
+
+_SESSION_FIXED = (
+    "node", "host", "pid", "pools", "handlers", "version", "fingerprint", "revision", "zone_data", "lease", "started_at",
+)  # fmt: skip
+_STATE = frozenset("c f n due p a o s r k x l".split())
+
+
+def encode(doc: Job | Session | Note) -> tuple[str, str]:
+    """The two texts of a document: fixed part, state."""
+    return encode_fixed(doc), encode_state(doc)
+
+
+def decode(kind: Kind, name: str, fixed: str, state: str) -> Job | Session | Note:
+    """The document of two texts."""
+    if kind is Kind.JOB:
+        return _job_from(name, fixed, json.loads(state))
+    if kind is Kind.SESSION:
+        return _session_from(name, json.loads(fixed), json.loads(state))
+    body = json.loads(state)
+    return Note(kind=kind, name=name, body=body["body"], session=body.get("s"), expires_at=body.get("x"))
+
+
+def encode_fixed(doc: Job | Session | Note) -> str:
+    """What is rarely written: a claim hands on the very definition it read, so stores may compare by identity."""
+    if isinstance(doc, Job):
+        return _fixed_job(doc)
+    if isinstance(doc, Session):
+        return canonical({name: getattr(doc, name) for name in _SESSION_FIXED})
+    return "{}"
+
+
+def _fixed_job(job: Job) -> str:
+    out: dict[str, Any] = {"d": job.definition.to_json(), "i": job.incarnation}
+    if job.revision is not None:
+        out["rev"] = job.revision
+    if job.source is not None:
+        out["src"] = job.source
+    if job.zone_data:
+        out["tz"] = job.zone_data
+    if job.removed:
+        out["removed"] = True
+    return canonical(out)
+
+
+def encode_state(doc: Job | Session | Note) -> str:
+    """How it stands."""
+    if isinstance(doc, Job):
+        return json.dumps(_job_state(doc), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    if isinstance(doc, Session):
+        return canonical(
+            {"expires_at": doc.expires_at, "running": doc.running, "state": doc.state}
+            | ({"ended_at": doc.ended_at, "reason": doc.reason} if doc.ended_at is not None else {})
+        )
+    out: dict[str, Any] = {"body": doc.body}
+    if doc.session is not None:
+        out["s"] = doc.session
+    if doc.expires_at is not None:
+        out["x"] = doc.expires_at
+    return canonical(out)
+
+
+def _job_state(job: Job) -> dict[str, Any]:
+    out: dict[str, Any] = {**job.extra, "c": job.cursor, "f": job.fence}
+    if job.nominal is not None:
+        out["n"] = job.nominal
+    if job.due_at is not None:
+        out["due"] = job.due_at
+    if job.paused is not None:
+        pause = job.paused
+        out["p"] = [pause.at, pause.by, pause.note, pause.until]
+    if job.active:
+        out["a"] = [_trim(_hold_to(hold)) for hold in job.active]
+    if job.owed:
+        out["o"] = [_trim(_owed_to(owed)) for owed in job.owed]
+    if job.stretches:
+        out["s"] = [
+            _trim([s.first, s.last, s.count, s.origin, s.request, s.schedule]) for s in job.stretches
+        ]
+    if job.requests:
+        out["r"] = [[request.id, request.answer] for request in job.requests]
+    if job.accepted:
+        out["k"] = list(job.accepted)
+    if job.failures:
+        out["x"] = job.failures
+    if job.last is not None:
+        last = job.last
+        out["l"] = _trim([last.run, last.slot, last.attempt, last.status, last.finished_at, last.error])
+    return out
+
+
+def _hold_to(h: Hold) -> list[Any]:
+    return [
+        h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline,
+        h.request, h.payload, h.cancel,
+    ]  # fmt: skip
+
+
+def _hold_from(v: list[Any]) -> Hold:
+    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, request, payload, cancel = _pad(v, 13)
+    return Hold(
+        run=run, slot=slot, origin=Origin(origin), attempt=attempt, tries=tries, session=session, node=node,
+        fence=fence, claimed_at=claimed_at, deadline=deadline, request=request, payload=payload, cancel=cancel,
+    )  # fmt: skip
+
+
+def _owed_to(o: Owed) -> list[Any]:
+    return [o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload]
+
+
+def _owed_from(v: list[Any]) -> Owed:
+    run, slot, origin, ready_at, attempt, tries, request, payload = _pad(v, 8)
+    return Owed(
+        run=run, slot=slot, origin=Origin(origin), ready_at=ready_at, attempt=attempt, tries=tries,
+        request=request, payload=payload,
+    )  # fmt: skip
+
+
+def _stretch_from(v: list[Any]) -> Stretch:
+    first, last, count, origin, request, schedule = _pad(v, 6)
+    return Stretch(
+        first=first, last=last, count=count, origin=Origin(origin), request=request, schedule=schedule
+    )
+
+
+def _trim(values: list[Any]) -> list[Any]:
+    """Without the trailing nulls."""
+    while values and values[-1] is None:
+        values.pop()
+    return values
+
+
+def _pad(values: list[Any], length: int) -> list[Any]:
+    """With its trailing nulls again; fields that newer code added are left out."""
+    return (values + [None] * (length - len(values)))[:length]
+
+
+@lru_cache(maxsize=4096)
+def _fixed_from(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    return {
+        "definition": Definition.from_json(value["d"]),
+        "incarnation": value["i"],
+        "revision": value.get("rev"),
+        "source": value.get("src"),
+        "zone_data": value.get("tz", ""),
+        "removed": value.get("removed", False),
+    }
+
+
+def _job_from(name: str, fixed: str, s: dict[str, Any]) -> Job:
+    last = s.get("l")
+    pause = s.get("p")
+    if last is not None:
+        run, slot, attempt, status, finished_at, error = _pad(last, 6)
+        last = Last(run=run, slot=slot, attempt=attempt, status=Status(status), finished_at=finished_at, error=error)
+    return Job(
+        name=name,
+        **_fixed_from(fixed),
+        cursor=s["c"],
+        nominal=s.get("n"),
+        due_at=s.get("due"),
+        paused=None if pause is None else Pause(at=pause[0], by=pause[1], note=pause[2], until=pause[3]),
+        fence=s["f"],
+        active=tuple(_hold_from(v) for v in s.get("a", ())),
+        owed=tuple(_owed_from(v) for v in s.get("o", ())),
+        stretches=tuple(_stretch_from(v) for v in s.get("s", ())),
+        requests=tuple(Request(id=i, answer=a) for i, a in s.get("r", ())),
+        accepted=tuple(s.get("k", ())),
+        failures=s.get("x", 0),
+        last=last,
+        extra={key: s[key] for key in s.keys() - _STATE},
+    )
+
+
+def _session_from(name: str, fixed: dict[str, Any], state: dict[str, Any]) -> Session:
+    known = {f.name for f in fields(Session)}
+    merged = {key: value for key, value in (fixed | state).items() if key in known}
+    merged["pools"] = tuple(merged["pools"])
+    if merged.get("handlers") is not None:
+        merged["handlers"] = tuple(merged["handlers"])
+    merged["state"] = Life(merged["state"])
+    return Session(name=name, **merged)

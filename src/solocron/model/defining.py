@@ -1,0 +1,146 @@
+"""Register, redefine, remove: how definitions get into the store without ever losing or inventing a slot."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from solocron.model.catchup import give_up
+from solocron.model.change import Absent, Change
+from solocron.model.claiming import catch_up_to, settle, wake
+from solocron.model.definition import Definition
+from solocron.model.job import Job
+from solocron.model.run import Entry, Status
+from solocron.model.timetable import Resolve, Timetable
+
+__all__ = ["Proposal", "define", "move_to_now", "propose", "remove"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What a node would like a job to be: its definition, its deploy's revision, the set that it belongs to."""
+
+    definition: Definition
+    source: str | None
+    revision: int | None = None
+    zone_data: str = ""
+
+
+def propose(
+    doc: Job | Absent, *, proposal: Proposal, live: Collection[str], now: int, late_for: int, resolve: Resolve
+) -> Change | None:
+    """Write a declared job, unless the stored definition has the better right to stand.
+
+    A lower revision never overwrites a higher one. Without that, a different definition is written only when no
+    live session (`live`: the sets they advertise) still has the stored one, so that old and new code running side
+    by side do not flip-flop. New jobs are written at once.
+    """
+    if isinstance(doc, Absent):
+        return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+    mine, theirs = proposal.revision or 0, doc.revision or 0
+    if mine < theirs:
+        return None
+    contested = mine == theirs and doc.source != proposal.source and doc.source in live
+    # By fingerprint: a store hands back lists where tuples were declared.
+    if doc.definition.fingerprint == proposal.definition.fingerprint and not doc.removed:
+        return _adopt(doc, proposal, contested=contested, resolve=resolve)
+    if contested:
+        return None
+    return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+
+
+def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -> Change | None:
+    """The same definition: take its advertisement over from a set that is gone, and newer zone data into account."""
+    job = doc
+    newer = (proposal.revision or 0) > (doc.revision or 0)
+    if newer or (doc.source != proposal.source and not contested):
+        job = replace(job, source=proposal.source, revision=proposal.revision)
+    if proposal.zone_data > doc.zone_data:
+        job = settle(replace(job, zone_data=proposal.zone_data), resolve(job.definition.schedule))
+    return None if job is doc else Change(job, answer="adopted")
+
+
+def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, resolve: Resolve) -> Change | None:
+    """Make the job what is proposed. Slots up to now are decided by the old rule, then the cursor is now."""
+    new = proposal.definition
+    slots = resolve(new.schedule)
+    if isinstance(doc, Absent):
+        job = Job(
+            name=doc.name,
+            incarnation=now,
+            definition=new,
+            revision=proposal.revision,
+            source=proposal.source,
+            zone_data=proposal.zone_data,
+            cursor=now,
+        )
+        return Change(settle(job, slots), answer="added")
+    old = doc.definition
+    entries: list[Entry] = []
+    job = doc
+    changed = old.schedule != new.schedule
+    if doc.removed:  # a new job beside the last bodies of the old: no slots in between, and no pause
+        job = _from_now(replace(job, paused=None), resolve(old.schedule), slots, now)
+    elif changed or old.enabled != new.enabled:
+        old_slots = resolve(old.schedule)
+        if old.enabled:
+            job, decided = catch_up_to(job, old_slots, now=now, late_for=late_for)
+            entries.extend(decided)
+        pause = job.paused
+        asleep = not old.enabled if pause is None else changed
+        if asleep:  # its slots so far belong to the old rule; a pause itself goes on
+            job = replace(wake(job, old_slots, entries, until=now, now=now), paused=pause)
+        if pause is None or changed:
+            job = _from_now(job, old_slots, slots, now)
+        if changed:
+            job = replace(
+                job, stretches=tuple(s if s.schedule else replace(s, schedule=old.schedule) for s in job.stretches)
+            )
+    job = replace(
+        job,
+        definition=new,
+        revision=proposal.revision,
+        source=proposal.source,
+        zone_data=proposal.zone_data,
+        removed=False,
+    )
+    return Change(settle(job, slots), tuple(entries), "changed")
+
+
+def _from_now(job: Job, old: Timetable, new: Timetable, now: int) -> Job:
+    """The job with nothing to decide before now, nor before what nodes with other zone data have decided."""
+    cursor = max(now, job.cursor, old.settled(job.cursor, job.nominal))
+    return replace(job, cursor=cursor, nominal=new.nominal(cursor))
+
+
+def remove(doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve) -> Change | None:
+    """Forget the job: what waits is recorded as cancelled, what runs is asked to stop; the last one takes it along."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    reason = "the job was removed"
+    job, decided = catch_up_to(doc, resolve(doc.definition.schedule), now=now, late_for=late_for)
+    entries = list(decided)
+    job = give_up(job, entries, Status.CANCELLED, reason, now=now)
+    if not job.active:
+        return Change(None, tuple(entries), "removed")
+    job = replace(
+        job,
+        removed=True,
+        due_at=None,
+        active=tuple(hold if hold.cancel else replace(hold, cancel=reason) for hold in job.active),
+    )
+    return Change(job, tuple(entries), "removed")
+
+
+def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) -> Change | None:
+    """After a backup was restored: what the backup does not know may have run, so nothing before now runs again."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    slots = resolve(doc.definition.schedule)
+    entries: list[Entry] = []
+    why = "the store was restored from a backup"
+    job = give_up(doc, entries, Status.SKIPPED, why, now=now)
+    job = replace(
+        wake(job, slots, entries, until=now, now=now, why=why), paused=doc.paused, fence=max(doc.fence + 1, fence)
+    )
+    return Change(settle(job, slots), tuple(entries), "moved")

@@ -1,0 +1,70 @@
+"""What was declared of a job: what to call, when, and under which policies. Pure data: the handler is a name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from solocron.model.policy import Backoff, CatchUp, Overlap
+
+__all__ = ["Definition", "canonical"]
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no blanks, nothing that is not JSON."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """Durations in microseconds. The stored definition is the truth; a node's own is only what it proposes."""
+
+    handler: str
+    schedule: Mapping[str, Any] | None
+    """How the schedule is written down (`solocron.schedules.spec`); None: runs by trigger alone."""
+    pool: str = "default"
+    payload: Any = None
+    timeout: int | None = None
+    retries: int = 0
+    backoff: Backoff = Backoff()
+    on_crash: str = "retry"
+    on_lost: str = "cancel"
+    on_stuck: str = "hold"
+    overlap: Overlap = Overlap()
+    catch_up: CatchUp = CatchUp()
+    start_within: int | None = None
+    run_in: str = "auto"
+    enabled: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Only what differs from the defaults, so that a field added later does not change a fingerprint."""
+        out: dict[str, Any] = {"handler": self.handler}
+        if self.schedule is not None:
+            out["schedule"] = dict(self.schedule)
+        for name, default in _DEFAULTS.items():
+            value = getattr(self, name)
+            if value != default:
+                out[name] = value.to_json() if name in _VALUES else value
+        return out
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Definition:
+        """The definition that was written; what it does not name has its default, what we do not know is left out."""
+        known = {
+            name: _VALUES[name].from_json(value[name]) if name in _VALUES else value[name]
+            for name in _DEFAULTS
+            if name in value
+        }
+        return cls(handler=value["handler"], schedule=value.get("schedule"), **known)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal definitions, on every node."""
+        return hashlib.blake2b(canonical(self.to_json()).encode(), digest_size=8).hexdigest()
+
+
+_VALUES: dict[str, Any] = {"backoff": Backoff, "overlap": Overlap, "catch_up": CatchUp}
+_DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(Definition) if f.name not in ("handler", "schedule")}

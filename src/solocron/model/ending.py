@@ -1,0 +1,169 @@
+"""The ends of an attempt: finished by its holder, handed back, or taken from a session that died."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from solocron.clock import MILLISECOND
+from solocron.model.change import Absent, Change
+from solocron.model.claiming import record_of, settle
+from solocron.model.job import Hold, Job, Last, Owed
+from solocron.model.run import Entry, Op, Status
+from solocron.model.timetable import Resolve
+
+__all__ = ["HandBack", "Outcome", "finish", "hand_back", "note_progress", "take_over"]
+
+_ERROR_KEPT = 200
+"""Characters of an error that travel with the document to the next run; the log has the whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a body ended. `again` says whether a cancelled one is owed anew (a shutdown), budget permitting."""
+
+    status: Status
+    reason: str | None = None
+    error: str | None = None
+    result: str | None = None
+    started_at: int | None = None
+    progress: str | None = None
+    again: bool = False
+
+    @classmethod
+    def succeeded(cls, result: str | None = None) -> Outcome:
+        return cls(status=Status.SUCCEEDED, result=result)
+
+    @classmethod
+    def failed(cls, error: str) -> Outcome:
+        return cls(status=Status.FAILED, error=error)
+
+    @classmethod
+    def timed_out(cls, reason: str) -> Outcome:
+        return cls(status=Status.TIMED_OUT, reason=reason)
+
+    @classmethod
+    def cancelled(cls, reason: str, *, again: bool = False) -> Outcome:
+        return cls(status=Status.CANCELLED, reason=reason, again=again)
+
+
+@dataclass(frozen=True, slots=True)
+class HandBack:
+    """Not an outcome: the body never started, and why."""
+
+    reason: str
+
+
+def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: int, resolve: Resolve) -> Change | None:
+    """End the very hold (run, fence). None: it is not there, the write is stale and nothing changes.
+
+    A finish that was accepted before, its answer lost on the way, is answered as accepted again.
+    """
+    if isinstance(doc, Absent):
+        return None
+    hold = doc.hold(run, fence)
+    if hold is None:
+        return Change(doc, answer="accepted before") if fence in doc.accepted else None
+    job, entry = _end(doc, hold, outcome, now=now)
+    keep = max(4, job.definition.overlap.most)
+    return _closed(replace(job, accepted=(*job.accepted, fence)[-keep:]), (entry,), resolve)
+
+
+def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str, resolve: Resolve) -> Change | None:
+    """Give up a hold whose body never started: owed again at once, on nobody's retry budget."""
+    hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
+    if isinstance(doc, Absent) or hold is None:
+        return None
+    if hold.cancel is not None:  # somebody asked for its end meanwhile
+        job, entry = _end(doc, hold, Outcome.cancelled(hold.cancel), now=now)
+        return _closed(job, (entry,), resolve)
+    entry = Entry(Op.CLOSE, replace(record_of(doc, hold, Status.CANCELLED, now=now), reason=reason, finished_at=now))
+    owed = _owed_again(hold, ready_at=now, tries=hold.tries)
+    job = replace(doc, active=_without(doc, hold), owed=(*doc.owed, owed))
+    return _closed(job, (entry,), resolve)
+
+
+def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve: Resolve) -> Change | None:
+    """End every hold of a buried session: `lost`, and owed again where the owner allowed retries of a crash."""
+    if isinstance(doc, Absent) or not any(hold.session == session for hold in doc.active):
+        return None
+    job, entries = doc, []
+    for hold in doc.active:
+        if hold.session == session:
+            job, entry = _end(job, hold, Outcome(status=Status.LOST, reason=reason), now=now)
+            entries.append(entry)
+    # A fence above every fence handed out so far: whoever compares fences sees the old holder as stale at once.
+    job = replace(job, fence=max(job.fence + 1, now // MILLISECOND))
+    return _closed(job, tuple(entries), resolve)
+
+
+def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now: int) -> Change | None:
+    """Write how far a run has come; refused like any other write once the hold is gone."""
+    hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
+    if isinstance(doc, Absent) or hold is None:
+        return None
+    record = replace(record_of(doc, hold, Status.RUNNING, now=now), progress=progress)
+    return Change(doc, (Entry(Op.NOTE, record),))
+
+
+def _end(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> tuple[Job, Entry]:
+    """The job without the hold, with its next attempt owed if it has one, and the record closed."""
+    policy = job.definition
+    failed = outcome.status in (Status.FAILED, Status.TIMED_OUT)
+    crashed = outcome.status is Status.LOST and policy.on_crash == "retry"
+    again = (failed or crashed or outcome.again) and hold.tries < policy.retries and hold.cancel is None
+    reason = outcome.reason
+    if again and not job.removed:
+        wait = policy.backoff.delay(hold.tries + 1, f"{hold.run}/{hold.attempt}") if failed else 0
+        owed = _owed_again(hold, ready_at=now + wait, tries=hold.tries + 1)
+        job = replace(job, owed=(*job.owed, owed))
+    elif outcome.status is Status.LOST and not reason:
+        reason = "its node died"
+    record = replace(
+        record_of(job, hold, outcome.status, now=now),
+        reason=reason,
+        started_at=outcome.started_at,
+        finished_at=now,
+        error=outcome.error,
+        result=outcome.result,
+        progress=outcome.progress,
+    )
+    error = outcome.error or reason
+    good = outcome.status is Status.SUCCEEDED
+    job = replace(
+        job,
+        active=_without(job, hold),
+        failures=0 if good else job.failures + (not again and outcome.status is not Status.CANCELLED),
+        last=Last(
+            run=hold.run,
+            slot=hold.slot,
+            attempt=hold.attempt,
+            status=outcome.status,
+            finished_at=now,
+            error=None if good or error is None else error[-_ERROR_KEPT:],
+        ),
+    )
+    return job, Entry(Op.CLOSE, record)
+
+
+def _owed_again(hold: Hold, *, ready_at: int, tries: int) -> Owed:
+    return Owed(
+        run=hold.run,
+        slot=hold.slot,
+        origin=hold.origin,
+        ready_at=ready_at,
+        attempt=hold.attempt + 1,
+        tries=tries,
+        request=hold.request,
+        payload=hold.payload,
+    )
+
+
+def _without(job: Job, hold: Hold) -> tuple[Hold, ...]:
+    return tuple(other for other in job.active if other is not hold)
+
+
+def _closed(job: Job, entries: tuple[Entry, ...], resolve: Resolve) -> Change:
+    """A removed job goes with its last hold."""
+    if job.removed and not job.active:
+        return Change(None, entries, "accepted")
+    return Change(settle(job, resolve(job.definition.schedule)), entries, "accepted")

@@ -1,0 +1,140 @@
+"""The job's document: what was declared (rarely written) and how it stands (written with every claim).
+
+All instants and durations are whole microseconds; instants count from 1970 UTC, by the store's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from solocron.model.definition import Definition
+from solocron.model.run import Origin, Status
+
+__all__ = ["Hold", "Job", "Last", "Owed", "Pause", "Request", "Stretch"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """An active claim: the right of one session to run one attempt, proved by its fence."""
+
+    run: str
+    slot: int
+    origin: Origin
+    attempt: int
+    tries: int
+    """How much of the retry budget was used before this attempt."""
+    session: str
+    node: str
+    fence: int
+    claimed_at: int
+    deadline: int | None = None
+    request: str | None = None
+    payload: Any = None
+    cancel: str | None = None
+    """Why the holder shall stop it, once somebody asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owed:
+    """A run that waits to be claimed: queued, late, triggered, handed back, or waiting for its next attempt."""
+
+    run: str
+    slot: int
+    origin: Origin
+    ready_at: int
+    attempt: int = 1
+    tries: int = 0
+    request: str | None = None
+    payload: Any = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether an attempt of it has ended badly: then it counts as running for overlap."""
+        return self.tries > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Slots that wait, as a range: `first` to `last` by the schedule (or by `schedule`, if it has changed since)."""
+
+    first: int
+    last: int
+    count: int
+    origin: Origin = Origin.SCHEDULE
+    request: str | None = None
+    schedule: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Who paused the job, when, why and until when."""
+
+    at: int
+    by: str | None = None
+    note: str | None = None
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request of a client and its answer, kept so that a repeated one has no second effect."""
+
+    id: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Last:
+    """The last outcome, handed to the next run."""
+
+    run: str
+    slot: int
+    attempt: int
+    status: Status
+    finished_at: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job's document. Every slot up to `cursor` has been decided; nothing is due before `due_at`."""
+
+    name: str
+    incarnation: int
+    definition: Definition
+    revision: int | None = None
+    source: str | None = None
+    """The fingerprint of the set of definitions that it came from; None for a job added as data."""
+    zone_data: str = ""
+    removed: bool = False
+
+    cursor: int
+    nominal: str | None = None
+    """The cursor's local reading, so that nodes with other zone data agree on what has been decided."""
+    due_at: int | None = None
+    paused: Pause | None = None
+    fence: int = 0
+    active: tuple[Hold, ...] = ()
+    owed: tuple[Owed, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
+    requests: tuple[Request, ...] = ()
+    accepted: tuple[int, ...] = ()
+    """Fences of the last accepted finishes: a repeated one is answered as accepted."""
+    failures: int = 0
+    last: Last | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """State that newer code keeps here: handed on as it is."""
+
+    def hold(self, run: str, fence: int) -> Hold | None:
+        """The very hold, or None: a write is accepted only if this finds it."""
+        for hold in self.active:
+            if hold.fence == fence and hold.run == run:
+                return hold
+        return None
+
+    @property
+    def waiting(self) -> int:
+        """How many runs wait, retries included."""
+        return len(self.owed) + sum(stretch.count for stretch in self.stretches)

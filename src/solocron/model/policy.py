@@ -1,0 +1,129 @@
+"""The declared choices of a job, as values: overlap, catch-up, backoff. Each knows its own JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from solocron.duration import parse_duration, to_us
+from solocron.errors import Invalid
+
+__all__ = ["QUEUE_LIMIT", "Backoff", "CatchUp", "Overlap", "allow", "catch_up_all", "whole"]
+
+QUEUE_LIMIT = 1_000
+"""How many runs may wait in one job's queue; what comes after them is `dropped`."""
+
+Span = timedelta | int | float | str
+
+
+def whole(value: object) -> bool:
+    """Whether a caller's value is a whole number; True and False are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What to do with a slot that falls due while an earlier run of the job still runs."""
+
+    kind: str = "skip"
+    most: int = 1
+
+    KINDS = ("skip", "queue", "queue-all", "replace", "allow")
+
+    @classmethod
+    def parse(cls, value: Overlap | str) -> Overlap:
+        if isinstance(value, Overlap):
+            return value
+        if value in ("skip", "queue", "queue-all", "replace"):
+            return cls(value)
+        raise Invalid(
+            f'overlap={value!r} is not known; choose "skip", "queue", "queue-all", "replace" or allow(n). '
+            "Nothing was registered."
+        )
+
+    def to_json(self) -> Any:
+        return [self.kind, self.most] if self.kind == "allow" else self.kind
+
+    @classmethod
+    def from_json(cls, value: Any) -> Overlap:
+        return cls(value[0], value[1]) if isinstance(value, list) else cls(value)
+
+
+def allow(n: int) -> Overlap:
+    """Let up to `n` runs of the job run at once; further slots are skipped while `n` run."""
+    if not whole(n) or not 1 <= n <= QUEUE_LIMIT:
+        raise Invalid(f"allow({n!r}): give a whole number from 1 to {QUEUE_LIMIT}. Nothing was registered.")
+    return Overlap("allow", n)
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """What to do with slots that were missed: none, the latest, or all within bounds (times in microseconds)."""
+
+    kind: str = "latest"
+    limit: int | None = None
+    within: int | None = None
+
+    @classmethod
+    def parse(cls, value: CatchUp | str) -> CatchUp:
+        if isinstance(value, CatchUp):
+            return value
+        if value in ("skip", "latest", "all"):
+            return cls(value)
+        raise Invalid(
+            f'catch_up={value!r} is not known; choose "skip", "latest", "all" or catch_up_all(limit=, within=). '
+            "Nothing was registered."
+        )
+
+    def to_json(self) -> Any:
+        return [self.kind, self.limit, self.within] if (self.limit, self.within) != (None, None) else self.kind
+
+    @classmethod
+    def from_json(cls, value: Any) -> CatchUp:
+        return cls(*value) if isinstance(value, list) else cls(value)
+
+
+def catch_up_all(*, limit: int | None = None, within: Span | None = None) -> CatchUp:
+    """Run every missed slot, newest `limit` of them, none older than `within`; the rest is recorded as missed."""
+    if limit is not None and (not whole(limit) or limit < 1):
+        raise Invalid(f"catch_up_all(limit={limit!r}): give a whole number from 1 up. Nothing was registered.")
+    return CatchUp(
+        "all", limit, None if within is None else to_us(parse_duration(within, what="catch_up_all(within=)"))
+    )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Backoff:
+    """How long a failed run waits before its next attempt: `first`, times `factor` each time, never above `cap`."""
+
+    first: int
+    factor: float
+    cap: int
+    jitter: float
+
+    def __init__(self, first: Span = "1s", factor: float = 2, cap: Span = "5m", jitter: float = 0.1) -> None:
+        if not 1 <= factor <= 100:
+            raise Invalid(f"Backoff(factor={factor!r}): give a number from 1 to 100. Nothing was registered.")
+        if not 0 <= jitter <= 1:
+            raise Invalid(f"Backoff(jitter={jitter!r}): give a number from 0 to 1. Nothing was registered.")
+        object.__setattr__(self, "first", to_us(parse_duration(first, what="Backoff(first=)")))
+        object.__setattr__(self, "factor", float(factor))
+        object.__setattr__(self, "cap", to_us(parse_duration(cap, what="Backoff(cap=)")))
+        object.__setattr__(self, "jitter", float(jitter))
+
+    def delay(self, failures: int, seed: str) -> int:
+        """Microseconds to wait after that many failures; the jitter follows from `seed`, so all nodes agree."""
+        exponent = min(failures - 1, 64)
+        plain = min(self.first * self.factor**exponent, self.cap)
+        roll = int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=6).digest(), "big") / 2**48
+        return int(min(plain * (1 + self.jitter * (2 * roll - 1)), self.cap))
+
+    def to_json(self) -> Any:
+        return [self.first, self.factor, self.cap, self.jitter]
+
+    @classmethod
+    def from_json(cls, value: Any) -> Backoff:
+        first, factor, cap, jitter = value
+        return cls(timedelta(microseconds=first), factor, timedelta(microseconds=cap), jitter)

@@ -1,0 +1,84 @@
+"""A node's lease: one small document, renewed by one write. Burial is its only death."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from solocron.model.change import Absent, Change
+
+__all__ = ["Life", "Session", "begin", "bury", "end", "expired", "renew", "swept"]
+
+
+class Life(StrEnum):
+    """live, then dead (buried, holds still to be taken over), then swept (nothing names it any more)."""
+
+    LIVE = "live"
+    DEAD = "dead"
+    SWEPT = "swept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Who a node is and until when its claims stand."""
+
+    name: str
+    node: str
+    host: str
+    pid: int
+    pools: tuple[str, ...] = ("default",)
+    handlers: tuple[str, ...] | None = ()
+    """What it can run; None where that are too many to list."""
+    version: str = ""
+    fingerprint: str = ""
+    revision: int | None = None
+    zone_data: str = ""
+    lease: int
+    started_at: int = 0
+    expires_at: int = 0
+    running: int = 0
+    state: Life = Life.LIVE
+    ended_at: int | None = None
+    reason: str | None = None
+
+
+def begin(doc: Session | Absent, session: Session, *, now: int) -> Change | None:
+    """A new session; its id is random and never reused, so one that exists is our own repeated request."""
+    if isinstance(doc, Session):
+        return Change(doc) if doc.state is Life.LIVE else None
+    return Change(replace(session, started_at=now, expires_at=now + session.lease))
+
+
+def renew(doc: Session | Absent, *, now: int, running: int = 0) -> Change | None:
+    """Only burial ends a session; a late renewal counts until then. It sets the expiry, never adds to it."""
+    if isinstance(doc, Absent) or doc.state is not Life.LIVE:
+        return None
+    return Change(replace(doc, expires_at=max(doc.expires_at, now + doc.lease), running=running))
+
+
+def expired(doc: Session, *, now: int) -> bool:
+    """Whether the store's clock licenses burial; the sweeper also asks its own (rule 5 of the lease protocol)."""
+    return doc.state is Life.LIVE and doc.expires_at <= now
+
+
+def bury(doc: Session | Absent, *, now: int, reason: str, seen: int | None = None) -> Change | None:
+    """live to dead; `seen` is the expiry that the sweeper watched: one renewed since is left alone."""
+    if isinstance(doc, Absent) or doc.state is not Life.LIVE:
+        return None
+    if seen is not None and (doc.expires_at != seen or doc.expires_at > now):
+        return None
+    return Change(replace(doc, state=Life.DEAD, ended_at=now, reason=reason))
+
+
+def swept(doc: Session | Absent, *, now: int) -> Change | None:
+    """dead to swept, after a pass over its holds that skipped nothing."""
+    if isinstance(doc, Absent) or doc.state is not Life.DEAD:
+        return None
+    return Change(replace(doc, state=Life.SWEPT))
+
+
+def end(doc: Session | Absent, *, now: int, reason: str) -> Change | None:
+    """The node's own goodbye, said when no body is left; the sweep looks after whatever it may still hold."""
+    if isinstance(doc, Absent) or doc.state is not Life.LIVE:
+        return None
+    return Change(replace(doc, state=Life.DEAD, expires_at=min(doc.expires_at, now), ended_at=now, reason=reason))

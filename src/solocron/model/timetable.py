@@ -1,0 +1,65 @@
+"""A job's schedule as the machine asks it: whole microseconds in, whole microseconds out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from solocron.schedules import Schedule, instants
+
+__all__ = ["EMPTY", "Resolve", "Timetable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """The slots of one job. Without a schedule there are none; `known` is false where only a node can tell."""
+
+    schedule: Schedule | None
+    known: bool = True
+
+    def after(self, us: int) -> int | None:
+        """The first slot strictly after."""
+        return None if self.schedule is None else instants.after(self.schedule, us)
+
+    def before(self, us: int) -> int | None:
+        """The last slot strictly before."""
+        return None if self.schedule is None else instants.before(self.schedule, us)
+
+    def count(self, a: int, b: int) -> int:
+        """How many slots lie after `a` and not after `b`."""
+        return 0 if self.schedule is None or b <= a else instants.count(self.schedule, a, b)
+
+    def nominal(self, us: int) -> str | None:
+        """The local reading of a slot, for schedules with a zone."""
+        return None if self.schedule is None else instants.nominal(self.schedule, us)
+
+    def settled(self, cursor: int, nominal: str | None) -> int:
+        """The cursor as this machine's zone data reads it.
+
+        Nodes may know different rules for a zone: one has decided "09:00 on the 16th" at an instant that another
+        takes for 08:00. The local reading is what was decided, so the other looks for slots after *its* 09:00.
+        """
+        if nominal is None or self.schedule is None or self.nominal(cursor) == nominal:
+            return cursor
+        instant = instants.instant_of(self.schedule, nominal)
+        return cursor if instant is None else instant
+
+    def newest(self, a: int, b: int, limit: int) -> int:
+        """An instant after which, up to `b`, at most `limit` slots lie: the closest to `a` that there is."""
+        if self.count(a, b) <= limit:
+            return a
+        low, high = a, b  # count(low) > limit >= count(high)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.count(middle, b) > limit:
+                low = middle
+            else:
+                high = middle
+        return high
+
+
+EMPTY = Timetable(None)
+
+Resolve = Callable[[Mapping[str, Any] | None], Timetable]
+"""From a schedule as it is written in a document to its timetable."""

@@ -1,0 +1,27 @@
+"""Pure time: rules in, instants out. No clock, no store; the same definition gives the same slots on every node."""
+
+from solocron.schedules import instants
+from solocron.schedules.at import At
+from solocron.schedules.contract import Schedule
+from solocron.schedules.cron import Cron
+from solocron.schedules.every import Every
+from solocron.schedules.explain import dst_notes, lint
+from solocron.schedules.spec import dump, load
+from solocron.schedules.spread import Spread, spread
+from solocron.schedules.zone import load_zone, zone_data_version
+
+__all__ = [
+    "At",
+    "Cron",
+    "Every",
+    "Schedule",
+    "Spread",
+    "dst_notes",
+    "dump",
+    "instants",
+    "lint",
+    "load",
+    "load_zone",
+    "spread",
+    "zone_data_version",
+]

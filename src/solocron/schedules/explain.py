@@ -1,0 +1,108 @@
+"""Says in words what a cron schedule does: when it runs, what clock changes do to it, what may surprise its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from solocron.clock import from_us
+from solocron.duration import to_us
+from solocron.schedules.contract import Schedule
+from solocron.schedules.cron import Cron, new_year_of_the_zone_data
+from solocron.schedules.field import FIELDS, Field
+from solocron.schedules.native import MICRO
+from solocron.schedules.parse import is_wildcard
+from solocron.schedules.spread import Spread
+from solocron.schedules.words import sentence
+from solocron.schedules.zone import Change, load_zone
+
+__all__ = ["describe", "dst_notes", "lint"]
+
+_SHOWN = 3
+_FOLDS = {"first": "the first time", "last": "the second time"}
+
+
+def describe(schedule: Cron) -> str:
+    """When it runs, and where: "At 02:30 every day, America/New_York"."""
+    return f"{sentence(schedule.fields)}, {schedule.zone}"
+
+
+def dst_notes(schedule: Schedule, start_us: int, horizon: timedelta) -> list[str]:
+    """One sentence for each clock change within `horizon` after `start_us` that skips or repeats a time it names."""
+    cron = schedule.schedule if isinstance(schedule, Spread) else schedule
+    if not isinstance(cron, Cron) or cron.zone == "UTC" or cron.fields[2] == "*":
+        return []  # every hour of the day is named: that one of them is missing or doubled surprises nobody
+    start, end = start_us // MICRO, (start_us + to_us(horizon)) // MICRO
+    return [note for change in load_zone(cron.zone).changes(start, end) for note in _note(cron, change)]
+
+
+def lint(schedule: Schedule, start_us: int | None = None) -> list[str]:
+    """What is allowed but seldom meant; clock changes are those of a year from `start_us` on, or of the zone data's."""
+    cron = schedule.schedule if isinstance(schedule, Spread) else schedule
+    if not isinstance(cron, Cron):
+        return []
+    if start_us is None:
+        start_us = new_year_of_the_zone_data() * MICRO
+    found = [note for field, text in zip(FIELDS, cron.fields, strict=True) for note in _uneven(field, text)]
+    return [*found, *_days(*cron.fields[3:]), *dst_notes(cron, start_us, timedelta(days=366))]
+
+
+def _note(cron: Cron, change: Change) -> Iterator[str]:
+    """A gap is read by the clocks before it, a fold by those after it: both from the lower reading to the higher."""
+    at, before, after = change
+    first, beyond = sorted((at + before, at + after))
+    readings = _readings(cron, first, beyond)
+    if not readings:
+        return
+    date = f"{from_us(first * MICRO):%Y-%m-%d}"
+    one = len(readings) == 1
+    times = ", ".join(map(_clock, readings[:_SHOWN])) + (" and more" if len(readings) > _SHOWN else "")
+    fixed = not is_wildcard(cron.fields)
+    if after > before:
+        missing = f"{date}: {times} {'does' if one else 'do'} not exist"
+        made_up = f"{'runs' if one else 'run'} once{'' if one else ', together,'} at {_clock(beyond, since=first)}"
+        yield f"{missing}, {made_up if fixed and cron.gap == 'run-after' else 'skipped'}."
+    else:
+        twice = f"{date}: {times} {'happens' if one else 'happen'} twice, {'runs' if one else 'run'}"
+        both = not fixed or cron.fold == "both"
+        yield f"{twice} both times." if both else f"{twice} once, {_FOLDS[cron.fold]}."
+
+
+def _readings(cron: Cron, first: int, beyond: int) -> list[int]:
+    """The first few readings that match."""
+    found: list[int] = []
+    at = cron.wall.ceil(first)
+    while at < beyond and len(found) <= _SHOWN:
+        found.append(at)
+        at = cron.wall.ceil(at + 1)
+    return found
+
+
+def _clock(reading: int, since: int | None = None) -> str:
+    """HH:MM, with seconds where there are any, and with the date where it is another one than that of `since`."""
+    moment = from_us(reading * MICRO)
+    other_day = since is not None and moment.date() != from_us(since * MICRO).date()
+    return f"{moment:%Y-%m-%d }" * other_day + f"{moment:%H:%M}" + f"{moment::%S}" * bool(moment.second)
+
+
+def _uneven(field: Field, text: str) -> Iterator[str]:
+    size = field.high - field.low + 1
+    for item in text.split(","):
+        star, _, step = item.partition("/")
+        if star != "*" or not step or field.is_day:
+            continue
+        if int(step) >= size > 1:
+            yield f"{field.shown(item)}: the step is longer than the field, so only {field.low} is left."
+        elif size % int(step):
+            yield f"{field.shown(item)}: {step} does not divide {size}, so the last interval is a shorter one."
+
+
+def _days(day: str, month: str, weekday: str) -> Iterator[str]:
+    if not day.startswith("*") and (late := [item for item in day.split(",") if item in ("29", "30", "31")]):
+        yield f"the day of month field {day!r}: months without day {', '.join(late)} are left out; L is the last day."
+    if day == "*" or weekday == "*":
+        return
+    if day.startswith("*") or weekday.startswith("*"):
+        yield "both day fields are given and one begins with *: both must match, as in cron (croniter takes either)."
+    else:
+        yield "both day fields are given: it runs when either matches, as in cron, not only when both do."

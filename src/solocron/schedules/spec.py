@@ -1,0 +1,85 @@
+"""Schedules as small JSON, as a job's document keeps them. Reading one back runs no code and imports nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from solocron.clock import iso
+from solocron.duration import format_duration
+from solocron.errors import Invalid, InvalidSchedule
+from solocron.schedules.at import At
+from solocron.schedules.contract import Schedule
+from solocron.schedules.cron import DEFAULT_DST, Cron
+from solocron.schedules.every import Every
+from solocron.schedules.spread import Spread
+
+__all__ = ["dump", "load"]
+
+_SHARED = 4096
+
+
+def dump(schedule: Schedule) -> dict[str, Any]:
+    """The schedule as JSON that `load` turns into an equal one; a user's own class is only described."""
+    match schedule:
+        case Cron():
+            spec: dict[str, Any] = {"kind": "cron", "expression": schedule.expression, "tz": schedule.zone}
+            if schedule.dst != DEFAULT_DST:
+                spec["dst"] = schedule.dst
+            if schedule.seed is not None:
+                spec["seed"] = schedule.seed
+            return spec
+        case Every():
+            return {"kind": "every", "period": format_duration(schedule.period)}
+        case At():
+            return {"kind": "at", "at": iso(schedule.at_us)}
+        case Spread() if (inner := dump(schedule.schedule))["kind"] != "custom":
+            return {**inner, "spread": format_duration(schedule.within), "spread_by": schedule.seed}
+        case _:
+            return {"kind": "custom", "describe": schedule.describe()}
+
+
+def load(spec: Mapping[str, Any]) -> Schedule | None:
+    """The schedule that was dumped, shared by all equal specs; None for a user's own class, which only code makes."""
+    try:
+        match spec["kind"]:
+            case "custom":
+                return None
+            case "cron":
+                dst = {**DEFAULT_DST, **spec.get("dst", {})}
+                schedule: Cron | Every | At = _cron(spec["expression"], spec["tz"], *dst.items(), spec.get("seed"))
+            case "every":
+                schedule = _every(spec["period"])
+            case "at":
+                schedule = _at(spec["at"])
+            case kind:
+                raise InvalidSchedule(
+                    f"unknown kind of schedule {kind!r:.40}; a newer release wrote it: update this one."
+                )
+        return _spread(schedule, spec["spread"], spec["spread_by"]) if "spread" in spec else schedule
+    except Invalid:
+        raise
+    except (KeyError, TypeError, ValueError):
+        raise InvalidSchedule(f"a stored schedule cannot be read: {spec!r:.200}; declare the job again.") from None
+
+
+@lru_cache(maxsize=_SHARED)
+def _cron(expression: str, tz: str, gap: tuple[str, str], fold: tuple[str, str], seed: str | None) -> Cron:
+    return Cron(expression, tz=tz, dst=dict((gap, fold)), seed=seed)
+
+
+@lru_cache(maxsize=_SHARED)
+def _every(period: str) -> Every:
+    return Every(period)
+
+
+@lru_cache(maxsize=_SHARED)
+def _at(moment: str) -> At:
+    return At(datetime.fromisoformat(moment))
+
+
+@lru_cache(maxsize=_SHARED)
+def _spread(schedule: Cron | Every | At, within: str, seed: str) -> Spread:
+    return Spread(schedule, within, seed)

@@ -1,0 +1,127 @@
+"""Time zones from the `tzdata` package alone, so that two machines with the same package agree on every instant.
+
+The system's zone files are never read: they are of another age on every machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import timedelta, tzinfo
+from functools import lru_cache
+from io import BytesIO
+from typing import NamedTuple
+
+import tzdata  # type: ignore[import-untyped]  # it is data, and one constant
+
+from solocron.clock import EPOCH
+from solocron.errors import InvalidSchedule
+
+__all__ = ["MARGIN", "Change", "Zone", "load_zone", "zone_data_version", "zone_names"]
+
+_PROBE = 172_800
+
+MARGIN = 172_800
+"""More seconds than any reading is away from its instant, clock change included: nothing was ever above 40 hours."""
+
+
+class Change(NamedTuple):
+    """A zone's clocks are set at `at`: from `before` to `after` seconds ahead of UTC."""
+
+    at: int
+    before: int
+    after: int
+
+
+class Zone:
+    """One zone: how far its clocks are ahead of UTC, and when they are set. Compared by name, never by its rules."""
+
+    __slots__ = ("info", "name")
+
+    def __init__(self, name: str, info: tzinfo) -> None:
+        self.name = name
+        self.info = info
+
+    def offset(self, at: int) -> int:
+        """Seconds ahead of UTC at an instant."""
+        ahead = (EPOCH + timedelta(seconds=at)).astimezone(self.info).utcoffset()
+        assert ahead is not None
+        return ahead.days * 86_400 + ahead.seconds
+
+    def changes(self, a: int, b: int) -> Iterator[Change]:
+        """The changes after `a` and not after `b`, in order.
+
+        zoneinfo keeps its transitions to itself, so they are found by probing every two days and halving.
+        No zone has ever changed twice within a week; a test says so of the installed data.
+        """
+        at, before = a, self.offset(a)
+        while at < b:
+            probe = min(at + _PROBE, b)
+            while self.offset(probe) != before:
+                low, high = at, probe
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    if self.offset(middle) == before:
+                        low = middle
+                    else:
+                        high = middle
+                after = self.offset(high)
+                yield Change(high, before, after)
+                at, before = high, after
+            at = probe
+
+    def instants(self, reading: int) -> list[int]:
+        """The instants at which the clocks show `reading`: one, two in a fold, none in a gap."""
+        begin, offset = reading - MARGIN, self.offset(reading - MARGIN)
+        found = []
+        for change in (*self.changes(begin, reading + MARGIN), None):
+            end = reading + MARGIN if change is None else change.at
+            if begin <= reading - offset < end:
+                found.append(reading - offset)
+            if change is not None:
+                begin, offset = change.at, change.after
+        return found
+
+    def gap_end(self, reading: int) -> int:
+        """The instant at which the clocks jump over `reading`, which no clock ever shows."""
+        return next(
+            at
+            for at, before, after in self.changes(reading - MARGIN, reading + MARGIN)
+            if before <= reading - at < after
+        )
+
+
+@lru_cache(maxsize=1024)
+def load_zone(name: str) -> Zone:
+    """The zone of this IANA name; an unknown one is refused with the nearest that exist."""
+    if name not in zone_names():
+        raise InvalidSchedule(f"unknown time zone {name!r:.80}; {_suggestion(name)}")
+    from zoneinfo import ZoneInfo  # 4 ms that a program in UTC never pays
+
+    return Zone(name, ZoneInfo.from_file(_open(f"zoneinfo/{name}"), key=name))
+
+
+def zone_names() -> frozenset[str]:
+    """Every name in the zone data; read anew each time, because it is needed once for each zone."""
+    return frozenset(_open("zones").read().decode().split())
+
+
+def zone_data_version() -> str:
+    """The release of the zone data in use, such as "2026f"."""
+    return str(tzdata.IANA_VERSION)
+
+
+def _open(path: str) -> BytesIO:
+    """A file of the tzdata package, through its loader, so that it is also found inside a zip."""
+    folder = os.path.dirname(tzdata.__file__)
+    return BytesIO(tzdata.__loader__.get_data(os.path.join(folder, *path.split("/"))))
+
+
+def _suggestion(name: str) -> str:
+    from difflib import get_close_matches
+
+    by_lower = {known.lower(): known for known in zone_names()}
+    close = get_close_matches(name[:40].lower(), by_lower, n=2, cutoff=0.6)
+    if not close:
+        return "give an IANA name such as 'Europe/Paris' or 'UTC'."
+    return "did you mean " + " or ".join(repr(by_lower[match]) for match in close) + "?"

@@ -1,0 +1,355 @@
+"""Operates a namespace without running a node: lists, triggers, pauses, cancels, adds. Every change is a model's."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from solocron.clock import SECOND, from_us, to_us
+from solocron.duration import parse_duration
+from solocron.errors import Conflict, Invalid, NotFound, StoreError, WaitTimeout
+from solocron.jobs.declaration import Declaration, check_name, check_payload
+from solocron.jobs.registry import Registry
+from solocron.model import asking, defining
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.job import Job
+from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.run import Origin, Status, job_of, key_of, run_id
+from solocron.model.session import Life, Session
+from solocron.runtime import Runtime, Threads
+from solocron.schedules import Schedule, instants, load_zone
+from solocron.stores.contract import All, ChangeFn, Named, Query, Store, Verdict
+from solocron.views import JobView, NodeView, RunView, StatusView
+
+__all__ = ["Client"]
+
+Span = timedelta | int | float | str
+
+PAGE = 1_000
+_DAY = 86_400 * SECOND
+
+
+class Client:
+    """A view on one namespace of a store, and the hands to change it."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        registry: Registry | None = None,
+        runtime: Runtime | None = None,
+        late_for: int = 25 * SECOND,
+    ) -> None:
+        self.store = store
+        self._registry = registry or Registry()
+        self._runtime = runtime or Threads()
+        self._late_for = late_for
+        self.changed: list[Callable[[], None]] = []
+        """Called after each change, so that a node in the same process looks at once."""
+
+    # --- looking ---------------------------------------------------------------------------------------------
+
+    def jobs(self) -> list[JobView]:
+        """Every job of the namespace, by name."""
+        sessions, now = self._sessions(), self.store.clock()
+        return [self._view(job, sessions, now) for job in self._jobs()]
+
+    def job(self, name: str) -> JobView:
+        return self._view(self._one(name), self._sessions(), self.store.clock())
+
+    def runs(self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50) -> list[RunView]:
+        """Records of the log, newest first."""
+        if not 1 <= limit <= 10_000:
+            raise Invalid(f"limit={limit}: give a whole number from 1 to 10000.")
+        wanted = [status] if isinstance(status, str) else list(status or ())
+        for one in wanted:
+            if one not in set(Status):
+                raise Invalid(f"status {one!r} is not known; choose from {', '.join(Status)}.")
+        if job is not None:
+            self._one(job)
+        records = self.store.history(Query(job=job, statuses=frozenset(wanted), limit=limit))
+        return [RunView.of(record) for record in records]
+
+    def run(self, id: str) -> RunView:
+        """The last attempt of a run, or the run as it waits."""
+        found = self._find(id)
+        if found is None:
+            raise NotFound(f"there is no run {id!r} in namespace {self.store.namespace!r}; `solocron runs` lists them.")
+        return found[0]
+
+    def attempts(self, id: str) -> list[RunView]:
+        """Every attempt of a run that is on record, oldest first."""
+        records = self.store.history(Query(run=id, limit=1_000))
+        return sorted(map(RunView.of, records), key=lambda view: view.attempt)
+
+    def nodes(self) -> list[NodeView]:
+        """Every node that is alive or was not yet swept, by name."""
+        now = self.store.clock()
+        views = [NodeView.of(session, now=now) for session in self._sessions() if session.state is not Life.SWEPT]
+        return sorted(views, key=lambda view: (view.node, view.session))
+
+    def status(self) -> StatusView:
+        """Nodes, what runs, the counts of the last 24 hours, and what needs a look."""
+        now, sessions, jobs = self.store.clock(), self._sessions(), self._jobs()
+        running = self.store.history(Query(statuses=frozenset({Status.RUNNING}), limit=1_000))
+        return StatusView(
+            store=self.store.url,
+            tier=str(self.store.capabilities.tier),
+            namespace=self.store.namespace,
+            now=from_us(now),
+            nodes=tuple(self.nodes()),
+            running=tuple(map(RunView.of, running)),
+            counts=dict(self.store.tally(now - _DAY)),
+            jobs=len(jobs),
+            paused=tuple(job.name for job in jobs if job.paused is not None),
+            orphaned=tuple(job.name for job in jobs if _orphaned(job, sessions, now)),
+            blocked=tuple(blocked.name for blocked in self.store.blocked()),
+        )
+
+    def next(self, job: str, n: int = 10) -> list[datetime]:
+        """The next slots of a job, in its zone."""
+        if not 1 <= n <= 1_000:
+            raise Invalid(f"n={n}: give a whole number from 1 to 1000.")
+        doc = self._one(job)
+        slots = self._registry.resolve(doc.definition.schedule)
+        if not slots.known:
+            raise Invalid(f"{job} has a schedule of its own class, which only its code knows; ask a program that has it.")
+        info = load_zone(str((doc.definition.schedule or {}).get("tz", "UTC"))).info
+        at = max(slots.settled(doc.cursor, doc.nominal), self.store.clock())
+        found: list[datetime] = []
+        while len(found) < n:
+            following = slots.after(at)
+            if following is None:
+                break
+            found.append(from_us(following).astimezone(info))
+            at = following
+        return found
+
+    # --- asking ----------------------------------------------------------------------------------------------
+
+    def trigger(
+        self, job: str, payload: Any = None, *, at: datetime | None = None, key: str | None = None
+    ) -> str:
+        """Run a job now, or at an instant; answers the run's id. The same key twice is one run."""
+        if payload is not None:
+            payload = check_payload(payload, whose=f"a trigger of {job}")
+        if key is not None and (not isinstance(key, str) or not 0 < len(key) <= 256 or not key.isprintable()):
+            raise Invalid(f"key={key!r:.80} cannot be used: 1 to 256 printable characters. Nothing was triggered.")
+        if at is not None and at.utcoffset() is None:
+            raise Invalid(f"at={at!r} has no time zone; nothing was triggered. Hand over an aware datetime.")
+        request = key if key is not None else self._runtime.rng.token()
+        when = None if at is None else to_us(at)
+        if key is not None:
+            # The document remembers its last requests; the log remembers the rest.
+            doc = self._one(job)
+            run = run_id(job, doc.incarnation, Origin.TRIGGER, request)
+            if self.store.history(Query(run=run, limit=1)):
+                return run
+        answer = self._ask(
+            job,
+            lambda doc, now: asking.trigger(
+                doc, request=request, payload=payload, at=when, now=now, resolve=self._registry.resolve
+            ),
+        )
+        if answer == "!disabled":
+            raise Conflict(f"{job} is disabled, so it was not triggered; enable it where it is declared.")
+        if answer == "!full":
+            raise Conflict(f"{QUEUE_LIMIT} runs of {job} wait already, so it was not triggered; see `solocron runs {job}`.")
+        return str(answer)
+
+    def wait(self, run: str, timeout: Span | None = None) -> RunView:
+        """Wait until a run is over, retries included; answers its last attempt."""
+        limit = None if timeout is None else parse_duration(timeout, what="timeout").total_seconds()
+        clock, pause = self._runtime.clock, 0.01
+        until = None if limit is None else clock.boot() + limit
+        sleeper = self._runtime.event()
+        while True:
+            found = self._find(run)
+            if found is None:
+                raise NotFound(f"there is no run {run!r} in namespace {self.store.namespace!r}.")
+            if found[1]:
+                return found[0]
+            left = None if until is None else until - clock.boot()
+            if left is not None and left <= 0:
+                raise WaitTimeout(f"{run} is {found[0].status} after {limit:g} s of waiting; it goes on by itself.")
+            sleeper.wait(pause if left is None else min(pause, left))
+            pause = min(pause * 1.5, 0.5)
+
+    def cancel(self, run: str, *, reason: str = "cancelled by request") -> str:
+        """Stop a run: "asked" when a node has to stop it, "cancelled" when it only waited, or its end if it is over."""
+        name = job_of(run)
+        answer = None
+        if name:
+            answer = self._change(
+                name, lambda doc, now: asking.cancel(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve)
+            )
+        return str(answer) if answer is not None else self.run(run).status
+
+    def pause(
+        self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
+    ) -> JobView:
+        """Start nothing more of this job by schedule, until it is resumed or until an instant."""
+        if until is not None and until.utcoffset() is None:
+            raise Invalid(f"until={until!r} has no time zone; nothing was paused. Hand over an aware datetime.")
+        end = None if until is None else to_us(until)
+        if end is not None and end <= self.store.clock():
+            raise Invalid(f"until={until} is over already; nothing was paused.")
+        self._ask(
+            job,
+            lambda doc, now: asking.pause(
+                doc, by=by, note=note, until=end, now=now, late_for=self._late_for, resolve=self._registry.resolve
+            ),
+        )
+        return self.job(job)
+
+    def resume(self, job: str) -> JobView:
+        """Go on; the slots of the pause are on record as skipped."""
+        self._ask(job, lambda doc, now: asking.resume(doc, now=now, resolve=self._registry.resolve))
+        return self.job(job)
+
+    # --- jobs as data ----------------------------------------------------------------------------------------
+
+    def add(self, name: str, handler: str, schedule: str | Schedule | None, **options: Any) -> JobView:
+        """Add or change a job as data; its handler is the name of a declared job or of a registered function."""
+        check_name(name)
+        if schedule is None:
+            raise Invalid(f"add({name!r}): a schedule is needed; nothing was added.")
+        try:
+            declaration = Declaration.make(schedule, name=name, **options)
+        except TypeError as error:
+            raise Invalid(f"{error}; nothing was added.") from None
+        definition, made = declaration.define(name, handler)
+        if (definition.schedule or {}).get("kind") == "custom":
+            raise Invalid(f"{type(made).__name__} lives only in code and cannot be added as data; declare {name} there.")
+        self._known_handler(handler)
+        proposal = defining.Proposal(definition=definition, source=None)
+
+        def define(doc: Job | Absent, now: int) -> Change | None:
+            if isinstance(doc, Job) and doc.source is not None and not doc.removed:
+                return Change(doc, answer="!declared")
+            return defining.define(
+                doc, proposal=proposal, now=now, late_for=self._late_for, resolve=self._registry.resolve
+            )
+
+        if self._change(name, define) == "!declared":
+            raise Conflict(f"{name} is declared in code, so it was not changed; change it there, or choose another name.")
+        return self.job(name)
+
+    def remove(self, name: str) -> None:
+        """Forget a job: what waits is cancelled, what runs is asked to stop."""
+        doc = self._one(name)
+        if doc.source is not None and not _orphaned(doc, self._sessions(), self.store.clock()):
+            raise Conflict(f"{name} is declared in code that runs now, so it was not removed; take it out of the code.")
+        self._change(
+            name,
+            lambda found, now: defining.remove(
+                found, now=now, late_for=self._late_for, resolve=self._registry.resolve
+            ),
+        )
+
+    def restored(self) -> int:
+        """After a backup was restored: move every cursor to now and raise every fence; answers how many jobs."""
+        fence = self.store.clock() // 1_000
+        names = [job.name for job in self._jobs()]
+        for start in range(0, len(names), PAGE):
+            which = Named(Kind.JOB, tuple(names[start : start + PAGE]))
+            self.store.update(
+                which, lambda doc, now: defining.move_to_now(doc, fence=fence, now=now, resolve=self._registry.resolve)
+            )
+        return len(names)
+
+    # --- inside ----------------------------------------------------------------------------------------------
+
+    def _view(self, job: Job, sessions: list[Session], now: int) -> JobView:
+        slots = self._registry.resolve(job.definition.schedule)
+        following = None
+        if job.paused is None and job.definition.enabled and slots.schedule is not None:
+            following = instants.after(slots.schedule, max(slots.settled(job.cursor, job.nominal), now))
+        return JobView.of(job, slots.schedule, following=following, orphaned=_orphaned(job, sessions, now))
+
+    def _jobs(self) -> list[Job]:
+        found: list[Job] = []
+        after = ""
+        while True:
+            page = self.store.read(All(Kind.JOB, after=after, limit=PAGE))
+            found += [doc for doc in page if isinstance(doc, Job)]
+            if len(page) < PAGE:
+                return found
+            after = page[-1].name
+
+    def _sessions(self) -> list[Session]:
+        return [doc for doc in self.store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+
+    def _one(self, name: str) -> Job:
+        for doc in self.store.read(Named(Kind.JOB, (name,))):
+            if isinstance(doc, Job):
+                return doc
+        raise self._unknown(name)
+
+    def _unknown(self, name: str) -> NotFound:
+        names = [job.name for job in self._jobs()]
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "`solocron jobs` lists them."
+        return NotFound(f"there is no job {name!r} in namespace {self.store.namespace!r}; {hint} Nothing was changed.")
+
+    def _known_handler(self, handler: str) -> None:
+        """A handler that nobody has is a mistake more often than a plan."""
+        if handler in self._registry.handlers:
+            return
+        sessions = [session for session in self._sessions() if session.state is Life.LIVE]
+        known = {name for session in sessions for name in session.handlers or ()}
+        known |= {job.definition.handler for job in self._jobs()} | set(self._registry.handlers)
+        if handler in known or any(session.handlers is None for session in sessions):
+            return
+        close = difflib.get_close_matches(handler, sorted(known), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "name a declared job or a registered function."
+        raise NotFound(f"no node has a handler {handler!r}; {hint} Nothing was added.")
+
+    def _find(self, run: str) -> tuple[RunView, bool] | None:
+        """A run's last word, and whether it is final."""
+        name = job_of(run)
+        job = next((doc for doc in self.store.read(Named(Kind.JOB, (name,))) if isinstance(doc, Job)), None) if name else None
+        records = self.store.history(Query(run=run, limit=1_000))
+        last = max(map(RunView.of, records), key=lambda view: view.attempt, default=None)
+        if job is not None:
+            if any(hold.run == run for hold in job.active):
+                return (last, False) if last is not None else None
+            for owed in job.owed:
+                if owed.run == run:
+                    return RunView.waiting(job, owed, key_of(job.name, owed.origin, owed.slot, owed.request)), False
+        if last is None:
+            return None
+        # The document was read before the log: a run that ended in between is found by its record.
+        return last, last.status != Status.RUNNING
+
+    def _ask(self, name: str, change: ChangeFn) -> Any:
+        answer = self._change(name, change)
+        if answer is None:
+            raise self._unknown(name)
+        return answer
+
+    def _change(self, name: str, change: ChangeFn) -> Any:
+        """Apply one change; requests carry ids of their own, so what is contended or unknown is simply repeated."""
+        for _ in range(8):
+            result = self.store.update(Named(Kind.JOB, (name,)), change).results[0]
+            if result.verdict is Verdict.APPLIED:
+                for call in self.changed:
+                    call()
+                return result.answer
+            if result.verdict is Verdict.DECLINED:
+                return None
+            if result.verdict is Verdict.BLOCKED:
+                raise StoreError(f"{name} could not be changed: {result.error}; nothing was written.")
+        raise StoreError(f"{name} could not be changed: others keep changing it or the store does not answer; try again.")
+
+
+def _orphaned(job: Job, sessions: list[Session], now: int) -> bool:
+    """Whether no live node of its pool has its handler."""
+    for session in sessions:
+        if session.state is Life.LIVE and session.expires_at > now and job.definition.pool in session.pools:
+            if session.handlers is None or job.definition.handler in session.handlers:
+                return False
+    return True
+

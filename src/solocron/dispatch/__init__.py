@@ -1,0 +1,1 @@
+"""Where a call is carried out: threads, an event loop."""

@@ -1,0 +1,339 @@
+"""What this node holds and runs, in one place behind one mutex that is never kept across a call to anything.
+
+Everything that more than one loop of the node touches lives here: the session and how long it can be trusted,
+the claims, the bodies, the bodies that outlived an earlier session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from solocron.dispatch.contract import Interrupt
+from solocron.engine.context import Stop
+from solocron.engine.settings import Settings
+from solocron.model.definition import Definition
+from solocron.model.job import Hold, Job
+from solocron.runtime import Runtime
+
+__all__ = ["Board", "Phase", "Running", "Standing"]
+
+
+class Standing(StrEnum):
+    """How sure the node is of its session."""
+
+    NONE = "none"
+    """No session yet, or the last one was lost."""
+    HELD = "held"
+    """Renewed in time: claim and run."""
+    JEOPARDY = "jeopardy"
+    """A renewal is overdue: start nothing new, keep trying."""
+
+
+class Phase(StrEnum):
+    """How far a claim has come on this node."""
+
+    CLAIMED = "claimed"
+    BEGUN = "begun"
+    ENDED = "ended"
+
+
+@dataclass(slots=True, eq=False)
+class Running:
+    """A claim of this node and what became of it."""
+
+    job: str
+    hold: Hold
+    definition: Definition
+    session: str
+    since: float
+    """Boot time at which the claim was acknowledged."""
+    phase: Phase = Phase.CLAIMED
+    begun_at: float | None = None
+    expires: float | None = None
+    """Boot time of its deadline."""
+    stop: Stop | None = None
+    stop_at: float | None = None
+    revoked: bool = False
+    stuck: bool = False
+    settled: bool = False
+    """Its outcome is on its way to the store; what the body still does changes nothing."""
+    interrupt: Interrupt | None = None
+    progress: dict[str, Any] | None = None
+    progress_written: dict[str, Any] | None = field(default=None)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.hold.run, self.hold.fence
+
+
+class Board:
+    """The node's shared state."""
+
+    def __init__(self, runtime: Runtime, settings: Settings) -> None:
+        self._runtime = runtime
+        self._settings = settings
+        self._mutex = runtime.mutex()
+        self.session: str | None = None
+        self.draining = False
+        self._trusted_until = 0.0
+        self._renewed = 0.0
+        self._troubled = False
+        self._running: dict[tuple[str, int], Running] = {}
+        self._leftovers: list[Running] = []
+        self._old_sessions: dict[str, float] = {}
+        self._calls: dict[int, float] = {}
+        self._call = 0
+        self._suspects: dict[tuple[str, int], int] = {}
+        self._done: dict[tuple[str, int], float] = {}
+        self._store_ahead: float | None = None
+        self.ended = runtime.event()
+        """Set whenever a body ends or a claim goes away: drain and tick wait on it."""
+
+    # --- trust -------------------------------------------------------------------------------------------------
+
+    def hold_session(self, session: str, asked: float) -> None:
+        """A new session, trusted from before it was asked for."""
+        with self._mutex:
+            self.session = session
+            self._renewed = asked
+            self._trusted_until = asked + self._settings.lease - self._settings.margin
+            self._troubled = False
+
+    def renewed(self, session: str, asked: float) -> bool:
+        """Extend the trust; False when the answer came after it had ended: lost is final."""
+        with self._mutex:
+            if self.session != session or self._runtime.clock.boot() >= self._trusted_until:
+                return False
+            self._renewed = asked
+            self._trusted_until = asked + self._settings.lease - self._settings.margin
+            self._troubled = False
+            return True
+
+    def trouble(self) -> None:
+        """A renewal failed: nothing new starts until one succeeds."""
+        with self._mutex:
+            self._troubled = True
+
+    def trusted_until(self) -> float | None:
+        with self._mutex:
+            return self._trusted_until if self.session is not None else None
+
+    def standing(self) -> Standing:
+        with self._mutex:
+            return self._standing()
+
+    def _standing(self) -> Standing:
+        now = self._runtime.clock.boot()
+        if self.session is None or now >= self._trusted_until:
+            return Standing.NONE
+        if self._troubled or now > self._renewed + 2 * self._settings.beat:
+            return Standing.JEOPARDY
+        return Standing.HELD
+
+    def lose(self) -> tuple[str | None, list[Running]]:
+        """Give the session up: its claims are no longer ours. Answers what was lost; None when it was gone already."""
+        with self._mutex:
+            session, self.session = self.session, None
+            if session is None:
+                return None, []
+            lost = [running for running in self._running.values() if running.phase is not Phase.ENDED]
+            self._running.clear()
+            self._suspects.clear()
+            for running in lost:
+                if running.phase is Phase.CLAIMED:
+                    running.revoked = True
+            bodies = [running for running in lost if running.phase is Phase.BEGUN]
+            self._leftovers.extend(bodies)
+            self._old_sessions[session] = self._runtime.clock.boot()
+            self.ended.set()
+            return session, bodies
+
+    def farewells(self) -> list[str]:
+        """Lost sessions none of whose bodies is left: they may be buried by ourselves."""
+        with self._mutex:
+            busy = {running.session for running in self._leftovers}
+            return [session for session in self._old_sessions if session not in busy]
+
+    def forget_session(self, session: str) -> None:
+        with self._mutex:
+            self._old_sessions.pop(session, None)
+
+    # --- claims ------------------------------------------------------------------------------------------------
+
+    def free(self) -> int:
+        """How many more bodies this node may run; a stuck one has been replaced and does not count."""
+        with self._mutex:
+            busy = sum(1 for r in self._running.values() if r.phase is not Phase.ENDED and not r.stuck)
+            waiting = sum(1 for r in self._running.values() if r.phase is Phase.ENDED)
+            busy += sum(1 for r in self._leftovers if not r.stuck)
+            most = self._settings.max_running
+            return 0 if waiting > 4 * most + 1_000 else max(0, most - busy)
+
+    def excluded(self) -> frozenset[str]:
+        """Jobs of which an old body still runs here: never claimed by this node until it has ended."""
+        with self._mutex:
+            stuck = {running.job for running in self._running.values() if running.stuck}
+            return frozenset(running.job for running in self._leftovers) | stuck
+
+    def call_begins(self) -> int:
+        """A claim is on its way: holds that it may bring are not yet for adoption."""
+        with self._mutex:
+            self._call += 1
+            self._calls[self._call] = self._runtime.clock.boot()
+            return self._call
+
+    def call_ends(self, call: int) -> None:
+        with self._mutex:
+            self._calls.pop(call, None)
+
+    def add(self, job: Job, hold: Hold, session: str) -> Running | None:
+        """Note an acknowledged claim; None when the session is not trusted any more, or the claim is known."""
+        with self._mutex:
+            if self._standing() is Standing.NONE or self.session != session or (hold.run, hold.fence) in self._running:
+                return None
+            now = self._runtime.clock.boot()
+            running = Running(job=job.name, hold=hold, definition=job.definition, session=session, since=now)
+            self._running[running.key] = running
+            self._suspects.pop(running.key, None)
+            return running
+
+    def unknown(self, holds: Iterable[tuple[Job, Hold]]) -> list[tuple[Job, Hold]]:
+        """Holds of our session that we know nothing of and that no call under way can still explain."""
+        with self._mutex:
+            oldest = min(self._calls, default=self._call + 1)
+            found = []
+            for job, hold in holds:
+                key = (hold.run, hold.fence)
+                if key in self._running or key in self._done:
+                    continue
+                since = self._suspects.setdefault(key, self._call)
+                if oldest > since:
+                    found.append((job, hold))
+            return found
+
+    def vanished(self, held: set[tuple[str, int]], asked: float) -> list[Running]:
+        """Bodies whose hold is gone from the store although it was acknowledged before we looked."""
+        with self._mutex:
+            return [
+                running
+                for key, running in self._running.items()
+                if key not in held and running.since < asked and running.phase is not Phase.ENDED
+            ]
+
+    # --- bodies ------------------------------------------------------------------------------------------------
+
+    def begin(self, running: Running) -> bool:
+        """Whether the body may start now: the claim stands, the session is trusted, nobody wants it to stop."""
+        with self._mutex:
+            if running.revoked or running.key not in self._running or self._standing() is Standing.NONE:
+                return False
+            now = self._runtime.clock.boot()
+            running.phase = Phase.BEGUN
+            running.begun_at = now
+            if running.definition.timeout is not None:
+                running.expires = now + running.definition.timeout / 1_000_000
+            return True
+
+    def revoke(self, running: Running) -> bool:
+        """Take a claim back before its body begins; False when it has begun."""
+        with self._mutex:
+            if running.phase is not Phase.CLAIMED:
+                return False
+            running.revoked = True
+            return True
+
+    def ask_to_stop(self, running: Running, stop: Stop) -> bool:
+        """Mark the body; True the first time, so that it is interrupted once per reason."""
+        with self._mutex:
+            if running.phase is Phase.ENDED or (running.stop is not None and running.stop.kind == stop.kind):
+                return False
+            if running.stop is not None and stop.kind != "lost":
+                return False
+            running.stop = stop
+            running.stop_at = self._runtime.clock.boot()
+            return True
+
+    def mark_stuck(self, running: Running) -> bool:
+        with self._mutex:
+            first = not running.stuck
+            running.stuck = True
+            self.ended.set()
+            return first
+
+    def body_ended(self, running: Running) -> bool:
+        """The body is over; True when its claim is still ours, so that its outcome is to be recorded."""
+        with self._mutex:
+            ours = running.key in self._running and not running.settled
+            running.settled = True
+            running.phase = Phase.ENDED
+            self._leftovers = [other for other in self._leftovers if other is not running]
+            self.ended.set()
+            return ours
+
+    def stopped(self, running: Running) -> Stop | None:
+        """Why the body must stop, asked by the body itself: a frozen node finds out here first."""
+        stop = running.stop
+        if stop is not None:
+            return stop
+        with self._mutex:
+            ours = running.session == self.session and self._runtime.clock.boot() < self._trusted_until
+        return None if ours else Stop("lost", "this node could not renew its lease in time")
+
+    def done(self, running: Running) -> None:
+        """Its end is in the store, or will never be: the claim is no longer ours."""
+        with self._mutex:
+            if self._running.pop(running.key, None) is not None:
+                now = self._runtime.clock.boot()
+                self._done[running.key] = now
+                if len(self._done) > 10_000:
+                    self._done = {key: at for key, at in self._done.items() if now - at < self._settings.lease}
+            self.ended.set()
+
+    def abandon(self, running: Running) -> bool:
+        """Let a stuck body go: its claim is to be ended; the body still keeps this node from claiming the job."""
+        with self._mutex:
+            if running.key not in self._running or running.settled:
+                return False
+            running.settled = True
+            self._leftovers.append(running)
+            return True
+
+    def running(self) -> list[Running]:
+        with self._mutex:
+            return list(self._running.values())
+
+    def bodies(self) -> list[Running]:
+        """Everything that still executes here, leftovers included."""
+        with self._mutex:
+            current = [running for running in self._running.values() if running.phase is Phase.BEGUN]
+            return [*current, *(r for r in self._leftovers if r not in current)]
+
+    # --- time --------------------------------------------------------------------------------------------------
+
+    def saw_store_time(self, now: int, replied: float) -> None:
+        """The store said `now` before `replied`: the store is at least this far ahead of our boot clock."""
+        ahead = now / 1_000_000 - replied
+        with self._mutex:
+            if self._store_ahead is None or ahead > self._store_ahead or ahead < self._store_ahead - 1:
+                self._store_ahead = ahead
+            else:  # let it sink slowly, so that a drifting clock is followed
+                self._store_ahead -= (self._store_ahead - ahead) / 64
+
+    def boot_of(self, instant: int) -> float | None:
+        """When, on our boot clock, the store's clock has certainly reached an instant."""
+        with self._mutex:
+            return None if self._store_ahead is None else instant / 1_000_000 - self._store_ahead
+
+    def store_now(self) -> int | None:
+        """The store's time as far as we know it, for display and for records of what happened here."""
+        with self._mutex:
+            if self._store_ahead is None:
+                return None
+            return round((self._runtime.clock.boot() + self._store_ahead) * 1_000_000)
+
+    def store_time_of(self, boot: float) -> int | None:
+        with self._mutex:
+            return None if self._store_ahead is None else round((boot + self._store_ahead) * 1_000_000)

@@ -1,0 +1,157 @@
+"""Finds what is due and claims it, never more than the node can start at once; sleeps to the next due instant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from solocron.engine.board import Board, Standing
+from solocron.engine.loop import Patience
+from solocron.engine.runner import Runner
+from solocron.engine.settings import Settings
+from solocron.events import Events
+from solocron.jobs.registry import Handler
+from solocron.model.claiming import Claimant, claim
+from solocron.model.job import Hold, Job
+from solocron.model.timetable import Resolve
+from solocron.runtime import Runtime
+from solocron.stores.contract import Applied, Due, Store, Verdict
+
+__all__ = ["Claimer"]
+
+BATCH = 500
+
+
+class Claimer:
+    """One `update(due)` per step; each claim that it brings is started before the step returns."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        board: Board,
+        runtime: Runtime,
+        settings: Settings,
+        events: Events,
+        handlers: Mapping[str, Handler],
+        resolve: Resolve,
+        runner: Runner,
+        lost: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._board = board
+        self._runtime = runtime
+        self._settings = settings
+        self._events = events
+        self._handlers = handlers
+        self._resolve = resolve
+        self._runner = runner
+        self._lost = lost
+        self._planned = 0.0
+        self._expected: float | None = None
+        """Boot time at which something falls due as far as this node knows."""
+        self._nothing = 0
+        self._declined: dict[str, float] = {}
+        self.wake: Callable[[], None] = lambda: None
+
+    def look_at(self, due_at: int | None) -> None:
+        """Something changed on this node: a place is free (None), or a job is due at an instant."""
+        if due_at is not None:
+            at = self._board.boot_of(due_at)
+            if at is not None and at >= self._planned:
+                return
+        self.wake()
+
+    def step(self, now: float) -> float:
+        """Claim what is due and start it; returns when the next thing is due."""
+        limit = min(self._board.free(), BATCH)
+        session = self._board.session
+        if self._board.draining or session is None or self._board.standing() is not Standing.HELD or limit == 0:
+            self._planned = now + self._settings.poll
+            return self._planned
+        applied = self._claim(session, limit)
+        replied = self._runtime.clock.boot()
+        self._board.saw_store_time(applied.now, replied)
+        if not applied.alive:
+            self._lost("its session was buried")
+            return now + self._settings.beat
+        expected, self._expected = self._expected is not None and now >= self._expected, None
+        self._start(applied, session, replied)
+        if expected and not any(result.verdict is Verdict.APPLIED for result in applied.results):
+            self._events.emit("held elsewhere", node=self._settings.node)
+        self._planned = self._next(applied, limit, replied)
+        return self._planned
+
+    def claim_once(self) -> int:
+        """One pass for an external trigger: how many bodies were started."""
+        session = self._board.session
+        limit = min(self._board.free(), BATCH)
+        if session is None or limit == 0 or self._board.standing() is Standing.NONE:
+            return 0
+        applied = self._claim(session, limit)
+        replied = self._runtime.clock.boot()
+        self._board.saw_store_time(applied.now, replied)
+        if not applied.alive:
+            self._lost("its session was buried")
+            return 0
+        started = self._start(applied, session, replied)
+        decided = sum(1 for result in applied.results if result.verdict is Verdict.APPLIED)
+        return max(started, decided)
+
+    def _claim(self, session: str, limit: int) -> Applied:
+        by = Claimant(session=session, node=self._settings.node, late_for=self._settings.late_for)
+        now = self._runtime.clock.boot()
+        self._declined = {name: until for name, until in self._declined.items() if until > now}
+        due = Due(
+            handlers=frozenset(self._handlers),
+            pools=self._settings.pools,
+            limit=limit,
+            exclude=self._board.excluded() | frozenset(self._declined),
+        )
+        call = self._board.call_begins()
+        self._runtime.failpoint("claiming")
+        try:
+            return self._store.update(
+                due, lambda doc, at: claim(doc, now=at, by=by, resolve=self._resolve), session=session
+            )
+        finally:
+            # An unknown outcome counts as not held; if the claim did land, the keeper's next look finds it.
+            self._board.call_ends(call)
+
+    def _start(self, applied: Applied, session: str, replied: float) -> int:
+        started = 0
+        for result in applied.results:
+            if result.verdict is Verdict.APPLIED and isinstance(result.doc, Job):
+                hold = result.answer
+                if isinstance(hold, Hold):
+                    self._events.emit(
+                        "claimed", job=result.name, run=hold.run, slot=hold.slot, attempt=hold.attempt,
+                        fence=hold.fence, node=self._settings.node,
+                    )  # fmt: skip
+                    started += self._runner.start(result.doc, hold, session)
+                else:
+                    self._events.emit("slot passed", job=result.name, node=self._settings.node)
+            elif result.verdict is Verdict.BLOCKED:
+                self._events.emit("job blocked", job=result.name, error=result.error)
+            elif result.verdict is Verdict.DECLINED:
+                # A due document that this node cannot decide must not head every batch.
+                self._declined[result.name] = replied + self._settings.beat
+            else:  # contended, or unknown and then not ours until the store shows it
+                self._events.emit("held elsewhere", job=result.name, node=self._settings.node)
+        return started
+
+    def _next(self, applied: Applied, limit: int, replied: float) -> float:
+        latest = replied + self._settings.poll
+        if applied.next_due is None:
+            self._nothing = 0
+            return latest
+        if applied.next_due > applied.now:
+            self._nothing = 0
+            self._expected = self._board.boot_of(applied.next_due)
+            return latest if self._expected is None else min(self._expected, latest)
+        if applied.results and len(applied.results) >= limit:
+            self._nothing = 0
+            return replied
+        # Due, but others are changing it: they will be done in a moment.
+        self._nothing += 1
+        return replied + Patience.delay(self._nothing) / 10 * self._runtime.rng.uniform(0.5, 1.5)
+

@@ -1,0 +1,131 @@
+"""What a body gets to see of its run: plain facts, a way to notice that it must stop, and progress."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sized
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from solocron.errors import Cancelled, LeaseLost
+from solocron.model.run import Status
+
+__all__ = ["AsyncRun", "Previous", "Run", "Stop"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a body must stop: `lost`, `timeout`, `cancel` or `shutdown`, and the sentence for people."""
+
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """How the job's last run ended."""
+
+    run: str
+    slot: datetime
+    attempt: int
+    status: Status
+    finished_at: datetime
+    error: str | None
+
+
+class Run:
+    """One attempt, in the hands of the function that carries it out. Nothing here touches the store."""
+
+    def __init__(
+        self,
+        *,
+        id: str,
+        job: str,
+        slot: datetime,
+        attempt: int,
+        fence: int,
+        key: str,
+        node: str,
+        deadline: datetime | None,
+        payload: Any,
+        previous: Previous | None,
+        stopped: Callable[[], Stop | None],
+        report: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self.id = id
+        self.job = job
+        self.slot = slot
+        self.attempt = attempt
+        self.fence = fence
+        self.key = key
+        self.node = node
+        self.deadline = deadline
+        self.payload = payload
+        self.previous = previous
+        self._stopped = stopped
+        self._report = report
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} slot={self.slot.isoformat()} attempt={self.attempt} fence={self.fence}>"
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger whose lines carry the run's facts."""
+        facts = {"job": self.job, "run": self.id, "attempt": self.attempt, "fence": self.fence, "node": self.node}
+        return logging.LoggerAdapter(logging.getLogger(f"solocron.run.{self.job}"), facts)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the body should stop: its lease is lost, its time is over, or someone asked."""
+        return self._stopped() is not None
+
+    def check(self) -> None:
+        """Raise if the body must stop: `LeaseLost` when the lease is gone, `Cancelled` when someone asked."""
+        stop = self._stopped()
+        if stop is None:
+            return
+        if stop.kind == "lost":
+            raise LeaseLost(
+                f"{self.id}: {stop.reason}; whatever this attempt writes from here on is refused. "
+                "Another node may already run it: stop now."
+            )
+        raise Cancelled(f"{self.id}: {stop.reason}; stop now, the outcome is recorded by the node.")
+
+    def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
+        """Say how far the body is; shown live, written with the node's next beat. Raises like `check`."""
+        self.check()
+        self._report({"done": done, "total": total, "note": note})
+
+    def track(self, items: Iterable[T]) -> Iterator[T]:
+        """Go through items, with progress, stopping where the run must stop."""
+        total = len(items) if isinstance(items, Sized) else None
+        done = 0
+        self.progress(done, total)
+        for done, item in enumerate(items, 1):
+            self.check()
+            yield item
+            self.progress(done, total)
+
+
+class AsyncRun(Run):
+    """The same in the hands of a coroutine; `track` takes both kinds of iterables."""
+
+    async def track(self, items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:  # type: ignore[override]
+        total = len(items) if isinstance(items, Sized) else None
+        done = 0
+        self.progress(done, total)
+        if isinstance(items, AsyncIterable):
+            async for item in items:
+                self.check()
+                yield item
+                done += 1
+                self.progress(done, total)
+        else:
+            for item in items:
+                self.check()
+                yield item
+                done += 1
+                self.progress(done, total)

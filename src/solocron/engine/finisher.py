@@ -1,0 +1,168 @@
+"""Records outcomes, many in one write. What was contended or unknown is repeated until it is in or the lease is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from solocron.engine.board import Board, Running
+from solocron.engine.settings import Settings
+from solocron.errors import StoreError
+from solocron.events import Events
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.ending import HandBack, Outcome, finish, hand_back
+from solocron.model.job import Job
+from solocron.model.run import Entry
+from solocron.model.timetable import Resolve
+from solocron.runtime import Runtime
+from solocron.stores.contract import Named, Result, Store, Verdict
+
+__all__ = ["Finisher"]
+
+BATCH = 500
+
+
+@dataclass(slots=True)
+class _Item:
+    running: Running
+    outcome: Outcome | HandBack
+    tries: int = 0
+    answer: str | None = field(default=None)
+
+
+class Finisher:
+    """A mailbox of ended runs, emptied in batches."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        board: Board,
+        runtime: Runtime,
+        settings: Settings,
+        events: Events,
+        resolve: Resolve,
+        wake_claimer: Callable[[int | None], None],
+    ) -> None:
+        self._store = store
+        self._board = board
+        self._runtime = runtime
+        self._settings = settings
+        self._events = events
+        self._resolve = resolve
+        self._wake_claimer = wake_claimer
+        self._mutex = runtime.mutex()
+        self._items: list[_Item] = []
+        self.wake: Callable[[], None] = lambda: None
+
+    def add(self, running: Running, outcome: Outcome | HandBack) -> None:
+        """An attempt ended here; called from the body's thread."""
+        with self._mutex:
+            self._items.append(_Item(running, outcome))
+        self._wake_claimer(None)
+        self.wake()
+
+    def waiting(self) -> int:
+        with self._mutex:
+            return len(self._items)
+
+    def step(self, now: float) -> float:
+        """Write one batch; returns now if there is more, far away if there is nothing to do."""
+        batch = self._take()
+        if not batch:
+            return now + 3600
+        by_job: dict[str, list[_Item]] = {}
+        for item in batch:
+            by_job.setdefault(item.running.job, []).append(item)
+        self._runtime.failpoint("finishing")
+        try:
+            applied = self._store.update(Named(Kind.JOB, tuple(sorted(by_job))), lambda doc, at: self._end(doc, at, by_job))
+        except StoreError:
+            self._put_back(batch)
+            raise
+        self._runtime.failpoint("finished")
+        replied = self._runtime.clock.boot()
+        self._board.saw_store_time(applied.now, replied)
+        again: list[_Item] = []
+        for result in applied.results:
+            items = by_job[result.name]
+            if result.verdict in (Verdict.CONTENDED, Verdict.UNKNOWN, Verdict.BLOCKED):
+                again.extend(items)
+            else:
+                self._settled(result, items)
+        if again:
+            self._put_back(again)
+            return now + min(0.01 * 2.0 ** min(again[0].tries, 7), 1.0)
+        return now if self.waiting() else now + 3600
+
+    def _take(self) -> list[_Item]:
+        """The next batch, without what the lost session took with it."""
+        with self._mutex:
+            batch, self._items = self._items[:BATCH], self._items[BATCH:]
+        session = self._board.session
+        kept = []
+        for item in batch:
+            if item.running.session == session:
+                kept.append(item)
+            else:
+                self._refused(item, "its lease was lost before its outcome could be recorded")
+        return kept
+
+    def _put_back(self, items: list[_Item]) -> None:
+        for item in items:
+            item.tries += 1
+        with self._mutex:
+            self._items = items + self._items
+
+    def _end(self, doc: Job | Absent, now: int, by_job: dict[str, list[_Item]]) -> Change | None:
+        """End every attempt of one job that ended here; stale ones change nothing."""
+        if isinstance(doc, Absent):
+            return None
+        job: Job | None = doc
+        entries: list[Entry] = []
+        answers: dict[tuple[str, int], str] = {}
+        for item in by_job[doc.name]:
+            hold, change = item.running.hold, None
+            if job is not None:
+                if isinstance(item.outcome, HandBack):
+                    change = hand_back(
+                        job, run=hold.run, fence=hold.fence, now=now, reason=item.outcome.reason, resolve=self._resolve
+                    )
+                else:
+                    change = finish(
+                        job, run=hold.run, fence=hold.fence, outcome=item.outcome, now=now, resolve=self._resolve
+                    )
+            if change is not None:
+                assert change.doc is None or isinstance(change.doc, Job)
+                job = change.doc
+                entries.extend(change.entries)
+                answers[item.running.key] = change.answer
+        return Change(job, tuple(entries), answers) if answers else None
+
+    def _settled(self, result: Result, items: list[_Item]) -> None:
+        answers = result.answer if result.verdict is Verdict.APPLIED else {}
+        for item in items:
+            if item.running.key not in answers:
+                self._refused(item, "another node has taken over")
+                continue
+            self._board.done(item.running)
+            hold, outcome = item.running.hold, item.outcome
+            if isinstance(outcome, HandBack):
+                self._events.emit("handed back", job=item.running.job, run=hold.run, reason=outcome.reason)
+                continue
+            begun = item.running.begun_at
+            self._events.emit(
+                "finished", job=item.running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
+                node=self._settings.node, outcome=outcome.status, reason=outcome.reason, error=outcome.error,
+                duration_s=None if begun is None else self._runtime.clock.boot() - begun,
+            )  # fmt: skip
+        if isinstance(result.doc, Job):
+            self._wake_claimer(result.doc.due_at)
+
+    def _refused(self, item: _Item, reason: str) -> None:
+        self._board.done(item.running)
+        status = "handed back" if isinstance(item.outcome, HandBack) else item.outcome.status
+        self._events.emit(
+            "refused", job=item.running.job, run=item.running.hold.run, fence=item.running.hold.fence, outcome=status,
+            reason=reason,
+        )  # fmt: skip

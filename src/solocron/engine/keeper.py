@@ -1,0 +1,182 @@
+"""Renews the session from a loop of its own; a blocked event loop or a slow claim cannot delay a renewal.
+
+With every beat it also compares what the store says this session holds with what the node runs: claims whose answer
+was lost are adopted, requests to stop reach the bodies, progress is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+
+from solocron.engine.board import Board, Running
+from solocron.engine.context import Stop
+from solocron.engine.runner import Runner
+from solocron.engine.settings import Settings
+from solocron.errors import StoreError
+from solocron.events import Events
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.ending import note_progress
+from solocron.model.job import Job
+from solocron.model.session import Session, begin, end, renew
+from solocron.runtime import Runtime
+from solocron.stores.contract import HeldBy, Named, Store, Verdict
+
+__all__ = ["Keeper"]
+
+
+class Keeper:
+    """Holds one session after the other for as long as the node lives."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        board: Board,
+        runtime: Runtime,
+        settings: Settings,
+        events: Events,
+        runner: Runner,
+        describe: Callable[[str], Session],
+        begun: Callable[[], None],
+        lost: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._board = board
+        self._runtime = runtime
+        self._settings = settings
+        self._events = events
+        self._runner = runner
+        self._describe = describe
+        self._begun = begun
+        self._lost = lost
+        self._failures = 0
+        self._next = 0.0
+
+    def step(self, now: float) -> float:
+        """Renew what is due; return when to be called again."""
+        session = self._board.session
+        if session is None:
+            self._begin(now)
+            return self._later(now)
+        if now >= self._next:
+            if not self._renew(session, now):
+                return self._soon(now)
+            self._next = self._later(now)
+        self.reconcile(session)
+        self._bury_old()
+        return self._next
+
+    def _begin(self, now: float) -> None:
+        """A new session under an id that nobody has had before."""
+        if self._board.draining:
+            return
+        self._store.open()
+        name = self._runtime.rng.token()
+        described = self._describe(name)
+        applied = self._store.update(
+            Named(Kind.SESSION, (name,)), lambda doc, at: begin(doc, described, now=at)
+        )
+        replied = self._runtime.clock.boot()
+        self._board.saw_store_time(applied.now, replied)
+        if applied.results[0].verdict is not Verdict.APPLIED:
+            raise StoreError(f"a new session could not be begun ({applied.results[0].verdict}); trying again")
+        self._failures = 0
+        self._board.hold_session(name, now)
+        self._next = self._later(now)
+        self._events.emit("session begun", session=name, node=self._settings.node, lease_s=self._settings.lease)
+        self._begun()
+
+    def _renew(self, session: str, asked: float) -> bool:
+        """One conditional write; the trust counts from before it was sent."""
+        running = len(self._board.running())
+        self._runtime.failpoint("renewing")
+        try:
+            applied = self._store.update(
+                Named(Kind.SESSION, (session,)), lambda doc, at: renew(doc, now=at, running=running)
+            )
+        except StoreError as error:
+            return self._trouble(str(error))
+        verdict = applied.results[0].verdict
+        replied = self._runtime.clock.boot()
+        self._board.saw_store_time(applied.now, replied)
+        if verdict is Verdict.DECLINED:
+            self._lost("its session was buried")
+            return False
+        if verdict is not Verdict.APPLIED:
+            return self._trouble(f"the renewal's outcome is {verdict}")
+        if not self._board.renewed(session, asked):
+            # The answer came after the trust had ended: lost is final, whatever the store says now.
+            self._lost("its lease was renewed too late")
+            return False
+        if self._failures:
+            self._events.emit("store back", node=self._settings.node, after=self._failures)
+        self._failures = 0
+        self._events.emit("session renewed", session=session, node=self._settings.node)
+        return True
+
+    def _trouble(self, error: str) -> bool:
+        self._failures += 1
+        self._board.trouble()
+        left = (self._board.trusted_until() or 0.0) - self._runtime.clock.boot()
+        self._events.emit("renewal failed", node=self._settings.node, error=error, failures=self._failures, trusted_for_s=left)
+        return False
+
+    def _later(self, now: float) -> float:
+        return now + self._settings.beat * self._runtime.rng.uniform(0.85, 1.0)
+
+    def _soon(self, now: float) -> float:
+        """After a failure: several more tries fit into what is left of the lease."""
+        return self._runtime.clock.boot() + self._settings.beat / 8 * self._runtime.rng.uniform(0.8, 1.2)
+
+    # --- every beat ----------------------------------------------------------------------------------------------
+
+    def reconcile(self, session: str) -> None:
+        """Compare the store's view of our holds with ours."""
+        asked = self._runtime.clock.boot()
+        jobs = [doc for doc in self._store.read(HeldBy(session)) if isinstance(doc, Job)]
+        holds = [(job, hold) for job in jobs for hold in job.active if hold.session == session]
+        ours = {running.key: running for running in self._board.running()}
+        for _, hold in holds:
+            running = ours.get((hold.run, hold.fence))
+            if running is not None and hold.cancel is not None:
+                self._runner.stop(running, Stop("cancel", hold.cancel))
+        for job, hold in self._board.unknown(holds):
+            self._events.emit("adopted", job=job.name, run=hold.run, fence=hold.fence, node=self._settings.node)
+            self._runner.start(job, hold, session)
+        for running in self._board.vanished({(hold.run, hold.fence) for _, hold in holds}, asked):
+            self._runner.stop(running, Stop("lost", "its claim is no longer in the store"))
+        self._write_progress()
+
+    def _write_progress(self) -> None:
+        changed = {
+            running.job: running
+            for running in self._board.running()
+            if running.progress is not None and running.progress != running.progress_written
+        }
+        if not changed:
+            return
+        texts = {name: json.dumps(running.progress) for name, running in changed.items()}
+        self._store.update(
+            Named(Kind.JOB, tuple(sorted(changed))), lambda doc, at: _noted(doc, at, changed, texts)
+        )
+        for name, running in changed.items():
+            running.progress_written = json.loads(texts[name])
+
+    def _bury_old(self) -> None:
+        """Lost sessions whose bodies have ended are buried by their own node: nobody has to wait for their lease."""
+        for session in self._board.farewells():
+            self._store.update(
+                Named(Kind.SESSION, (session,)), partial(_ended, reason="its node lost it and has stopped its bodies")
+            )
+            self._board.forget_session(session)
+
+
+def _ended(doc: Session | Absent, now: int, *, reason: str) -> Change | None:
+    return end(doc, now=now, reason=reason)
+
+
+def _noted(doc: Job | Absent, now: int, changed: dict[str, Running], texts: dict[str, str]) -> Change | None:
+    running = changed[doc.name]
+    return note_progress(doc, run=running.hold.run, fence=running.hold.fence, progress=texts[doc.name], now=now)

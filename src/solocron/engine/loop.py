@@ -1,0 +1,71 @@
+"""A loop is a step and a task: it sleeps until the step's next moment or until someone wakes it, and never dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from solocron.errors import StoreError
+from solocron.events import Events
+from solocron.runtime import Runtime, Task
+
+__all__ = ["Loop", "Patience"]
+
+_SHORTEST = 0.001
+
+
+class Loop:
+    """Calls `step(boot time) -> boot time of the next call` until it is stopped; an exception is told and survived."""
+
+    def __init__(self, name: str, step: Callable[[float], float], *, runtime: Runtime, events: Events) -> None:
+        self.name = name
+        self._step = step
+        self._runtime = runtime
+        self._events = events
+        self._woken = runtime.event()
+        self._stopping = False
+        self._task: Task | None = None
+
+    def start(self) -> None:
+        self._task = self._runtime.spawn(self._run, f"solocron-{self.name}")
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def stop(self) -> None:
+        """Ask it to end after its current step."""
+        self._stopping = True
+        self._woken.set()
+
+    def join(self, timeout: float | None = None) -> bool:
+        if self._task is not None:
+            self._task.join(timeout)
+            return not self._task.is_alive()
+        return True
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stopping:
+            self._woken.clear()
+            now = self._runtime.clock.boot()
+            try:
+                at = self._step(now)
+                failures = 0
+            except StoreError as error:
+                failures += 1
+                at = now + Patience.delay(failures)
+                self._events.emit("store error", loop=self.name, error=str(error), failures=failures)
+            except Exception as error:  # noqa: BLE001 - a loop of a node goes on, whatever happens in one step
+                failures += 1
+                at = now + Patience.delay(failures)
+                self._events.emit("loop error", loop=self.name, error=repr(error), exception=error, failures=failures)
+            pause = at - self._runtime.clock.boot()
+            if pause > 0:
+                self._woken.wait(max(pause, _SHORTEST))
+
+
+class Patience:
+    """How long to wait before trying a store that is away once more: growing, capped."""
+
+    @staticmethod
+    def delay(failures: int) -> float:
+        return min(0.05 * 2.0 ** min(failures - 1, 10), 2.0)

@@ -1,0 +1,239 @@
+"""The node: its loops wired together, its start and its drain. Everything it does is in the loops' own files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from solocron.dispatch.contract import Dispatcher
+from solocron.engine.board import Board, Phase, Standing
+from solocron.engine.claimer import Claimer
+from solocron.engine.context import Stop
+from solocron.engine.finisher import Finisher
+from solocron.engine.keeper import Keeper
+from solocron.engine.loop import Loop
+from solocron.engine.registrar import Registrar
+from solocron.engine.runner import Around, Runner
+from solocron.engine.settings import Settings
+from solocron.engine.sweeper import Sweeper
+from solocron.engine.watchdog import Watchdog
+from solocron.errors import StoreError, StoreUnavailable
+from solocron.events import Events
+from solocron.jobs.registry import Declared, Handler
+from solocron.model.change import Kind
+from solocron.model.session import Life, Session, end, swept
+from solocron.model.timetable import Resolve
+from solocron.runtime import Runtime
+from solocron.stores.contract import All, Named, Store
+
+__all__ = ["Node", "Parts"]
+
+
+HANDLERS_LISTED = 2_000
+"""A session lists what it can run up to here; beyond, its document would weigh more than it tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a node is made of; the simulator supplies its own of each."""
+
+    store: Store
+    runtime: Runtime
+    settings: Settings
+    events: Events
+    declared: Mapping[str, Declared]
+    handlers: Mapping[str, Handler]
+    dispatchers: Mapping[str, Dispatcher]
+    around: Around
+    resolve: Resolve
+    zone_data: str
+
+
+class Node:
+    """One running engine. `start` returns at once; `drain` ends it politely."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        store, runtime, settings, events = parts.store, parts.runtime, parts.settings, parts.events
+        self.settings = settings
+        self.process = runtime.process()
+        self.board = Board(runtime, settings)
+        self.registrar = Registrar(
+            store=store, settings=settings, events=events, declared=parts.declared, resolve=parts.resolve,
+            zone_data=parts.zone_data,
+        )  # fmt: skip
+        self.finisher = Finisher(
+            store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
+            wake_claimer=self._look_at,
+        )  # fmt: skip
+        self.runner = Runner(
+            board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,
+            dispatchers=parts.dispatchers, around=parts.around, ended=self.finisher.add,
+        )  # fmt: skip
+        self.claimer = Claimer(
+            store=store, board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,
+            resolve=parts.resolve, runner=self.runner, lost=self.lose,
+        )  # fmt: skip
+        self.keeper = Keeper(
+            store=store, board=self.board, runtime=runtime, settings=settings, events=events, runner=self.runner,
+            describe=self._describe, begun=self._session_begun, lost=self.lose,
+        )  # fmt: skip
+        self.watchdog = Watchdog(
+            board=self.board, runtime=runtime, settings=settings, events=events, runner=self.runner, lost=self.lose
+        )
+        self.sweeper = Sweeper(
+            store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
+            wake_claimer=self._look_at, fleet_changed=self._fleet_changed,
+        )  # fmt: skip
+        self._listening = True
+        self._loops = {
+            name: Loop(name, step, runtime=runtime, events=events)
+            for name, step in (
+                ("keeper", self.keeper.step),
+                ("watchdog", self.watchdog.step),
+                ("claimer", self.claimer.step),
+                ("finisher", self.finisher.step),
+                ("sweeper", self.sweeper.step),
+                ("listener", self._listen),
+            )
+        }
+        self.claimer.wake = self._loops["claimer"].wake
+        self.finisher.wake = self._loops["finisher"].wake
+        self.runner.watch = self._loops["watchdog"].wake
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self, *, ticking: bool = False) -> None:
+        """Begin a session, write the definitions, run the loops. A store that is away is waited for in the background.
+
+        `ticking`: only what keeps the session alive and records outcomes; the caller claims.
+        """
+        try:
+            self.keeper.step(self._parts.runtime.clock.boot())
+        except StoreUnavailable as error:
+            # A node is patient: the keeper's loop goes on trying, and nothing is claimed before it succeeds.
+            self._parts.events.emit("store error", loop="keeper", error=str(error), failures=1)
+        loops = ("keeper", "watchdog", "finisher") if ticking else tuple(self._loops)
+        for name in loops:
+            self._loops[name].start()
+        self._parts.events.emit("node started", node=self.settings.node, jobs=len(self._parts.declared), session=self.board.session)
+
+    def wake(self) -> None:
+        """Something changed that this node should look at now."""
+        self._loops["claimer"].wake()
+
+    def wait_idle(self, timeout: float | None = None) -> bool:
+        """Wait until nothing runs here and every outcome is in the store."""
+        clock = self._parts.runtime.clock
+        until = None if timeout is None else clock.boot() + timeout
+        while True:
+            self.board.ended.clear()
+            if not self.board.running() and not self.finisher.waiting():
+                return True
+            left = None if until is None else until - clock.boot()
+            if left is not None and left <= 0:
+                return False
+            self.board.ended.wait(left)
+
+    def drain(self, grace: float) -> bool:
+        """Stop claiming, let runs end within the grace, hand back what never started; True when nothing is left."""
+        self.board.draining = True
+        for name in ("claimer", "sweeper", "listener"):
+            self._loops[name].stop()
+        self._listening = False
+        self._parts.store.signal()
+        for running in self.board.running():
+            if running.phase is Phase.CLAIMED:
+                self.runner.stop(running, Stop("shutdown", "handed back: its node shuts down"))
+        if not self.wait_idle(grace):
+            for running in self.board.running():
+                self.runner.stop(running, Stop("shutdown", "cut off: its node shuts down"))
+            self.wait_idle(min(5.0, self.settings.lease / 3))
+        clean = not self.board.bodies() and not self.finisher.waiting()
+        if clean:
+            self._say_goodbye()
+        for loop in self._loops.values():
+            loop.stop()
+        for loop in self._loops.values():
+            loop.join(timeout=2.0)
+        for dispatcher in self._parts.dispatchers.values():
+            dispatcher.close()
+        self._parts.events.emit("node stopped", node=self.settings.node, clean=clean)
+        return clean
+
+    def _say_goodbye(self) -> None:
+        """End the session, now that no body is left. If the store is away, its lease simply runs out."""
+        self._loops["keeper"].stop()
+        self._loops["keeper"].join(timeout=2.0)
+        session = self.board.session
+        if session is None:
+            return
+        try:
+            which = Named(Kind.SESSION, (session,))
+            self._parts.store.update(which, lambda doc, at: end(doc, now=at, reason="its node stopped"))
+            if self.sweeper.take_from(session, f"{self.settings.node} stopped"):
+                self._parts.store.update(which, lambda doc, at: swept(doc, now=at))
+        except StoreError as error:
+            self._parts.events.emit("store error", loop="drain", error=str(error), failures=1)
+        self.board.lose()
+
+    def lose(self, reason: str) -> None:
+        """The session is gone: stop every body, write nothing more under it, begin anew."""
+        session, bodies = self.board.lose()
+        if session is None:
+            return
+        self._parts.events.emit(
+            "session lost", session=session, node=self.settings.node, reason=reason, bodies=len(bodies)
+        )
+        for running in bodies:
+            self.runner.stop(running, Stop("lost", f"this node lost its lease: {reason}"))
+        self._loops["finisher"].wake()
+        self._loops["keeper"].wake()
+
+    # --- wiring --------------------------------------------------------------------------------------------------
+
+    def _describe(self, name: str) -> Session:
+        settings = self.settings
+        return Session(
+            name=name,
+            node=settings.node,
+            host=settings.host,
+            pid=settings.pid,
+            pools=tuple(sorted(settings.pools)),
+            handlers=tuple(sorted(self._parts.handlers)) if len(self._parts.handlers) <= HANDLERS_LISTED else None,
+            version=settings.version,
+            fingerprint=self.registrar.fingerprint,
+            revision=settings.revision,
+            zone_data=self._parts.zone_data,
+            lease=settings.lease_us,
+        )
+
+    def _session_begun(self) -> None:
+        self.registrar.register(self._advertised())
+        self._loops["watchdog"].wake()
+        self._loops["claimer"].wake()
+
+    def _look_at(self, due_at: int | None) -> None:
+        self.claimer.look_at(due_at)
+
+    def _advertised(self) -> frozenset[str]:
+        sessions = self._parts.store.read(All(Kind.SESSION))
+        return frozenset(
+            doc.fingerprint
+            for doc in sessions
+            if isinstance(doc, Session) and doc.state is Life.LIVE and doc.name != self.board.session
+        )
+
+    def _fleet_changed(self, live: frozenset[str]) -> None:
+        if self.registrar.fleet_changed(live - {self.registrar.fingerprint}):
+            self._loops["claimer"].wake()
+
+    def _listen(self, now: float) -> float:
+        """Wait for other nodes' changes; each one makes the claimer look, and the holder of a run too."""
+        if self._listening and self._parts.store.wait(self.settings.poll):
+            self._loops["claimer"].wake()
+            self._loops["sweeper"].wake()
+            if self.board.running() and self.board.standing() is not Standing.NONE:
+                self._loops["keeper"].wake()
+        return self._parts.runtime.clock.boot()
+

@@ -1,0 +1,82 @@
+"""Writes this node's definitions into the store, and tries again whenever the fleet changes until they stand."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from solocron.engine.settings import Settings
+from solocron.events import Events
+from solocron.jobs.registry import Declared
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.defining import Proposal, propose
+from solocron.model.job import Job
+from solocron.model.timetable import Resolve
+from solocron.stores.contract import Named, Store, Verdict
+
+__all__ = ["Registrar", "fingerprint_of"]
+
+BATCH = 500
+
+
+def fingerprint_of(declared: Mapping[str, Declared]) -> str:
+    """One name for a whole set of definitions: equal on nodes that run the same code."""
+    text = "\n".join(f"{name} {declared[name].definition.fingerprint}" for name in sorted(declared))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+class Registrar:
+    """Proposes; the pure rule in `model.defining` decides who may write."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        settings: Settings,
+        events: Events,
+        declared: Mapping[str, Declared],
+        resolve: Resolve,
+        zone_data: str,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._events = events
+        self._declared = declared
+        self._resolve = resolve
+        self._zone_data = zone_data
+        self._fleet: frozenset[str] | None = None
+        self.fingerprint = fingerprint_of(declared)
+
+    def register(self, live: frozenset[str]) -> None:
+        """Propose every declared job; `live` are the sets that live sessions advertise, our own not needed."""
+        self._fleet = live
+        names = sorted(self._declared)
+        for start in range(0, len(names), BATCH):
+            applied = self._store.update(
+                Named(Kind.JOB, tuple(names[start : start + BATCH])), lambda doc, at: self._propose(doc, at, live)
+            )
+            for result in applied.results:
+                if result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
+                    mine = self._declared[result.name].definition
+                    if result.doc.definition != mine:
+                        self._events.emit("definition kept", job=result.name, node=self._settings.node)
+                elif result.verdict is not Verdict.APPLIED and result.verdict is not Verdict.DECLINED:
+                    self._fleet = None  # try again with the next look at the fleet
+
+    def fleet_changed(self, live: frozenset[str]) -> bool:
+        """Called with every look at the sessions; True when the proposals were made again."""
+        if live == self._fleet:
+            return False
+        self.register(live)
+        return True
+
+    def _propose(self, doc: Job | Absent, now: int, live: frozenset[str]) -> Change | None:
+        proposal = Proposal(
+            definition=self._declared[doc.name].definition,
+            source=self.fingerprint,
+            revision=self._settings.revision,
+            zone_data=self._zone_data,
+        )
+        return propose(
+            doc, proposal=proposal, live=live, now=now, late_for=self._settings.late_for, resolve=self._resolve
+        )

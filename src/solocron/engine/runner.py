@@ -1,0 +1,205 @@
+"""Turns a claim into a call: builds the run, hands it to a dispatcher, and turns how it ended into an outcome."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from solocron.clock import from_us
+from solocron.dispatch.contract import Dispatcher
+from solocron.engine.board import Board, Running
+from solocron.engine.context import AsyncRun, Previous, Run, Stop
+from solocron.engine.settings import Settings
+from solocron.errors import Cancelled, LeaseLost
+from solocron.events import Events
+from solocron.jobs.registry import Handler
+from solocron.model.ending import HandBack, Outcome
+from solocron.model.job import Hold, Job
+from solocron.model.run import Status, key_of
+from solocron.runtime import Runtime
+from solocron.schedules.zone import load_zone
+
+__all__ = ["Runner"]
+
+RESULT_LIMIT = 64 * 1024
+ERROR_LIMIT = 16 * 1024
+
+Ended = Callable[[Running, Outcome | HandBack], None]
+Around = Callable[[Handler, Run, Callable[[], Any]], Callable[[], Any]]
+
+
+class Runner:
+    """Starts bodies and asks them to stop."""
+
+    def __init__(
+        self,
+        *,
+        board: Board,
+        runtime: Runtime,
+        settings: Settings,
+        events: Events,
+        handlers: Mapping[str, Handler],
+        dispatchers: Mapping[str, Dispatcher],
+        around: Around,
+        ended: Ended,
+    ) -> None:
+        self._board = board
+        self._runtime = runtime
+        self._settings = settings
+        self._events = events
+        self._handlers = handlers
+        self._dispatchers = dispatchers
+        self._around = around
+        self._ended = ended
+        self.watch: Callable[[], None] = lambda: None
+        """Called when a body has got a moment at which someone must look after it."""
+
+    def start(self, job: Job, hold: Hold, session: str) -> bool:
+        """Start the body of an acknowledged claim; False when the claim is known already or cannot be trusted."""
+        running = self._board.add(job, hold, session)
+        if running is None:
+            return False
+        self._runtime.failpoint("claimed")
+        handler = self._handlers.get(job.definition.handler)
+        if handler is None:
+            self._board.revoke(running)
+            self._hand_back(running, f"this node has no handler {job.definition.handler!r}")
+            return False
+        if hold.cancel is not None:
+            self._settle(running, Outcome.cancelled(hold.cancel))
+            return True
+        run = self._run(job, hold, handler, running)
+        body = self._around(handler, run, handler.bind(run))
+        where = handler.dispatcher if job.definition.run_in == "auto" else job.definition.run_in
+        try:
+            running.interrupt = self._dispatchers[where].submit(
+                body,
+                begin=lambda: self._begin(running),
+                end=lambda value, error: self._end(running, value, error),
+                name=f"solocron {hold.run}",
+            )
+        except Exception as error:  # noqa: BLE001 - a dispatcher that cannot start a body has failed that run only
+            self._settle(running, Outcome.failed(f"could not be started: {error!r}"))
+        return True
+
+    def stop(self, running: Running, stop: Stop) -> None:
+        """Ask a body to stop; one that has not begun never does."""
+        if self._board.revoke(running):
+            if stop.kind == "shutdown":
+                self._hand_back(running, stop.reason)
+            else:
+                self._settle(running, Outcome.cancelled(stop.reason))
+            return
+        if not self._board.ask_to_stop(running, stop):
+            return
+        self.watch()
+        self._events.emit("cancelling", job=running.job, run=running.hold.run, why=stop.kind, reason=stop.reason)
+        keep = stop.kind == "lost" and running.definition.on_lost == "finish"
+        if running.interrupt is not None and not keep:
+            running.interrupt()
+
+    def abandon(self, running: Running) -> None:
+        """End the claim of a body that will not end (on_stuck="abandon")."""
+        if self._board.abandon(running):
+            stop = running.stop or Stop("cancel", "asked to stop")
+            self._ended(running, self._timed(running, Outcome.timed_out(f"{stop.reason}; it did not end and was let go")))
+
+    def _begin(self, running: Running) -> bool:
+        if not self._board.begin(running):
+            return False
+        if running.expires is not None:
+            self.watch()
+        self._runtime.failpoint("begun")
+        hold = running.hold
+        at = self._board.store_now()
+        late = None if at is None else max(0, at - hold.slot) / 1_000_000
+        self._events.emit(
+            "started", job=running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
+            node=self._settings.node, lateness_s=late,
+        )  # fmt: skip
+        return True
+
+    def _end(self, running: Running, value: Any, error: BaseException | None) -> None:
+        self._runtime.failpoint("body-ended")
+        self._settle(running, self._outcome(running, value, error))
+
+    def _settle(self, running: Running, outcome: Outcome) -> None:
+        """Pass the outcome on, if the claim is still ours; what a body of a lost session did is refused anyway."""
+        outcome = self._timed(running, outcome)
+        if self._board.body_ended(running):
+            self._ended(running, outcome)
+        else:
+            self._events.emit(
+                "refused", job=running.job, run=running.hold.run, fence=running.hold.fence, outcome=outcome.status,
+                reason="its lease was lost before it ended",
+            )  # fmt: skip
+
+    def _hand_back(self, running: Running, reason: str) -> None:
+        """A claim that never started goes back at once, on nobody's retry budget."""
+        if self._board.body_ended(running):
+            self._ended(running, HandBack(reason))
+
+    def _timed(self, running: Running, outcome: Outcome) -> Outcome:
+        progress = json.dumps(running.progress) if running.progress is not None else None
+        started = None if running.begun_at is None else self._board.store_time_of(running.begun_at)
+        return replace(outcome, started_at=started, progress=progress)
+
+    def _outcome(self, running: Running, value: Any, error: BaseException | None) -> Outcome:
+        stop = running.stop
+        if stop is not None and stop.kind == "timeout":
+            return Outcome.timed_out(stop.reason)
+        if error is None:
+            return _succeeded(value)
+        if stop is not None and (isinstance(error, LeaseLost) or not isinstance(error, Exception)):
+            return Outcome.cancelled(stop.reason, again=stop.kind == "shutdown")
+        if isinstance(error, Cancelled):
+            return Outcome.cancelled(str(error))
+        if type(error).__name__ == "CancelledError":
+            return Outcome.cancelled("its event loop was closed, or the coroutine cancelled itself", again=True)
+        text = "".join(traceback.format_exception(error))
+        return Outcome.failed(text if len(text) <= ERROR_LIMIT else f"[cut]\n{text[-ERROR_LIMIT:]}")
+
+    def _run(self, job: Job, hold: Hold, handler: Handler, running: Running) -> Run:
+        def report(progress: dict[str, Any]) -> None:
+            running.progress = progress
+
+        local = load_zone(str((job.definition.schedule or {}).get("tz", "UTC"))).info
+
+        def moment(us: int) -> datetime:
+            return from_us(us).astimezone(local)
+
+        last = job.last
+        cls = AsyncRun if handler.is_async else Run
+        return cls(
+            id=hold.run,
+            job=job.name,
+            slot=moment(hold.slot),
+            attempt=hold.attempt,
+            fence=hold.fence,
+            key=key_of(job.name, hold.origin, hold.slot, hold.request),
+            node=hold.node,
+            deadline=None if hold.deadline is None else moment(hold.deadline),
+            payload=job.definition.payload if hold.payload is None else hold.payload,
+            previous=None
+            if last is None
+            else Previous(last.run, moment(last.slot), last.attempt, last.status, moment(last.finished_at), last.error),
+            stopped=lambda: self._board.stopped(running),
+            report=report,
+        )
+
+
+def _succeeded(value: Any) -> Outcome:
+    """What a function returns is kept with the run, if it is small JSON."""
+    if value is None:
+        return Outcome.succeeded()
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return Outcome(status=Status.SUCCEEDED, reason=f"its result ({type(value).__name__}) is not JSON and was not kept")
+    if len(text) > RESULT_LIMIT:
+        return Outcome(status=Status.SUCCEEDED, reason=f"its result is larger than {RESULT_LIMIT} characters and was not kept")
+    return Outcome.succeeded(text)

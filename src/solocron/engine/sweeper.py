@@ -1,0 +1,172 @@
+"""Finds dead nodes, buries their sessions and takes their runs over; frees holds that name no session at all.
+
+A session is buried only when the store's clock says expired *and* the time that was left when this node last saw it
+change has passed on this node's own boot clock: a step of the store's clock costs nobody a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from solocron.engine.board import Board
+from solocron.engine.settings import Settings
+from solocron.events import Events
+from solocron.model.change import Kind
+from solocron.model.ending import take_over
+from solocron.model.job import Job
+from solocron.model.session import Life, Session, bury, swept
+from solocron.model.timetable import Resolve
+from solocron.runtime import Runtime
+from solocron.stores.contract import All, HeldBy, Named, Result, Store, Verdict
+
+__all__ = ["Sweeper"]
+
+PRUNE_BATCH = 500
+
+
+@dataclass(slots=True)
+class _Watch:
+    expires_at: int
+    over: float
+    """Boot time at which it may be buried, if it has not changed by then."""
+
+
+class Sweeper:
+    """Watches the other sessions of the namespace and sleeps to the earliest expiry."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        board: Board,
+        runtime: Runtime,
+        settings: Settings,
+        events: Events,
+        resolve: Resolve,
+        wake_claimer: Callable[[int | None], None],
+        fleet_changed: Callable[[frozenset[str]], None],
+    ) -> None:
+        self._store = store
+        self._board = board
+        self._runtime = runtime
+        self._settings = settings
+        self._events = events
+        self._resolve = resolve
+        self._wake_claimer = wake_claimer
+        self._fleet_changed = fleet_changed
+        self._watched: dict[str, _Watch] = {}
+        self._housekeeping = 0.0
+
+    def step(self, now: float) -> float:
+        """Look at every session once; return when the earliest may be dead."""
+        sessions = self.sessions()
+        moments = [now + self._settings.lease]
+        for session in sessions:
+            if session.name == self._board.session or session.state is Life.SWEPT:
+                continue
+            if session.state is Life.DEAD or self._dead(session, now):
+                self.sweep(session)
+            else:
+                moments.append(max(self._watched[session.name].over, now))
+        alive = {session.name for session in sessions}
+        self._watched = {name: watch for name, watch in self._watched.items() if name in alive}
+        self._fleet_changed(frozenset(s.fingerprint for s in sessions if s.state is Life.LIVE))
+        if now >= self._housekeeping:
+            self._housekeeping = now + max(4 * self._settings.lease, 60.0)
+            self._free_unknown({session.name for session in sessions if session.state is not Life.SWEPT})
+            self._prune()
+        return min(moments)
+
+    def sessions(self) -> list[Session]:
+        return [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+
+    def sweep_for_tick(self) -> None:
+        """For a lone pass: what is dead is swept; where no other node watches, the store's clock alone decides."""
+        sessions = self.sessions()
+        now = self._store.clock()
+        others = [s for s in sessions if s.name != self._board.session and s.state is Life.LIVE]
+        watched = any(session.expires_at > now for session in others)
+        for session in sessions:
+            if session.name == self._board.session or session.state is Life.SWEPT:
+                continue
+            if session.state is Life.DEAD or (not watched and self._bury(session)):
+                self.sweep(session)
+        self._free_unknown({session.name for session in sessions if session.state is not Life.SWEPT})
+
+    def _dead(self, session: Session, now: float) -> bool:
+        """Whether it may be buried by both clocks, and now is."""
+        watch = self._watched.get(session.name)
+        if watch is None or watch.expires_at != session.expires_at:
+            at = self._board.boot_of(session.expires_at)
+            lease = session.lease / 1_000_000
+            if at is None or at <= now:
+                over = now + lease  # already over when we first saw it like this: watch it for a whole lease
+            else:
+                over = min(at, now + lease)
+            self._watched[session.name] = _Watch(session.expires_at, over)
+            return False
+        return now >= watch.over and self._bury(session)
+
+    def _bury(self, session: Session) -> bool:
+        """live to dead, unless it has been renewed since we looked."""
+        reason = f"not renewed in time, buried by {self._settings.node}"
+        applied = self._store.update(
+            Named(Kind.SESSION, (session.name,)),
+            lambda doc, at: bury(doc, now=at, reason=reason, seen=session.expires_at),
+        )
+        self._board.saw_store_time(applied.now, self._runtime.clock.boot())
+        if applied.results[0].verdict is not Verdict.APPLIED:
+            watch = self._watched.get(session.name)
+            if watch is not None:  # expired by our clock, not yet by the store's: look again in a moment
+                watch.over = self._runtime.clock.boot() + 0.05
+            return False
+        self._events.emit("session buried", session=session.name, node=session.node, by=self._settings.node)
+        self._runtime.failpoint("buried")
+        return True
+
+    def sweep(self, session: Session) -> None:
+        """Take over everything a dead session holds; it is swept only after a pass that skipped nothing."""
+        if self.take_from(session.name, f"{session.node}: {session.reason or 'its node died'}"):
+            self._store.update(Named(Kind.SESSION, (session.name,)), lambda doc, at: swept(doc, now=at))
+            self._watched.pop(session.name, None)
+
+    def take_from(self, session: str, reason: str) -> bool:
+        """End the holds of a session; True when a complete pass found nothing left."""
+        for _ in range(20):
+            applied = self._store.update(
+                HeldBy(session),
+                lambda doc, at: take_over(doc, session=session, now=at, reason=reason, resolve=self._resolve),
+            )
+            if not applied.results:
+                return True
+            for result in applied.results:
+                self._taken(result, session)
+            if all(result.verdict is Verdict.APPLIED for result in applied.results):
+                return True
+        return False
+
+    def _taken(self, result: Result, session: str) -> None:
+        if result.verdict is Verdict.APPLIED and isinstance(result.doc, Job):
+            self._events.emit(
+                "taken over", job=result.name, session=session, by=self._settings.node, due_at=result.doc.due_at
+            )
+            self._wake_claimer(result.doc.due_at)
+
+    def _free_unknown(self, known: set[str]) -> None:
+        """Holds of sessions that do not exist, or were swept, are nobody's."""
+        for session in sorted(self._store.holders() - known):
+            if session != self._board.session:
+                self.take_from(session, "its session does not exist any more")
+
+    def _prune(self) -> None:
+        """Old history in small batches; nothing that control logic reads is ever in it."""
+        now = self._board.store_now()
+        if now is None:
+            return
+        removed = total = self._store.prune(now - self._settings.keep, PRUNE_BATCH)
+        while removed >= PRUNE_BATCH and total < 20 * PRUNE_BATCH:
+            removed = self._store.prune(now - self._settings.keep, PRUNE_BATCH)
+            total += removed
+        if total:
+            self._events.emit("pruned", records=total)

@@ -1,0 +1,73 @@
+"""Ends what may not go on: a session that can no longer be trusted, bodies past their deadline. Never calls the store.
+
+A store call that hangs cannot hang this loop, so bodies are stopped in time whatever the network does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from solocron.engine.board import Board, Phase, Running
+from solocron.engine.context import Stop
+from solocron.engine.runner import Runner
+from solocron.engine.settings import Settings
+from solocron.events import Events
+from solocron.runtime import Runtime
+
+__all__ = ["Watchdog"]
+
+
+class Watchdog:
+    """Looks at trust and deadlines, on the boot clock."""
+
+    def __init__(
+        self,
+        *,
+        board: Board,
+        runtime: Runtime,
+        settings: Settings,
+        events: Events,
+        runner: Runner,
+        lost: Callable[[str], None],
+    ) -> None:
+        self._board = board
+        self._runtime = runtime
+        self._settings = settings
+        self._events = events
+        self._runner = runner
+        self._lost = lost
+
+    def step(self, now: float) -> float:
+        """Stop what must stop; return the earliest moment at which something else may have to."""
+        moments = [now + self._settings.poll]
+        until = self._board.trusted_until()
+        if until is not None:
+            if now >= until:
+                self._lost("it could not be renewed in time")
+            else:
+                moments.append(until)
+        for running in self._board.bodies():
+            moments += self._look_at(running, now)
+        return min(moments)
+
+    def _look_at(self, running: Running, now: float) -> list[float]:
+        if running.phase is not Phase.BEGUN:
+            return []
+        if running.stop is None and running.expires is not None:
+            if now < running.expires:
+                return [running.expires]
+            self._runner.stop(running, Stop("timeout", "still running at its deadline"))
+        if running.stop is None or running.stop_at is None or running.stuck:
+            return []
+        # Asked to stop: a body that has not ended after a while holds its thread for ever, for all we know.
+        patience = running.stop_at + min(self._settings.lease, 10.0)
+        if now < patience:
+            return [patience]
+        if self._board.mark_stuck(running):
+            self._events.emit(
+                "stuck", job=running.job, run=running.hold.run, fence=running.hold.fence, node=self._settings.node,
+                reason=running.stop.reason, on_stuck=running.definition.on_stuck,
+            )  # fmt: skip
+            if running.definition.on_stuck == "abandon":
+                self._runner.abandon(running)
+        return []

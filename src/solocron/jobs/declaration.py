@@ -1,0 +1,161 @@
+"""What a decorator notes down: a schedule, options, perhaps a name. Everything is checked here, when declared."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from solocron.duration import parse_duration, to_us
+from solocron.errors import Invalid
+from solocron.model.definition import Definition
+from solocron.model.policy import Backoff, CatchUp, Overlap, whole
+from solocron.schedules import Cron, Schedule, dump, spread
+
+__all__ = ["NAME", "Declaration", "check_name", "check_payload"]
+
+Span = timedelta | int | float | str
+
+NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+PAYLOAD_LIMIT = 64 * 1024
+PAYLOAD_DEPTH = 32
+RUN_IN = ("auto", "thread", "loop")
+
+
+def check_name(name: object, what: str = "name") -> str:
+    """A name as logs, keys and columns can carry it."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise Invalid(
+            f"{what}={name!r:.150} cannot be used: 1 to 128 letters, digits and _ . : - only. Nothing was registered."
+        )
+    return name
+
+
+def check_payload(payload: Any, *, whose: str) -> Any:
+    """A payload as the store can carry it: JSON, bounded in size and depth."""
+    try:
+        text = json.dumps(payload, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Invalid(f"the payload of {whose} is not JSON ({error}); nothing was written. Hand over plain JSON.") from None
+    if len(text.encode()) > PAYLOAD_LIMIT:
+        raise Invalid(
+            f"the payload of {whose} has {len(text.encode())} bytes, more than {PAYLOAD_LIMIT}; nothing was written. "
+            "Keep the data elsewhere and hand over its name."
+        )
+    if _depth(payload) > PAYLOAD_DEPTH:
+        raise Invalid(f"the payload of {whose} is nested deeper than {PAYLOAD_DEPTH}; nothing was written.")
+    return json.loads(text)
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if isinstance(value, list | tuple):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """A decorator's words; `define` turns them into a definition once the job's name is known."""
+
+    when: Schedule | str
+    """A schedule, or a cron expression whose `H` and `spread` wait for the job's name."""
+    name: str | None
+    tz: str = "UTC"
+    dst: dict[str, str] | None = None
+    spread: timedelta | None = None
+    options: Definition
+
+    @classmethod
+    def make(
+        cls,
+        when: Schedule | str,
+        *,
+        name: str | None = None,
+        tz: str = "UTC",
+        dst: dict[str, str] | None = None,
+        timeout: Span | None = None,
+        retries: int = 0,
+        backoff: Backoff | None = None,
+        on_crash: str = "retry",
+        on_lost: str = "cancel",
+        on_stuck: str = "hold",
+        overlap: Overlap | str = "skip",
+        catch_up: CatchUp | str = "latest",
+        start_within: Span | None = None,
+        pool: str = "default",
+        run_in: str = "auto",
+        enabled: bool = True,
+        payload: Any = None,
+        spread: Span | None = None,
+    ) -> Declaration:
+        """Check every word of it; nothing is registered when one is wrong."""
+        if name is not None:
+            check_name(name)
+        if not whole(retries) or not 0 <= retries <= 10_000:
+            raise Invalid(f"retries={retries!r}: give a whole number from 0 to 10000. Nothing was registered.")
+        _one_of("on_crash", on_crash, ("retry", "fail"))
+        _one_of("on_lost", on_lost, ("cancel", "finish"))
+        _one_of("on_stuck", on_stuck, ("hold", "abandon"))
+        _one_of("run_in", run_in, RUN_IN)
+        check_name(pool, "pool")
+        made = cls(
+            when=when,
+            name=name,
+            tz=tz,
+            dst=dst,
+            spread=None if spread is None else parse_duration(spread, what="spread"),
+            options=Definition(
+                handler="",
+                schedule=None,
+                pool=pool,
+                payload=None if payload is None else check_payload(payload, whose=name or "the job"),
+                timeout=_span("timeout", timeout),
+                retries=retries,
+                backoff=backoff if backoff is not None else Backoff(),
+                on_crash=on_crash,
+                on_lost=on_lost,
+                on_stuck=on_stuck,
+                overlap=Overlap.parse(overlap),
+                catch_up=CatchUp.parse(catch_up),
+                start_within=_span("start_within", start_within),
+                run_in=run_in,
+                enabled=bool(enabled),
+            ),
+        )
+        made.schedule_for(name or "any")  # a bad expression or zone is refused where it is declared
+        return made
+
+    def schedule_for(self, name: str) -> Schedule:
+        """The schedule of the job of that name: `H` and `spread` follow from it, on every node alike."""
+        if isinstance(self.when, str):
+            schedule: Schedule = Cron(self.when, tz=self.tz, dst=self.dst, seed=name)
+        else:
+            schedule = self.when
+        return schedule if self.spread is None else spread(schedule, self.spread, name)
+
+    def define(self, name: str, handler: str) -> tuple[Definition, Schedule]:
+        """The definition under a name, and the schedule itself (a user's own class lives only in code)."""
+        schedule = self.schedule_for(name)
+        spec = dump(schedule)
+        if spec["kind"] == "custom":
+            spec["job"] = name  # the only way back to it is through the code that declares the job
+        return replace(self.options, handler=handler, schedule=spec), schedule
+
+
+def _span(what: str, value: Span | None) -> int | None:
+    if value is None:
+        return None
+    us = to_us(parse_duration(value, what=what))
+    if us <= 0:
+        raise Invalid(f"{what}={value!r}: give a time above zero. Nothing was registered.")
+    return us
+
+
+def _one_of(what: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        choices = " or ".join(f'"{one}"' for one in known)
+        raise Invalid(f"{what}={value!r} is not known; choose {choices}. Nothing was registered.")

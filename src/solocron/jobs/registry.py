@@ -1,0 +1,146 @@
+"""The jobs and handlers of one scheduler: each name once, each with the place in the code that it comes from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from solocron.errors import Invalid
+from solocron.jobs.declaration import Declaration, check_name
+from solocron.model.definition import Definition
+from solocron.model.timetable import EMPTY, Timetable
+from solocron.schedules import Schedule, load
+
+__all__ = ["Declared", "Handler", "Registry", "default_name", "place_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """Something that can be called for a run."""
+
+    name: str
+    function: Callable[..., Any]
+    is_async: bool
+    takes_run: bool
+
+    @property
+    def dispatcher(self) -> str:
+        """Where it is carried out unless the job says otherwise."""
+        return "loop" if self.is_async else "thread"
+
+    @property
+    def place(self) -> str:
+        return place_of(self.function)
+
+    def bind(self, run: Any) -> Callable[[], Any]:
+        """The call without arguments; made here, on whatever thread, carried out by a dispatcher."""
+        function = self.function
+        return (lambda: function(run)) if self.takes_run else function
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A job as this code declares it."""
+
+    name: str
+    definition: Definition
+    schedule: Schedule
+    place: str
+
+
+class Registry:
+    """What a scheduler has been told of; filled by discovery, read by the node."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Declared] = {}
+        self.handlers: dict[str, Handler] = {}
+
+    def __iter__(self) -> Iterator[Declared]:
+        return iter(self.jobs.values())
+
+    def add(self, function: Callable[..., Any], declaration: Declaration) -> Declared | None:
+        """Register one job; None when this very one is known already. Two jobs of one name are refused."""
+        name = declaration.name or default_name(function)
+        check_name(name)
+        handler = make_handler(name, function)
+        definition, schedule = declaration.define(name, name)
+        declared = Declared(name, definition, schedule, handler.place)
+        known = self.jobs.get(name)
+        if known is not None:
+            if _same(self.handlers[name].function, function) and known.definition == definition:
+                return None
+            raise Invalid(
+                f"two jobs are named {name!r}: {known.place} and {declared.place}. "
+                "The first stays, the second was not registered; give one of them a name= of its own."
+            )
+        self._add_handler(handler)
+        self.jobs[name] = declared
+        return declared
+
+    def add_handler(self, function: Callable[..., Any], name: str | None = None) -> Handler:
+        """Register a function without a schedule, for jobs that are added as data."""
+        handler = make_handler(check_name(name or default_name(function)), function)
+        self._add_handler(handler)
+        return handler
+
+    def resolve(self, spec: Mapping[str, Any] | None) -> Timetable:
+        """From a schedule as a document has it to its slots; a user's own class is known only to code that has it."""
+        if spec is None:
+            return EMPTY
+        if spec["kind"] != "custom":
+            return Timetable(load(spec))
+        declared = self.jobs.get(spec.get("job", ""))
+        if declared is None or declared.definition.schedule != spec:
+            return Timetable(None, known=False)
+        return Timetable(declared.schedule)
+
+    def _add_handler(self, handler: Handler) -> None:
+        known = self.handlers.get(handler.name)
+        if known is not None and not _same(known.function, handler.function):
+            raise Invalid(
+                f"two functions are named {handler.name!r}: {known.place} and {handler.place}. "
+                "The first stays, the second was not registered; give one of them a name= of its own."
+            )
+        self.handlers[handler.name] = handler
+
+
+def _same(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
+    return one == other or (
+        getattr(one, "__self__", None) is getattr(other, "__self__", None)
+        and place_of(one) == place_of(other)
+        and "<locals>" not in place_of(one)
+    )
+
+
+def make_handler(name: str, function: Callable[..., Any]) -> Handler:
+    """What a function needs to be called with; more than the run it cannot get."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()  # type: ignore[assignment]  # built-ins without a signature take no run
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p for p in positional if p.default is p.empty]
+    keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if len(needed) > 1 or keyword:
+        names = ", ".join([p.name for p in needed] + keyword)
+        raise Invalid(
+            f"{place_of(function)} wants {names}: a job's function takes the run or nothing. It was not registered; "
+            "put what it needs into payload= or into an object whose method it is."
+        )
+    call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    return Handler(name, function, is_async, bool(positional))
+
+
+def default_name(function: Callable[..., Any]) -> str:
+    """The function's name, `Class.method` for methods."""
+    qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return str(qualified).rpartition("<locals>.")[2]
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """Where people find it."""
+    qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return f"{getattr(function, '__module__', '?')}.{qualified}"

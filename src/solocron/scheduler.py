@@ -1,0 +1,396 @@
+"""The public front: a registry of jobs, a client of the store, and a node while it is started."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from solocron import surroundings
+from solocron.client import Client
+from solocron.discovery import discover
+from solocron.dispatch.contract import Dispatcher
+from solocron.dispatch.lazy import LazyDispatcher
+from solocron.dispatch.thread import ThreadDispatcher
+from solocron.duration import parse_duration
+from solocron.engine.context import Run
+from solocron.engine.node import Node, Parts
+from solocron.engine.settings import Settings
+from solocron.errors import Invalid
+from solocron.events import NAMES, Event, Events, Subscriber
+from solocron.jobs import decorators
+from solocron.jobs.around import Wrapper, check_wrapper, wrap
+from solocron.jobs.declaration import check_name
+from solocron.jobs.registry import Declared, Handler, Registry
+from solocron.model.policy import whole
+from solocron.runtime import Runtime, Threads
+from solocron.schedules import Schedule, zone_data_version
+from solocron.stores.contract import Store
+from solocron.stores.url import Secret, make_store
+from solocron.telemetry.log import log_event
+from solocron.version import __version__
+from solocron.views import JobView, NodeView, RunView, StatusView
+
+if TYPE_CHECKING:
+    from solocron.aio import Aio
+
+__all__ = ["Scheduler"]
+
+log = logging.getLogger("solocron")
+
+F = TypeVar("F", bound=Callable[..., Any])
+Span = timedelta | int | float | str
+
+
+class Scheduler:
+    """Declares jobs, runs them while started, and answers what happened to them.
+
+    Making one opens nothing and starts nothing. Any number of replicas may do the same on the same store: each slot
+    is claimed by one of them.
+    """
+
+    def __init__(
+        self,
+        store: str | Secret | Store | None = None,
+        *,
+        namespace: str = "default",
+        pools: Iterable[str] = ("default",),
+        node: str | None = None,
+        enabled: bool | None = None,
+        lease: Span = "15s",
+        beat: Span | None = None,
+        max_running: int = 32,
+        revision: int | None = None,
+        keep: Span = "30d",
+        runtime: Runtime | None = None,
+        dispatchers: Mapping[str, Dispatcher] | None = None,
+    ) -> None:
+        self.enabled = surroundings.enabled() if enabled is None else enabled
+        self._runtime = runtime or Threads()
+        check_name(namespace, "namespace")
+        if isinstance(pools, str):
+            raise Invalid(f"pools={pools!r} is one text; hand over a tuple such as ({pools!r},).")
+        if revision is not None and not whole(revision):
+            raise Invalid(f"revision={revision!r}: give a whole number. Nothing was started.")
+        if node is not None:
+            check_name(node, "node")
+        host = os.uname().nodename
+        self._node_given = node
+        self._settings = Settings.make(
+            node=node or surroundings.node_name(host, os.getpid(), self._runtime.rng.token()),
+            host=host,
+            pid=os.getpid(),
+            pools=tuple(check_name(pool, "pool") for pool in pools),
+            lease=lease,
+            beat=beat,
+            max_running=max_running,
+            keep=keep,
+            revision=revision,
+            version=__version__,
+        )
+        self._store_given = store is not None or surroundings.store_url() is not None
+        self._store = self._make_store(store, namespace, parse_duration(lease, what="lease"))
+        self.registry = Registry()
+        self.events = Events()
+        self.events.on("*", log_event)
+        self._wrappers: list[Wrapper] = []
+        self._client = Client(
+            self._store, registry=self.registry, runtime=self._runtime, late_for=self._settings.late_for
+        )
+        self._client.changed.append(self._wake)
+        self._dispatchers = dispatchers
+        self._loop: Any = None
+        self._node: Node | None = None
+
+    @staticmethod
+    def _make_store(store: str | Secret | Store | None, namespace: str, lease: timedelta) -> Store:
+        if store is None:
+            store = surroundings.store_url() or surroundings.DEFAULT_STORE
+        if isinstance(store, str | Secret):
+            return make_store(store, namespace=namespace, lease=lease)
+        return store
+
+    # --- declaring -------------------------------------------------------------------------------------------
+
+    def discover(self, *targets: object) -> list[str]:
+        """Register the jobs of modules, packages, instances and classes; answers the names that are new."""
+        found = discover(self.registry, *targets)
+        for declared in found:
+            self._registered(declared)
+        return [declared.name for declared in found]
+
+    def cron(self, expression: str | Schedule, **options: Any) -> Callable[[F], F]:
+        """`@cron`, registered with this scheduler at once."""
+        return self._declaring(decorators.cron(expression, **options))
+
+    def every(self, period: Span, **options: Any) -> Callable[[F], F]:
+        """`@every`, registered with this scheduler at once."""
+        return self._declaring(decorators.every(period, **options))
+
+    def at(self, when: datetime, **options: Any) -> Callable[[F], F]:
+        """`@at`, registered with this scheduler at once."""
+        return self._declaring(decorators.at(when, **options))
+
+    def register(self, function: F, *, name: str | None = None) -> F:
+        """Make a function known as a handler for jobs that are added as data."""
+        self.registry.add_handler(function, name)
+        return function
+
+    def around(self, wrapper: Wrapper) -> Wrapper:
+        """Wrap every run: a function of the run that yields once, or of the run and the call."""
+        self._wrappers.append(check_wrapper(wrapper))
+        return wrapper
+
+    def on(self, event: str, subscriber: Subscriber | None = None) -> Any:
+        """Hear of an event (`"*"`: of all); usable as a decorator. `solocron.events.NAMES` lists them."""
+        if event != "*" and event not in NAMES:
+            raise Invalid(f"there is no event {event!r}; known are {', '.join(sorted(NAMES))}.")
+        if subscriber is None:
+            return lambda function: self.on(event, function)
+        self.events.on(event, subscriber)
+        return subscriber
+
+    # --- running ---------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Run a node in the background of this process; coroutine jobs run on the caller's event loop if it has one."""
+        if self._alive():
+            return
+        if not self.enabled:
+            log.warning("scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"})
+            return
+        self._refuse_store_per_replica()
+        self._start(ticking=False)
+
+    def stop(self, grace: Span = "30s") -> bool:
+        """Drain: stop claiming, let runs end within the grace, hand back the rest; True when nothing was left."""
+        node, self._node = self._node, None
+        clean = True
+        if node is not None and node.process == self._runtime.process():
+            clean = node.drain(parse_duration(grace, what="grace").total_seconds())
+        self._store.close()
+        return clean
+
+    def run_forever(self, grace: Span = "30s") -> None:
+        """Start, and drain at SIGTERM or the first SIGINT; a second signal ends at once."""
+        from solocron.process import run_until_signalled
+
+        run_until_signalled(self, grace)
+
+    def tick(self) -> list[RunView]:
+        """One pass, for an external trigger: sweep, claim what is due, wait for it; answers the runs.
+
+        Safe beside running nodes and other ticks. Never waits for a backoff.
+        """
+        if not self.enabled:
+            log.warning("scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"})
+            return []
+        if self._alive():
+            raise Invalid("this scheduler runs a node already, which does what tick() would; call one or the other.")
+        self._refuse_store_per_replica()
+        self._store.open()
+        finished: list[tuple[str, int]] = []
+
+        def note(event: Event) -> None:
+            finished.append((event.run, event.attempt))
+
+        self.events.on("finished", note)
+        node = self._start(ticking=True)
+        try:
+            node.sweeper.sweep_for_tick()
+            while node.claimer.claim_once() or node.board.running():
+                node.board.ended.clear()
+                if node.board.free() == 0 or not node.claimer.claim_once():
+                    node.wait_idle()
+        finally:
+            self.events.off("finished", note)
+            self.stop("30s")
+        views = [view for run in dict.fromkeys(run for run, _ in finished) for view in self._client.attempts(run)]
+        return [view for view in views if (view.run, view.attempt) in set(finished)]
+
+    def _start(self, *, ticking: bool) -> Node:
+        node = self._build()
+        self._node = node
+        try:
+            node.start(ticking=ticking)
+        except BaseException:
+            self._node = None
+            node.drain(0)
+            raise
+        return node
+
+    def _build(self) -> Node:
+        """The node as it runs in production; the simulator builds the very same from its own parts."""
+        if self._settings.pid != os.getpid():  # a fork: another process is another node
+            token = self._runtime.rng.token()
+            name = self._node_given or surroundings.node_name(self._settings.host, os.getpid(), token)
+            self._settings = self._settings.renamed(name, os.getpid())
+        self._loop = _running_loop() or self._loop
+        return Node(
+            Parts(
+                store=self._store,
+                runtime=self._runtime,
+                settings=self._settings,
+                events=self.events,
+                declared=dict(self.registry.jobs),
+                handlers=dict(self.registry.handlers),
+                dispatchers=self._dispatchers
+                or {"thread": ThreadDispatcher(), "loop": LazyDispatcher(self._make_loop_dispatcher)},
+                around=self._around,
+                resolve=self.registry.resolve,
+                zone_data=zone_data_version(),
+            )
+        )
+
+    def _make_loop_dispatcher(self) -> Dispatcher:
+        from solocron.dispatch.eventloop import LoopDispatcher
+
+        return LoopDispatcher(self._loop)
+
+    def _around(self, handler: Handler, run: Run, body: Callable[[], Any]) -> Callable[[], Any]:
+        return wrap(self._wrappers, run, body, is_async=handler.is_async) if self._wrappers else body
+
+    def _refuse_store_per_replica(self) -> None:
+        """A file per replica would run everything once per replica: the very thing that this is for."""
+        if self._store_given:
+            return
+        if surroundings.in_container():
+            raise Invalid(
+                "no store was given, and in a container every replica would get a file of its own and run everything. "
+                "Nothing was started; set SOLOCRON_STORE or hand Scheduler(...) a URL that all replicas share."
+            )
+        if not surroundings.is_terminal():
+            log.warning(
+                "no store was given: using ./solocron.db, which only processes on this machine and in this folder share",
+                extra={"event": "default store"},
+            )
+
+    def _declaring(self, decorate: Callable[[F], F]) -> Callable[[F], F]:
+        def mark(function: F) -> F:
+            decorate(function)
+            declared = self.registry.add(function, decorators.declarations(function)[-1])
+            if declared is not None:
+                self._registered(declared)
+            return function
+
+        return mark
+
+    def _registered(self, declared: Declared) -> None:
+        schedule, spec = declared.schedule, declared.definition.schedule or {}
+        when = f"{spec['expression']} {spec['tz']}" if spec.get("kind") == "cron" else schedule.describe()
+        self.events.emit("registered", job=declared.name, schedule=when, place=declared.place)
+        if self._alive():
+            log.warning("a job was declared after start; it runs from the next start on", extra={"job": declared.name})
+
+    def _alive(self) -> bool:
+        return self._node is not None and self._node.process == self._runtime.process()
+
+    def _wake(self) -> None:
+        if self._node is not None:
+            self._node.wake()
+
+    # --- operating -------------------------------------------------------------------------------------------
+
+    @property
+    def client(self) -> Client:
+        """The client behind the methods below, its store opened."""
+        self._store.open()
+        return self._client
+
+    def jobs(self) -> list[JobView]:
+        """Every job of the namespace."""
+        return self.client.jobs()
+
+    def job(self, name: str) -> JobView:
+        """One job as it stands."""
+        return self.client.job(name)
+
+    def runs(self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50) -> list[RunView]:
+        """Records of runs, newest first."""
+        return self.client.runs(job, status=status, limit=limit)
+
+    def run(self, id: str) -> RunView:
+        """The last attempt of one run."""
+        return self.client.run(id)
+
+    def nodes(self) -> list[NodeView]:
+        """The nodes of the namespace."""
+        return self.client.nodes()
+
+    def status(self) -> StatusView:
+        """Nodes, what runs, the counts of the last 24 hours."""
+        return self.client.status()
+
+    def next(self, job: str, n: int = 10) -> list[datetime]:
+        """The next slots of a job."""
+        return self.client.next(job, n)
+
+    def trigger(self, job: str, payload: Any = None, *, at: datetime | None = None, key: str | None = None) -> str:
+        """Run a job now or at an instant; answers the run's id. The same key twice is one run."""
+        return self.client.trigger(job, payload, at=at, key=key)
+
+    def wait(self, run: str, timeout: Span | None = None) -> RunView:
+        """Wait until a run is over, retries included."""
+        return self.client.wait(run, timeout)
+
+    def pause(
+        self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
+    ) -> JobView:
+        """Start nothing more of a job by schedule."""
+        return self.client.pause(job, by=by, note=note, until=until)
+
+    def resume(self, job: str) -> JobView:
+        """Go on with a paused job."""
+        return self.client.resume(job)
+
+    def cancel(self, run: str) -> str:
+        """Stop a run."""
+        return self.client.cancel(run)
+
+    def add(self, name: str, handler: str, schedule: str | Schedule, **options: Any) -> JobView:
+        """Add or change a job as data."""
+        return self.client.add(name, handler, schedule, **options)
+
+    def remove(self, name: str) -> None:
+        """Forget a job."""
+        self.client.remove(name)
+
+    @property
+    def aio(self) -> Aio:
+        """The same methods, awaited: none of them blocks the caller's event loop."""
+        from solocron.aio import Aio
+
+        return Aio(self)
+
+    # --- with ------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Scheduler:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Scheduler:
+        await self.aio.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aio.stop()
+
+
+def _running_loop() -> Any:
+    """The caller's event loop, if it has one; a program that has not imported asyncio has none."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return None
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

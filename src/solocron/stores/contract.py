@@ -1,0 +1,302 @@
+"""What every store promises, and all that the engine may ask of one.
+
+A store never decides anything. It finds documents, lets a pure function say what they shall become, replaces each
+one only if nobody else has in the meantime, appends the log entries in the same atomic step, and tells the time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.job import Job
+from solocron.model.run import Record
+from solocron.model.session import Session
+
+__all__ = [
+    "All",
+    "Applied",
+    "Blocked",
+    "Capabilities",
+    "ChangeFn",
+    "Check",
+    "Doc",
+    "Due",
+    "HeldBy",
+    "Named",
+    "Query",
+    "Result",
+    "Store",
+    "Tier",
+    "ToSweep",
+    "Verdict",
+    "Which",
+    "wakes",
+]
+
+Doc = Job | Session | Note
+
+ChangeFn = Callable[[Any, int], Change | None]
+"""`change(document or Absent, store time)`: the change, or None for "not mine to make".
+
+It is pure: a store may call it again with a newer document after a lost race; only the last answer counts. The time
+is the store's, read when the document could no longer change unseen: a *lower bound* of the commit's time, good for
+"already past", never for "not yet past".
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Due:
+    """Jobs whose `due_at` has come, of these handlers and pools, oldest first, at most `limit`.
+
+    The only selection that may pass over what another client is just changing. Blocked documents and those in
+    `exclude` are left out.
+    """
+
+    handlers: frozenset[str]
+    pools: frozenset[str]
+    limit: int
+    exclude: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The documents of these names; a name without a document is handed to the change as `Absent`."""
+
+    kind: Kind
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBy:
+    """Documents that name this session as a holder; waits for what another client is just changing."""
+
+    session: str
+    kind: Kind = Kind.JOB
+
+
+@dataclass(frozen=True, slots=True)
+class ToSweep:
+    """Sessions that are live but expired by the store's clock, or dead and not yet swept."""
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every document of a kind in the order of their names, in pages: at most `limit`, after the name `after`."""
+
+    kind: Kind
+    after: str = ""
+    limit: int | None = None
+
+
+Which = Due | Named | HeldBy | ToSweep | All
+
+
+class Verdict(StrEnum):
+    """What became of one document in an `update`."""
+
+    APPLIED = "applied"
+    """The change is in the store."""
+    DECLINED = "declined"
+    """The function said no; nothing was written."""
+    CONTENDED = "contended"
+    """Others kept changing it first; nothing was written, worth repeating."""
+    UNKNOWN = "unknown"
+    """The connection broke while committing: it may or may not be in the store. Treat it as not held."""
+    BLOCKED = "blocked"
+    """The document fails on its own (bad JSON, duplicate record, the function raised): set aside for a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One document's verdict; `doc` is the new document where applied, the unchanged one where declined."""
+
+    name: str
+    verdict: Verdict
+    doc: Doc | Absent | None = None
+    answer: Any = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What an `update` did.
+
+    `now` is the store's time at which it was decided. `alive` is False when the session that the update was tied to
+    is not live any more: then nothing was applied. `next_due` (for `Due`) is the earliest `due_at` of the selection
+    that was not returned: in the past when `limit` cut it short, None when nothing is due ever.
+    """
+
+    results: tuple[Result, ...]
+    now: int
+    alive: bool = True
+    next_due: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which records of the log, newest first (by `recorded_at`, then run and attempt)."""
+
+    job: str | None = None
+    run: str | None = None
+    statuses: frozenset[str] = frozenset()
+    since: int | None = None
+    until: int | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A document that was set aside because it fails on its own."""
+
+    kind: Kind
+    name: str
+    until: int
+    reason: str
+    times: int
+
+
+class Tier(StrEnum):
+    """What a store, as it is set up, can be trusted with."""
+
+    A = "A"
+    """Correct, whatever pauses, clocks and networks do."""
+    B = "B"
+    """Correct under the settings that `why` names."""
+    C = "C"
+    """Saves work, promises nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What this store can do as it is set up."""
+
+    tier: Tier
+    why: str
+    notifies: bool = False
+    """Whether `wait` returns early when another process changed something."""
+    shared: bool = True
+    """Whether other processes can open it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of `doctor`: what was looked at, how it is, and what to do about it."""
+
+    name: str
+    level: str  # "OK", "WARN" or "FAIL"
+    detail: str
+    remedy: str | None = None
+
+
+def wakes(before: Doc | Absent, after: Doc | None) -> bool:
+    """Whether other nodes should look again because of this change; ordinary claims and renewals wake nobody.
+
+    They should when a job became due earlier than they know, when a holder was asked to stop, and when a session
+    came or went.
+    """
+    if isinstance(after, Job):
+        if isinstance(before, Job):
+            if any(hold.cancel and hold not in before.active for hold in after.active):
+                return True
+            if before.due_at is not None and (after.due_at is None or after.due_at >= before.due_at):
+                return before.definition is not after.definition and before.definition != after.definition
+        return after.due_at is not None
+    if isinstance(after, Session):
+        return not isinstance(before, Session) or before.state is not after.state
+    return after is None and isinstance(before, Job)
+
+
+class Store(Protocol):
+    """A namespace of documents and their log. Safe to call from any thread; every call uses a connection of its own.
+
+    A call that could not reach the store, and certainly did nothing, raises `StoreUnavailable`; one whose settings
+    or rights forbid it raises `StoreRefused`. After a fork the connections of the parent are never used again.
+    """
+
+    statements: Counter[str]
+    """How many statements were sent, by name; `commit` counts transactions. For tests, figures and `doctor`."""
+
+    @property
+    def url(self) -> str:
+        """Where it is, with secrets masked."""
+        ...
+
+    @property
+    def namespace(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def open(self) -> None:
+        """Connect, create or migrate what is missing; any number of processes may do so at once. Idempotent."""
+        ...
+
+    def close(self) -> None:
+        """Close every connection; a later call opens again."""
+        ...
+
+    def clock(self) -> int:
+        """The store's time in microseconds since 1970."""
+        ...
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        """Apply `change` to each selected document, each atomically with its log entries.
+
+        Of any number of callers at once, one wins; losing a race is not an error. With `session`, documents are
+        written only if that session is live at the very commit, else nothing is and `alive` is False.
+        """
+        ...
+
+    def read(self, which: Which) -> tuple[Doc, ...]:
+        """The selected documents as they are; missing names are simply not there."""
+        ...
+
+    def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
+        """The earliest `due_at` among the jobs of these handlers and pools."""
+        ...
+
+    def holders(self) -> frozenset[str]:
+        """The sessions that any document names as a holder, whether or not those sessions exist."""
+        ...
+
+    def history(self, query: Query) -> tuple[Record, ...]:
+        """Records of the log."""
+        ...
+
+    def tally(self, since: int) -> Mapping[str, int]:
+        """How many records of each status were made since then (slots, for those that did not run)."""
+        ...
+
+    def prune(self, before: int, limit: int) -> int:
+        """Remove up to `limit` records that ended before then, and swept sessions that ended before then."""
+        ...
+
+    def blocked(self) -> Sequence[Blocked]:
+        """Documents that are set aside at the moment."""
+        ...
+
+    def unblock(self, kind: Kind, name: str) -> bool:
+        """Let a document that was set aside take part again."""
+        ...
+
+    def signal(self) -> None:
+        """Wake the waiters of all clients, where the store can. `update` does so itself for changes that `wakes`."""
+        ...
+
+    def wait(self, timeout: float) -> bool:
+        """Return True early when another client made a change that `wakes` or signalled; False after `timeout` s."""
+        ...
+
+    def checks(self) -> Sequence[Check]:
+        """What `doctor` shows of this store: settings, rights, durability, schema."""
+        ...
+
+    def shift_clock(self, by: int) -> None:
+        """Tests only: move this client's view of the store's time by microseconds."""
+        ...
+

@@ -1,0 +1,145 @@
+"""What a change wants of one document, computed without touching Redis, as words of the `swap` command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.codec import decode, encode_fixed, encode_state
+from solocron.model.job import Job
+from solocron.model.session import Session
+from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
+from solocron.stores.redis.records import entry_words
+from solocron.stores.redis.wire import Row, sendable
+
+__all__ = ["Draft", "draft", "holders_of", "kind_of", "readable", "still_selected"]
+
+
+@dataclass(slots=True)
+class Draft:
+    """`words` is None where there is nothing to write; `error` says why the document fails on its own."""
+
+    name: str
+    row: Row
+    doc: Doc | Absent | None = None
+    change: Change | None = None
+    words: list[str] | None = None
+    error: str | None = None
+
+
+def draft(kind: Kind, row: Row, change: ChangeFn, now: int) -> Draft:
+    """Ask the change; whatever is wrong with one document stays with that document."""
+    made = Draft(row.name, row)
+    try:
+        doc = document(kind, row)
+        wanted = change(doc, now)
+        made.doc, made.change = doc, wanted
+        if wanted is not None and (wanted.doc is not doc or wanted.entries):
+            made.words = _words(kind, row, doc, wanted)
+            sendable(*made.words)
+    except Exception as error:  # noqa: BLE001 - a poisoned document must not stop the others, whatever it raises
+        made.error = f"{type(error).__name__}: {error}"
+    return made
+
+
+def document(kind: Kind, row: Row) -> Doc | Absent:
+    """The document of a row; raises where it cannot be read."""
+    if not row.version:
+        return Absent(kind, row.name)
+    if row.version == "!":
+        raise ValueError(f"the key of {kind} {row.name!r} is not a document: {row.fixed}")
+    return decode(kind, row.name, row.fixed, row.state)
+
+
+def readable(kind: Kind, row: Row) -> Doc | None:
+    """The document, or None where there is none or its text is broken: one bad document must not hide the others."""
+    try:
+        doc = document(kind, row)
+    except (ValueError, TypeError, LookupError):
+        return None
+    return None if isinstance(doc, Absent) else doc
+
+
+def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]:
+    new = change.doc
+    if new is old:
+        return ["log", row.name, row.version, "0", *entry_words(change)]
+    rings = "1" if wakes(old, new) else "0"
+    if new is None:
+        return ["delete", row.name, row.version, rings, *entry_words(change)]
+    if isinstance(new, Job):
+        kept = isinstance(old, Job) and _same_fixed(old, new)
+        fixed = "" if kept else encode_fixed(new)
+        due = "" if new.due_at is None else str(new.due_at)
+        columns = (due, _joined(new), "" if kept else new.definition.pool, "" if kept else new.definition.handler)
+        found: tuple[Kind, str] = (Kind.JOB, new.name)
+    elif isinstance(new, Session):
+        fixed = encode_fixed(new)
+        ended = "" if new.ended_at is None else str(new.ended_at)
+        columns = (new.state, str(new.expires_at), ended, "")
+        found = (Kind.SESSION, new.name)
+    else:
+        fixed = encode_fixed(new)
+        columns = ("", _joined(new), "", "")
+        found = (new.kind, new.name)
+    if found != (kind, row.name):
+        raise ValueError(f"the change of {kind} {row.name!r} answered with {found[0]} {found[1]!r}")
+    if fixed == row.fixed:
+        fixed = ""
+    return ["write", row.name, row.version, rings, fixed, encode_state(new), *columns, *entry_words(change)]
+
+
+def _same_fixed(old: Job, new: Job) -> bool:
+    """Whether the rarely written part is as it was: a claim hands on the very definition that it read."""
+    return (
+        old.definition is new.definition
+        and old.incarnation == new.incarnation
+        and old.revision == new.revision
+        and old.source == new.source
+        and old.zone_data == new.zone_data
+        and old.removed == new.removed
+    )
+
+
+def holders_of(doc: Doc) -> frozenset[str]:
+    """The sessions that a document names."""
+    if isinstance(doc, Job):
+        return frozenset(hold.session for hold in doc.active)
+    return frozenset() if isinstance(doc, Session) or doc.session is None else frozenset((doc.session,))
+
+
+def _joined(doc: Job | Note) -> str:
+    holders = holders_of(doc)
+    if not holders:
+        return ""
+    for holder in holders:
+        if "\n" in holder or not holder:
+            raise ValueError(f"the session's name {holder!r} is empty or holds a line break")
+    return "\n".join(sorted(holders))
+
+
+def kind_of(which: Which) -> Kind:
+    """What kind of documents a selection finds."""
+    if isinstance(which, Due):
+        return Kind.JOB
+    return Kind.SESSION if isinstance(which, ToSweep) else which.kind
+
+
+def still_selected(which: Which, row: Row, now: int) -> bool:
+    """Whether a document that was lost to another client belongs to the selection as it is now."""
+    if isinstance(which, Named):
+        return True
+    doc = readable(kind_of(which), row)
+    if doc is None:
+        return bool(row.version)  # cannot be read: the next draft says why
+    if isinstance(which, Due):
+        return (
+            isinstance(doc, Job)
+            and doc.due_at is not None
+            and doc.due_at <= now
+            and doc.definition.handler in which.handlers
+            and doc.definition.pool in which.pools
+        )
+    if isinstance(which, ToSweep):
+        return isinstance(doc, Session) and (doc.state == "dead" or (doc.state == "live" and doc.expires_at <= now))
+    return which.session in holders_of(doc) if isinstance(which, HeldBy) else True

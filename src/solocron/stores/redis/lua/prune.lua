@@ -1,0 +1,38 @@
+-- Removes records that ended before an instant, some at a time, and swept sessions that ended before it.
+local before, limit = ARGV[1], tonumber(ARGV[2])
+local removed = 0
+
+-- Whether the record is gone; one that was recorded before but ended later stays.
+local function remove(member, status)
+  local run, attempt = string.match(member, '^(.*) 0*(%d+)$')
+  local record = call('HGET', RUN .. run, attempt)
+  if record then
+    local finished, slots, job = string.match(record, '^%S+ %S+ (%S+) (%S+) ([^\n]*)\n')
+    if finished == '-' or tonumber(finished) >= tonumber(before) then return false end
+    call('HDEL', RUN .. run, attempt)
+    call('ZREM', LOG .. job, member)
+    if slots ~= '1' then call('ZREM', SPANS, int(tonumber(slots) - 1) .. ' ' .. status .. ' ' .. member) end
+    removed = removed + 1
+  end
+  call('ZREM', STATUS .. status, member)
+  return true
+end
+
+for i = 3, #ARGV do
+  local kept = 0
+  while removed < limit and kept < 10000 do
+    local size = math.min(limit - removed, 200)
+    local page = call('ZRANGEBYSCORE', STATUS .. ARGV[i], '-inf', '(' .. before, 'LIMIT', kept, size)
+    if #page == 0 then break end
+    for _, member in ipairs(page) do
+      if not remove(member, ARGV[i]) then kept = kept + 1 end
+    end
+  end
+end
+
+for _, name in ipairs(call('ZRANGEBYSCORE', SWEPT, '-inf', '(' .. before, 'LIMIT', 0, 1000)) do
+  call('DEL', doc_key('session', name))
+  call('ZREM', NAMES .. 'session', name)
+  call('ZREM', SWEPT, name)
+end
+return removed

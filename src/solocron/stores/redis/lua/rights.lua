@@ -1,0 +1,19 @@
+-- Tries every command that the other scripts use, on keys of its own, and says which one is refused.
+local key = PREFIX .. 'probe:' .. ARGV[1]
+local tries = {
+  { 'TIME' }, { 'EXISTS', key }, { 'TYPE', key },
+  { 'INCR', key }, { 'SET', key, 'x', 'PX', 1000 }, { 'GET', key }, { 'DEL', key },
+  { 'HSET', key, 'f', 'x' }, { 'HGET', key, 'f' }, { 'HMGET', key, 'f' }, { 'HGETALL', key },
+  { 'HKEYS', key }, { 'HINCRBY', key, 'n', 1 }, { 'HDEL', key, 'f' }, { 'DEL', key },
+  { 'ZADD', key, 1, 'm' }, { 'ZRANGE', key, 0, 0 }, { 'ZRANGEBYSCORE', key, 0, 0 }, { 'ZREVRANGEBYSCORE', key, 0, 0 },
+  { 'ZRANGEBYLEX', key, '-', '+' }, { 'ZCOUNT', key, 0, 0 }, { 'ZREMRANGEBYSCORE', key, 0, 0 }, { 'ZREM', key, 'm' },
+  { 'SADD', key, 'm' }, { 'SMISMEMBER', key, 'm' }, { 'EXPIRE', key, 1 }, { 'DEL', key },
+}
+for _, command in ipairs(tries) do
+  local answer = pcall_(unpack(command))
+  if type(answer) == 'table' and answer.err then
+    pcall_('DEL', key)
+    return command[1] .. ': ' .. answer.err
+  end
+end
+return ''

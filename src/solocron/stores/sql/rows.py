@@ -1,0 +1,278 @@
+"""What a change wants of the rows: computed without a database in sight, for every dialect alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.codec import decode, encode_fixed, encode_state
+from solocron.model.job import Job
+from solocron.model.run import Op, Origin, Record, Status
+from solocron.model.session import Life, Session
+from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+
+__all__ = ["Batch", "Draft", "Row", "draft", "is_selected", "kind_of", "readable", "record_of"]
+
+Row = tuple[str, int, str, str]
+"""A document as it was read: name, version, the fixed text, the state's text."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """What a change wants of one document. `version` is that of the row it was computed from; None: no row."""
+
+    kind: Kind
+    name: str
+    version: int | None
+    doc: Doc | Absent | None = None
+    change: Change | None = None
+    fixed: str | None = None
+    """The new fixed text; None where it is the old one."""
+    state: str = ""
+    error: str | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Handing back the very document that came in, with no entries, writes nothing."""
+        change = self.change
+        return self.error is None and change is not None and (change.doc is not self.doc or bool(change.entries))
+
+    def result(self) -> Result:
+        """The answer where nothing is written, or where the writing has succeeded."""
+        if self.error is not None:
+            return Result(self.name, Verdict.BLOCKED, error=self.error)
+        if self.change is None:
+            return Result(self.name, Verdict.DECLINED, self.doc)
+        new = self.change.doc
+        return Result(
+            self.name, Verdict.APPLIED, Absent(self.kind, self.name) if new is None else new, self.change.answer
+        )
+
+
+def draft(
+    kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int, *, which: Which | None = None
+) -> Draft | None:
+    """Let the change decide; whatever is wrong with one document stays with that document.
+
+    With `which`, a document that has left that selection is not handed to the change: None.
+    """
+    version = None if row is None else row[1]
+    try:
+        doc = Absent(kind, name) if row is None else decode(kind, name, row[2], row[3])
+        if which is not None and not is_selected(which, doc, now):
+            return None
+        wanted = change(doc, now)
+        if wanted is None:
+            return Draft(kind, name, version, doc)
+        new = wanted.doc
+        if new is None or new is doc:
+            return Draft(kind, name, version, doc, wanted)
+        if _identity(new) != (kind, name):
+            raise ValueError(f"the change of {kind} {name!r} answered with {' '.join(_identity(new))!r}")
+        fixed = None if row is not None and _same_fixed(doc, new) else encode_fixed(new)
+        if row is not None and fixed == row[2]:
+            fixed = None
+        return Draft(kind, name, version, doc, wanted, fixed, encode_state(new))
+    except Exception as error:  # noqa: BLE001 - a poisoned document must not stop the others, whatever it raises
+        return Draft(kind, name, version, error=f"{type(error).__name__}: {error}")
+
+
+def _same_fixed(old: Doc | Absent, new: Doc) -> bool:
+    """Whether the fixed part is certainly the same; claims and finishes hand on the very definition they read."""
+    if not isinstance(old, Job) or not isinstance(new, Job):
+        return False
+    return (
+        new.definition is old.definition
+        and new.incarnation == old.incarnation
+        and new.revision == old.revision
+        and new.source == old.source
+        and new.zone_data == old.zone_data
+        and new.removed == old.removed
+    )
+
+
+def _identity(doc: Doc) -> tuple[Kind, str]:
+    if isinstance(doc, Note):
+        return doc.kind, doc.name
+    return Kind.JOB if isinstance(doc, Job) else Kind.SESSION, doc.name
+
+
+@dataclass(slots=True)
+class Batch:
+    """The rows of some drafts, sorted by what has to be done with them; each list is one bulk statement.
+
+    The last columns of a changed row say which row, at which version; a dialect binds them as they stand.
+    """
+
+    kind: Kind
+    added: list[tuple[Any, ...]] = field(default_factory=list)
+    redefined: list[tuple[Any, ...]] = field(default_factory=list)
+    moved: list[tuple[Any, ...]] = field(default_factory=list)
+    touched: list[tuple[Any, ...]] = field(default_factory=list)
+    removed: list[tuple[Any, ...]] = field(default_factory=list)
+    held: list[tuple[Any, ...]] = field(default_factory=list)
+    let_go: list[tuple[Any, ...]] = field(default_factory=list)
+    opened: list[tuple[Any, ...]] = field(default_factory=list)
+    closed: list[tuple[Any, ...]] = field(default_factory=list)
+    noted: list[tuple[Any, ...]] = field(default_factory=list)
+    rings: bool = False
+    """Whether somebody who sleeps could act on it sooner than they know."""
+
+    @classmethod
+    def of(cls, namespace: str, kind: Kind, drafts: Iterable[Draft]) -> Batch:
+        batch = cls(kind)
+        add = batch._add_job if kind is Kind.JOB else batch._add_document
+        for one in drafts:
+            add(namespace, one)
+            batch._add_holds(namespace, one)
+            batch._add_entries(namespace, one)
+        return batch
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is one row of one table: then the version in its WHERE clause makes it atomic by itself."""
+        rows = len(self.added) + len(self.redefined) + len(self.moved) + len(self.touched) + len(self.removed)
+        return rows == 1 and not (self.held or self.let_go or self.opened or self.closed or self.noted)
+
+    def _add_job(self, namespace: str, one: Draft) -> None:
+        new = _new(one)
+        where = (namespace, one.name, one.version)
+        if new is one.doc:
+            self.touched.append(where)
+        elif new is None:
+            self.rings = True
+            if one.version is not None:
+                self.removed.append(where)
+        else:
+            assert isinstance(new, Job)
+            self.rings = self.rings or _rings(one.doc, new)
+            state = (new.due_at, new.cursor, int(new.paused is not None), len(new.active), one.state)
+            if one.version is None:
+                self.added.append((new.definition.pool, new.definition.handler, one.fixed, *state, *where[:2]))
+            elif one.fixed is not None:
+                self.redefined.append((new.definition.pool, new.definition.handler, one.fixed, *state, *where))
+            else:
+                self.moved.append((*state, *where))
+
+    def _add_document(self, namespace: str, one: Draft) -> None:
+        new = _new(one)
+        where = (namespace, one.kind, one.name, one.version)
+        if new is one.doc:
+            self.touched.append(where)
+            return
+        if one.kind is Kind.SESSION:
+            self.rings = self.rings or one.version is None or _life(new) is not Life.LIVE
+        if new is None:
+            if one.version is not None:
+                self.removed.append(where)
+            return
+        fixed = encode_fixed(new) if one.fixed is None else one.fixed
+        ended_at = new.ended_at if isinstance(new, Session) else None
+        expires_at = None if isinstance(new, Job) else new.expires_at
+        row = (_life(new), expires_at, ended_at, fixed, one.state, *where)
+        if one.version is None:
+            self.added.append(row[:-1])
+        else:
+            self.redefined.append(row)
+
+    def _add_holds(self, namespace: str, one: Draft) -> None:
+        new = _new(one)
+        if new is one.doc:
+            return
+        before, after = _holders(one.doc), _holders(new)
+        for session in after - before:
+            self.held.append((namespace, session, one.kind, one.name))
+        for session in before - after:
+            self.let_go.append((namespace, session, one.kind, one.name))
+
+    def _add_entries(self, namespace: str, one: Draft) -> None:
+        assert one.change is not None
+        for entry in one.change.entries:
+            r = entry.record
+            if entry.op is Op.OPEN:
+                self.opened.append(
+                    (r.run, r.job, r.attempt, r.slot, r.origin, r.status, r.key, r.recorded_at, r.reason, r.node,
+                     r.session, r.fence, r.claimed_at, r.started_at, r.finished_at, r.error, r.result, r.progress,
+                     r.first, r.count, namespace)
+                )  # fmt: skip
+            elif entry.op is Op.CLOSE:
+                self.closed.append(
+                    (r.status, r.reason, r.started_at, r.finished_at, r.error, r.result, r.progress,
+                     namespace, r.run, r.attempt)
+                )  # fmt: skip
+            else:
+                self.noted.append((r.progress, namespace, r.run, r.attempt))
+
+
+def _new(one: Draft) -> Doc | None:
+    assert one.change is not None
+    return one.change.doc
+
+
+def _life(doc: Doc | None) -> Life | None:
+    return doc.state if isinstance(doc, Session) else None
+
+
+def _holders(doc: Doc | Absent | None) -> frozenset[str]:
+    if isinstance(doc, Job):
+        return frozenset(hold.session for hold in doc.active)
+    return frozenset({doc.session}) if isinstance(doc, Note) and doc.session is not None else frozenset()
+
+
+def _rings(old: Doc | Absent | None, new: Job) -> bool:
+    """Claiming moves a job's instant on and finishing leaves it: nobody has to wake up for that."""
+    if not isinstance(old, Job):
+        return True
+    if new.due_at is not None and (old.due_at is None or new.due_at < old.due_at):
+        return True
+    return new.definition is not old.definition or new.paused != old.paused or _cancels(new) != _cancels(old)
+
+
+def _cancels(job: Job) -> int:
+    return sum(hold.cancel is not None for hold in job.active)
+
+
+def kind_of(which: Which) -> Kind:
+    """The kind of documents that a selection finds."""
+    if isinstance(which, Due):
+        return Kind.JOB
+    return Kind.SESSION if isinstance(which, ToSweep) else which.kind
+
+
+def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
+    """Whether a document that was read again by its name still belongs to the selection."""
+    match which:
+        case Due():
+            return isinstance(doc, Job) and doc.due_at is not None and doc.due_at <= now
+        case HeldBy(session):
+            return session in _holders(doc)
+        case ToSweep():
+            return isinstance(doc, Session) and (
+                doc.state is Life.DEAD or (doc.state is Life.LIVE and doc.expires_at <= now)
+            )
+        case Named():
+            return True
+        case _:
+            return not isinstance(doc, Absent)
+
+
+def readable(kind: Kind, row: Row) -> Doc | None:
+    """The document, or None where its text is broken: one bad document must not hide the others."""
+    try:
+        return decode(kind, row[0], row[2], row[3])
+    except (ValueError, TypeError, LookupError):
+        return None
+
+
+def record_of(row: tuple[Any, ...]) -> Record:
+    """A record of the log from its columns."""
+    (run, job, attempt, slot, origin, status, key, recorded_at, reason, node, session, fence,
+     claimed_at, started_at, finished_at, error, result, progress, first, count) = row  # fmt: skip
+    return Record(
+        run=run, job=job, attempt=attempt, slot=slot, origin=Origin(origin), status=Status(status), key=key,
+        recorded_at=recorded_at, reason=reason, node=node, session=session, fence=fence, claimed_at=claimed_at,
+        started_at=started_at, finished_at=finished_at, error=error, result=result, progress=progress,
+        first=first, count=count,
+    )  # fmt: skip

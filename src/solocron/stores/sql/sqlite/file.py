@@ -1,0 +1,130 @@
+"""Is this a place where a SQLite file is safe? No symbolic links, no doors open to everybody, no network."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from solocron.errors import Invalid, StoreRefused
+from solocron.stores.url import StoreUrl
+
+__all__ = ["Place", "filesystem_of", "place_of"]
+
+REFUSED = frozenset(
+    "nfs nfs4 cifs smb3 smbfs ncpfs 9p afs ceph lustre gpfs beegfs glusterfs ocfs2 gfs2 davfs coda".split()
+)
+"""File systems whose locks or shared memory do not reach, or do not bind, every machine that has them mounted."""
+DOUBTFUL = frozenset({"virtiofs", "vboxsf", "vmhgfs", "prl_fs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the database is, and its two companions that are ours."""
+
+    path: Path
+
+    @property
+    def turns(self) -> Path:
+        return self.path.with_name(self.path.name + "-turns")
+
+    def create(self) -> None:
+        """Make sure that the file is there, is ours alone if we make it, and is in a place that can be trusted."""
+        self._check_folder()
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            descriptor = os.open(self.path, flags, 0o600)
+        except OSError as error:
+            raise self._refusal(error) from None
+        try:
+            found = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreRefused(f"{self.path} is not a file; nothing was written. Name a file, or a path for a new one.")
+        folder = os.stat(self.path.parent)
+        if folder.st_mode & stat.S_IWOTH and found.st_uid not in (os.geteuid(), 0):
+            raise StoreRefused(
+                f"{self.path} lies in a folder that everybody may write to and belongs to somebody else; "
+                "nothing was written. Move it to a folder of your own."
+            )
+
+    def identity(self) -> tuple[int, int] | None:
+        """Which file this is; None if there is none."""
+        try:
+            found = os.stat(self.path, follow_symlinks=False)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _check_folder(self) -> None:
+        folder = self.path.parent
+        try:
+            found = os.stat(folder)
+        except OSError as error:
+            raise StoreRefused(
+                f"the folder {folder} cannot be used ({error.strerror}); nothing was written. "
+                "Create it, or correct the path after sqlite:///."
+            ) from None
+        if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
+            raise StoreRefused(
+                f"everybody may write to the folder {folder}, so anybody could replace the store; nothing was "
+                f"written. Run: chmod o-w {folder}"
+            )
+        kind = filesystem_of(folder)
+        if kind in REFUSED or (kind.startswith("fuse.") and kind != "fuse.overlayfs"):
+            raise StoreRefused(
+                f"{folder} is on a network file system ({kind}), where SQLite's locks do not bind every machine; "
+                "nothing was written. Use a local disk, or a server store such as postgresql://."
+            )
+
+    def _refusal(self, error: OSError) -> StoreRefused:
+        if self.path.is_symlink():
+            return StoreRefused(
+                f"{self.path} is a symbolic link, which somebody could redirect; nothing was written. "
+                "Give the path of the file itself."
+            )
+        return StoreRefused(
+            f"{self.path} cannot be opened for writing ({error.strerror}); nothing was written. "
+            "Check the owner and the mode of the file and of its folder."
+        )
+
+
+def place_of(url: StoreUrl) -> Place:
+    """The file of a URL: `sqlite:///file` is relative, `sqlite:////file` absolute."""
+    if url.hosts or not url.path.startswith("/"):
+        raise Invalid(
+            "a SQLite URL names a file after three slashes (sqlite:///solocron.db), four for an absolute path; "
+            "nothing was opened."
+        )
+    name = url.path[1:]
+    if not name or name.endswith("/") or "\0" in name:
+        raise Invalid("the SQLite URL names no file; write for example sqlite:///solocron.db. Nothing was opened.")
+    # Absolute from now on: a later chdir must not change the store.
+    return Place(Path(os.path.abspath(name)))
+
+
+def filesystem_of(folder: Path, mounts: str | None = None) -> str:
+    """The type of the file system that holds a folder, as the kernel names it; "" where it cannot be told."""
+    try:
+        table = Path("/proc/self/mountinfo").read_text() if mounts is None else mounts
+        real = os.path.realpath(folder)
+    except OSError:  # pragma: no cover - not Linux
+        return ""
+    best, kind = "", ""
+    for line in table.splitlines():
+        left, separator, right = line.partition(" - ")
+        if not separator:
+            continue
+        point = _unescape(left.split(" ")[4])
+        inside = real == point or real.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):  # of two on one point the later covers the earlier
+            best, kind = point, right.split(" ")[0]
+    return kind
+
+
+def _unescape(point: str) -> str:
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        point = point.replace(code, character)
+    return point

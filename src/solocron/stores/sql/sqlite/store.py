@@ -1,0 +1,350 @@
+"""The contract on one SQLite file.
+
+No lock is held while Python computes: read, decide, then a short `BEGIN IMMEDIATE` in which every row is compared
+with the version that was read. A process frozen in the middle of deciding stops nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from solocron.clock import SECOND, Clock, SystemClock
+from solocron.errors import Invalid, StoreRefused
+from solocron.model.change import Kind
+from solocron.model.session import Life, Session
+from solocron.stores.contract import Capabilities, Check, Due, Named, Tier, Which
+from solocron.stores.sql import migrations
+from solocron.stores.sql.rows import Batch, Draft, Row
+from solocron.stores.sql.sqlite.clock import Anchor, BootClock, boot_key
+from solocron.stores.sql.sqlite.file import place_of
+from solocron.stores.sql.sqlite.link import SQLiteLink
+from solocron.stores.sql.statements import TABLES, Statement, load
+from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
+from solocron.stores.url import StoreUrl
+
+__all__ = ["SQLiteStore"]
+
+OLDEST = (3, 31, 0)
+_POLL = 0.2
+"""Seconds between two looks at SQLite's own change counter, which costs no statement."""
+
+
+class SQLiteStore(SqlStore[SQLiteLink]):
+    """A namespace in a SQLite file."""
+
+    options = frozenset({"synchronous"})
+
+    def __init__(
+        self,
+        url: StoreUrl,
+        *,
+        namespace: str = "default",
+        lease: timedelta = timedelta(seconds=15),
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(url, namespace=namespace, lease=lease)
+        self.place = place_of(url)
+        self.synchronous = url.options.get("synchronous", "full").lower()
+        if self.synchronous not in ("full", "extra", "normal"):
+            raise Invalid("sqlite: synchronous is full, extra or normal; nothing was opened.")
+        self.boot_clock = BootClock(clock or SystemClock(), self._load_anchor, self._swap_anchor)
+        self._boot = boot_key()
+        self._sql = statements()
+        self._known: dict[str, Row] = {}
+        self._watcher: SQLiteLink | None = None
+        self._watching = threading.Lock()
+        self._data_version = -1
+        self._heard = 0
+        self._own = 0
+        self._process = os.getpid()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        if self.synchronous == "normal":
+            return Capabilities(
+                tier=Tier.B, why="one host; synchronous=normal may lose the last commits with the power", notifies=True
+            )
+        return Capabilities(tier=Tier.A, why="one host, one writer at a time, every commit synced", notifies=True)
+
+    # --- opening
+
+    def _connect(self) -> SQLiteLink:
+        patience = max(1.0, self._lease / SECOND / 5)
+        return SQLiteLink(self.place, self._sql, self.count, patience=patience, synchronous=self.synchronous)
+
+    def _prepare(self) -> None:
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise StoreRefused(
+                f"SQLite {sqlite3.sqlite_version} is too old; at least {'.'.join(map(str, OLDEST))} is needed. "
+                "Nothing was written. Use a newer Python, or a server store such as postgresql://."
+            )
+        self.place.create()
+        with self.pool.link() as link:
+            _switch_to_wal(link, self.place.path)
+            migrations.apply_sqlite(link, self.place.path)
+            heard = link.all("signals", {"namespace": self._namespace})
+            self._heard = heard[0][0] if heard else 0
+            self._own = 0
+        self.boot_clock.refresh()
+
+    def close(self) -> None:
+        with self._watching:
+            if self._watcher is not None:
+                self._watcher.close()
+                self._watcher = None
+        super().close()
+
+    # --- time
+
+    def now(self, link: SQLiteLink) -> int:
+        return self.boot_clock.now() + self._shift
+
+    def clock(self) -> int:
+        self.open()
+        return self.boot_clock.now() + self._shift
+
+    def _load_anchor(self) -> Anchor | None:
+        with self.pool.link() as link:
+            rows = link.all("read_meta", {"name": self._boot})
+        return Anchor.from_text(rows[0][0]) if rows else None
+
+    def _swap_anchor(self, old: Anchor | None, new: Anchor) -> None:
+        with self.pool.link() as link:
+            if old is None:
+                link.run("add_meta", {"name": self._boot, "value": new.to_text()})
+            else:
+                link.run("swap_meta", {"name": self._boot, "value": new.to_text(), "old": old.to_text()})
+
+    # --- documents
+
+    def among(self, values: Sequence[str]) -> str:
+        return json.dumps(list(values))
+
+    def select(self, link: SQLiteLink, which: Which, session: str | None, *, change: bool) -> Selection:
+        now = self.now(link)
+        if isinstance(which, Due):
+            if change:
+                link.turns.__enter__()  # all want the same documents: whoever decides about them, decides alone
+            return self._select_due(link, which, session, now)
+        name, params = self.selecting(which, now)
+        rows = link.all(name, params)
+        alive = session is None or bool(link.all("session_is_live", params | {"session": session})[0][0])
+        return Selection(arrange(which, rows), self.now(link), alive=alive)
+
+    def _select_due(self, link: SQLiteLink, which: Due, session: str | None, now: int) -> Selection:
+        params: dict[str, Any] = {
+            "namespace": self._namespace,
+            "now": now,
+            "session": session,
+            "handlers": self.among(sorted(which.handlers)),
+            "exclude": self.among(sorted(which.exclude)),
+            "limit": which.limit,
+        }
+        found: list[tuple[Any, ...]] = []
+        asides: list[int | None] = []
+        alive = True
+        for pool in sorted(which.pools):
+            rows = link.all("due_jobs", params | {"pool": pool})
+            found += rows
+            if rows:
+                asides.append(rows[0][5])
+                alive = bool(rows[0][6])
+        if not found:
+            asides, alive = self._nothing_due(link, params | {"pools": self.among(sorted(which.pools))})
+        found.sort(key=lambda row: (row[4], row[0]))
+        due = [row for row in found[: which.limit] if row[4] <= now]
+        following = [row[4] for row in found[len(due) : len(due) + 1]]
+        following += [aside for aside in asides if aside is not None]
+        return Selection(
+            {row[0]: (row[0], row[1], row[2], row[3]) for row in due},
+            self.now(link),
+            alive=alive,
+            next_due=min(following, default=None),
+        )
+
+    def _nothing_due(self, link: SQLiteLink, params: Mapping[str, Any]) -> tuple[list[int | None], bool]:
+        aside, alive = link.all("nothing_due", params)[0]
+        return [aside], bool(alive)
+
+    def recall(self, which: Which, session: str | None) -> Selection | None:
+        """A session's own renewal: the row is the one that we wrote last, or its version will not match."""
+        if session is not None or not isinstance(which, Named) or which.kind is not Kind.SESSION:
+            return None
+        row = self._known.get(which.names[0]) if len(which.names) == 1 else None
+        if row is None:
+            return None
+        return Selection({row[0]: row}, self.boot_clock.now() + self._shift, recalled=True)
+
+    def commit(self, link: SQLiteLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
+        batch = Batch.of(self._namespace, drafts[0].kind, drafts)
+        if batch.alone and not batch.rings and session is None:
+            with link.turns:
+                outcome = self._swap_alone(link, batch, drafts[0])
+        else:
+            outcome = self._swap_all(link, batch, drafts, session)
+        self._remember(drafts, outcome)
+        return outcome
+
+    def abandon(self, link: SQLiteLink) -> None:
+        link.turns.leave()
+
+    def _swap_alone(self, link: SQLiteLink, batch: Batch, one: Draft) -> Outcome:
+        """One row of one table: the version in its WHERE clause is enough, no transaction around it."""
+        for name, rows in _writes(batch):
+            if rows and link.one(name, rows[0]) == 0:
+                return Outcome(lost={one.name})
+        return Outcome()
+
+    def _swap_all(self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft], session: str | None) -> Outcome:
+        lost: set[str] = set()
+        link.begin()
+        if not self._write(link, batch):
+            # Others were faster with some of them. Now that we hold the lock, see which, and write the rest.
+            link.rollback()
+            link.begin()
+            lost = self._overtaken(link, drafts)
+            rest = [one for one in drafts if one.name not in lost]
+            batch = Batch.of(self._namespace, batch.kind, rest)
+            if rest and not self._write(link, batch):
+                link.rollback()
+                return Outcome(lost={one.name for one in drafts})
+        if session is not None:
+            live = link.all("session_is_live", {"namespace": self._namespace, "session": session})
+            if not live[0][0]:
+                link.rollback()
+                return Outcome(alive=False)
+        if batch.rings:
+            link.many("ring", [{"namespace": self._namespace}])
+        link.commit()
+        self._own += batch.rings
+        return Outcome(lost=lost)
+
+    def _write(self, link: SQLiteLink, batch: Batch) -> bool:
+        """Whether every row was still the one that was read; the log goes with them."""
+        for name, rows in _writes(batch):
+            if rows and link.many(name, rows) != len(rows):
+                return False
+        for name, rows in _follow_ups(batch):
+            if rows:
+                link.many(name, rows)
+        return True
+
+    def _overtaken(self, link: SQLiteLink, drafts: Sequence[Draft]) -> set[str]:
+        kind = drafts[0].kind
+        names = self.among([one.name for one in drafts])
+        statement = "job_versions" if kind is Kind.JOB else "document_versions"
+        found = dict(link.all(statement, {"namespace": self._namespace, "kind": kind, "names": names}))
+        return {one.name for one in drafts if found.get(one.name) != one.version}
+
+    def _remember(self, drafts: Sequence[Draft], outcome: Outcome) -> None:
+        """Keep the session that this client renews, so that the next renewal need not ask for it."""
+        if drafts[0].kind is not Kind.SESSION or len(drafts) > 1:
+            return
+        one = drafts[0]
+        new = one.change.doc if one.change else None
+        before = self._known.pop(one.name, None)
+        if outcome.lost or not isinstance(new, Session) or new.state is not Life.LIVE:
+            return
+        fixed = one.fixed or (before[2] if before else None)
+        if fixed is not None and len(self._known) < 16:
+            self._known[one.name] = (one.name, (one.version or 0) + 1, fixed, one.state)
+
+    # --- waking up
+
+    def signal(self) -> None:
+        self._run("ring", {})
+
+    def wait(self, timeout: float) -> bool:
+        """Look at SQLite's change counter, and at ours only when it has moved."""
+        self.open()
+        end = time.monotonic() + timeout
+        while True:
+            if self._has_changed():
+                return True
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(_POLL, left))
+
+    def _has_changed(self) -> bool:
+        with self._watching:
+            if self._watcher is None or self._process != os.getpid() or self._watcher.is_stale():
+                if self._watcher is not None and self._process == os.getpid():
+                    self._watcher.close()
+                self._watcher, self._process, self._data_version = self._connect(), os.getpid(), -1
+            version = self._watcher.pragma("data_version")
+            if version == self._data_version:
+                return False
+            self._data_version = version
+            own, self._own = self._own, 0
+            rows = self._watcher.all("signals", {"namespace": self._namespace})
+            count = rows[0][0] if rows else 0
+            changed = count - self._heard > own
+            self._heard = count
+            return changed
+
+    def checks(self) -> Sequence[Check]:
+        from solocron.stores.sql.sqlite.checks import checks
+
+        return checks(self)
+
+
+def _writes(batch: Batch) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
+    """The statements that compare and swap, each with its rows."""
+    if batch.kind is Kind.JOB:
+        return (
+            ("job_moved", batch.moved),
+            ("job_added", batch.added),
+            ("job_redefined", batch.redefined),
+            ("job_touched", batch.touched),
+            ("job_removed", batch.removed),
+        )
+    return (
+        ("document_changed", batch.redefined),
+        ("document_added", batch.added),
+        ("document_touched", batch.touched),
+        ("document_removed", batch.removed),
+    )
+
+
+def _follow_ups(batch: Batch) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
+    """The statements that belong to the rows swapped."""
+    return (
+        ("run_opened", batch.opened),
+        ("run_closed", batch.closed),
+        ("run_noted", batch.noted),
+        ("hold_removed", batch.let_go),
+        ("hold_added", batch.held),
+    )
+
+
+@cache
+def statements() -> dict[str, Statement]:
+    """SQLite's statements."""
+    words = {name: f"solocron_{name}" for name in TABLES} | {"lock": "", "share": "", "greatest": "max"}
+    return load(
+        ("common", "sqlite"), words, among=lambda name: f"IN (SELECT value FROM json_each(:{name}))", driver="named"
+    )
+
+
+def _switch_to_wal(link: SQLiteLink, path: os.PathLike[str]) -> None:
+    """Readers beside a writer. The switch needs the file for itself for a moment; others may be at it too."""
+    end = time.monotonic() + 10
+    while True:
+        mode = link.pragma("journal_mode = WAL")
+        if mode == "wal":
+            return
+        if time.monotonic() > end:
+            raise StoreRefused(
+                f"{path} cannot be switched to WAL (journal mode {mode}); nothing was written. "
+                "Close the programs that use it, or put it on a local disk."
+            )
+        time.sleep(0.01)

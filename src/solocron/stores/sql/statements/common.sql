@@ -1,0 +1,118 @@
+-- What every dialect says alike. Names are compared byte by byte; selections to be changed lock in the order of names.
+
+-- named_jobs --  Jobs by name.
+SELECT name, version, definition, state FROM {jobs}
+WHERE namespace = :namespace AND name {in:names}
+ORDER BY name {lock}
+
+-- held_jobs --  Jobs that name this session as a holder.
+SELECT name, version, definition, state FROM {jobs}
+WHERE namespace = :namespace
+  AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :session AND h.kind = 'job')
+ORDER BY name {lock}
+
+-- all_jobs --  Every job, a page at a time.
+SELECT name, version, definition, state FROM {jobs}
+WHERE namespace = :namespace AND name > :after
+ORDER BY name LIMIT :limit {lock}
+
+-- named_documents --  Documents of another kind by name.
+SELECT name, version, fixed, body FROM {documents}
+WHERE namespace = :namespace AND kind = :kind AND name {in:names}
+ORDER BY name {lock}
+
+-- held_documents --  Documents of another kind that name this session as a holder.
+SELECT name, version, fixed, body FROM {documents}
+WHERE namespace = :namespace AND kind = :kind
+  AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :session AND h.kind = :kind)
+ORDER BY name {lock}
+
+-- all_documents --  Every document of another kind, a page at a time.
+SELECT name, version, fixed, body FROM {documents}
+WHERE namespace = :namespace AND kind = :kind AND name > :after
+ORDER BY name LIMIT :limit {lock}
+
+-- to_sweep --  Sessions that are live but expired, or dead and not swept.
+SELECT name, version, fixed, body FROM {documents}
+WHERE namespace = :namespace AND kind = 'session'
+  AND (state = 'dead' OR (state = 'live' AND expires_at <= :now))
+ORDER BY name {lock}
+
+-- next_due --  The earliest instant at which a job of these handlers and pools can be selected.
+SELECT min(ready_at) FROM (
+    SELECT min(due_at) AS ready_at FROM {jobs}
+    WHERE namespace = :namespace AND pool {in:pools} AND handler {in:handlers}
+      AND due_at IS NOT NULL AND blocked_until IS NULL
+    UNION ALL
+    SELECT min({greatest}(due_at, blocked_until)) FROM {jobs}
+    WHERE namespace = :namespace AND pool {in:pools} AND handler {in:handlers}
+      AND due_at IS NOT NULL AND blocked_until IS NOT NULL
+) found
+
+-- history --  Records of the log, newest first.
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+FROM {runs}
+WHERE namespace = :namespace
+  AND recorded_at >= :since AND recorded_at < :until AND status {in:statuses}
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+
+-- history_of_job --  One job's records, newest first.
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+FROM {runs}
+WHERE namespace = :namespace AND job = :job
+  AND recorded_at >= :since AND recorded_at < :until AND status {in:statuses}
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+
+-- history_of_run --  One run's records, newest first.
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+FROM {runs}
+WHERE namespace = :namespace AND run = :run
+  AND recorded_at >= :since AND recorded_at < :until AND status {in:statuses}
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+
+-- tally --  How many records of each status were made since then.
+SELECT status, sum(slots) FROM {runs} WHERE namespace = :namespace AND recorded_at >= :since GROUP BY status
+
+-- prune_sessions --  Swept sessions that ended before then go.
+DELETE FROM {documents} WHERE namespace = :namespace AND kind = 'session' AND state = 'swept' AND ended_at < :before
+
+-- blocked --  What is set aside at the moment.
+SELECT 'job', name, blocked_until, blocked_reason, blocked_times FROM {jobs}
+WHERE namespace = :namespace AND blocked_until > :now
+UNION ALL
+SELECT kind, name, blocked_until, blocked_reason, blocked_times FROM {documents}
+WHERE namespace = :namespace AND blocked_until > :now
+
+-- set_job_aside --  A job that fails on its own is kept out of the way, longer each time; nothing else of it changes.
+UPDATE {jobs} SET blocked_until = :until, blocked_reason = :reason, blocked_times = :times
+WHERE namespace = :namespace AND name = :name
+
+-- set_document_aside --  The same for another kind.
+UPDATE {documents} SET blocked_until = :until, blocked_reason = :reason, blocked_times = :times
+WHERE namespace = :namespace AND kind = :kind AND name = :name
+
+-- job_aside_before --  How often a job has been set aside.
+SELECT blocked_times FROM {jobs} WHERE namespace = :namespace AND name = :name
+
+-- document_aside_before --  The same for another kind.
+SELECT blocked_times FROM {documents} WHERE namespace = :namespace AND kind = :kind AND name = :name
+
+-- unblock_job --  A job that was set aside takes part again.
+UPDATE {jobs} SET blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+WHERE namespace = :namespace AND name = :name AND blocked_until IS NOT NULL
+
+-- unblock_document --  The same for another kind.
+UPDATE {documents} SET blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+WHERE namespace = :namespace AND kind = :kind AND name = :name AND blocked_until IS NOT NULL
+
+-- session_is_live --  Whether a session is not buried, and stays so until the commit.
+SELECT count(*) FROM (
+    SELECT 1 FROM {documents}
+    WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live' {share}
+) found
+
+-- schema_version --  Up to which number the migrations have been applied, and which code may work with it.
+SELECT name, value FROM {meta} WHERE name IN ('schema', 'compatible')

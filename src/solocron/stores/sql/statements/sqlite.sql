@@ -1,0 +1,102 @@
+-- What only SQLite says so. Reads take no lock; every write is compared with the version that was read.
+
+-- due_jobs --  The jobs of one pool in the order of their instants, one more than asked for: the first that is not due.
+SELECT name, version, CASE WHEN due_at <= :now THEN definition END, CASE WHEN due_at <= :now THEN state END, due_at,
+       (SELECT min(max(b.due_at, b.blocked_until)) FROM {jobs} b
+        WHERE b.namespace = :namespace AND b.blocked_until > :now AND b.due_at IS NOT NULL
+          AND b.pool = :pool AND b.handler {in:handlers} AND b.name NOT {in:exclude}),
+       :session IS NULL OR EXISTS (SELECT 1 FROM {documents} d WHERE d.namespace = :namespace
+        AND d.kind = 'session' AND d.name = :session AND d.state = 'live')
+FROM {jobs}
+WHERE namespace = :namespace AND pool = :pool AND due_at IS NOT NULL AND handler {in:handlers}
+  AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= :now)
+ORDER BY due_at, name LIMIT :limit + 1
+
+-- nothing_due --  What `due_jobs` says besides, when it finds no job at all.
+SELECT (SELECT min(max(due_at, blocked_until)) FROM {jobs}
+        WHERE namespace = :namespace AND blocked_until > :now AND due_at IS NOT NULL
+          AND pool {in:pools} AND handler {in:handlers} AND name NOT {in:exclude}),
+       :session IS NULL OR EXISTS (SELECT 1 FROM {documents} WHERE namespace = :namespace
+        AND kind = 'session' AND name = :session AND state = 'live')
+
+-- job_versions --  Which versions these jobs have.
+SELECT name, version FROM {jobs} WHERE namespace = :namespace AND name {in:names}
+
+-- document_versions --  Which versions these documents have.
+SELECT name, version FROM {documents} WHERE namespace = :namespace AND kind = :kind AND name {in:names}
+
+-- job_added --  A new job; one of that name that came first is left alone.
+INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, name) DO NOTHING
+
+-- job_redefined --  A job with a new definition, if it is still the one that was read.
+UPDATE {jobs} SET pool = ?, handler = ?, definition = ?, due_at = ?, cursor_at = ?, paused = ?, active = ?, state = ?,
+    version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+WHERE namespace = ? AND name = ? AND version = ?
+
+-- job_moved --  A job whose state alone has changed, if it is still the one that was read.
+UPDATE {jobs} SET due_at = ?, cursor_at = ?, paused = ?, active = ?, state = ?,
+    version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+WHERE namespace = ? AND name = ? AND version = ?
+
+-- job_touched --  A job of which only the log changes, if it is still the one that was read.
+UPDATE {jobs} SET version = version + 1 WHERE namespace = ? AND name = ? AND version = ?
+
+-- job_removed --  A job goes, if it is still the one that was read.
+DELETE FROM {jobs} WHERE namespace = ? AND name = ? AND version = ?
+
+-- document_added --  A new document; one of that name that came first is left alone.
+INSERT INTO {documents} (state, expires_at, ended_at, fixed, body, namespace, kind, name)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, kind, name) DO NOTHING
+
+-- document_changed --  A document as it shall be, if it is still the one that was read.
+UPDATE {documents} SET state = ?, expires_at = ?, ended_at = ?, fixed = ?, body = ?,
+    version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+WHERE namespace = ? AND kind = ? AND name = ? AND version = ?
+
+-- document_touched --  A document of which only the log changes, if it is still the one that was read.
+UPDATE {documents} SET version = version + 1 WHERE namespace = ? AND kind = ? AND name = ? AND version = ?
+
+-- document_removed --  A document goes, if it is still the one that was read.
+DELETE FROM {documents} WHERE namespace = ? AND kind = ? AND name = ? AND version = ?
+
+-- hold_added --  A session holds something.
+INSERT INTO {holds} (namespace, session, kind, name) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- hold_removed --  A session no longer holds it.
+DELETE FROM {holds} WHERE namespace = ? AND session = ? AND kind = ? AND name = ?
+
+-- run_opened --  A new record; a second one of the same run and attempt is refused.
+INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- run_closed --  A running record ends; one that has ended is left alone.
+UPDATE {runs} SET status = ?, reason = ?, started_at = ?, finished_at = ?, error = ?, result = ?,
+    progress = coalesce(?, progress)
+WHERE namespace = ? AND run = ? AND attempt = ? AND status = 'running'
+
+-- run_noted --  The progress of a running record.
+UPDATE {runs} SET progress = ? WHERE namespace = ? AND run = ? AND attempt = ? AND status = 'running'
+
+-- prune_runs --  The oldest records that ended before then go.
+DELETE FROM {runs} WHERE rowid IN (
+    SELECT rowid FROM {runs}
+    WHERE namespace = :namespace AND recorded_at < :before AND finished_at < :before AND status <> 'running'
+    ORDER BY recorded_at LIMIT :limit)
+
+-- ring --  Tell those who wait that something has changed.
+INSERT INTO {signals} (namespace, count) VALUES (:namespace, 1)
+ON CONFLICT (namespace) DO UPDATE SET count = count + 1
+
+-- signals --  How often something has changed.
+SELECT count FROM {signals} WHERE namespace = :namespace
+
+-- read_meta --  One of the store's own notes.
+SELECT value FROM {meta} WHERE name = :name
+
+-- write_meta --  One of the store's own notes, written.
+INSERT INTO {meta} (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- swap_meta --  One of the store's own notes, if it still is what was read.
+UPDATE {meta} SET value = :value WHERE name = :name AND value = :old

@@ -1,0 +1,306 @@
+"""The contract over SQL, once for all dialects. Everything that a caller can notice is decided here or in `update`.
+
+A dialect says how to select (with row locks, or with versions to compare), how to commit a batch, how to tell the
+time, and what the errors of its driver mean.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, ClassVar, Generic, TypeVar
+
+from solocron.clock import SECOND
+from solocron.duration import to_us
+from solocron.model.change import Kind
+from solocron.model.run import Record, Status
+from solocron.stores.contract import (
+    All,
+    Applied,
+    Blocked,
+    Capabilities,
+    ChangeFn,
+    Check,
+    Doc,
+    HeldBy,
+    Named,
+    Query,
+    Result,
+    ToSweep,
+    Which,
+)
+from solocron.stores.sql.pool import Pool
+from solocron.stores.sql.rows import Batch, Draft, Row, kind_of, readable, record_of
+from solocron.stores.sql.update import Update
+from solocron.stores.url import StoreUrl
+
+__all__ = ["Outcome", "Selection", "SqlLink", "SqlStore"]
+
+_ASIDE = 10 * SECOND
+_ASIDE_MOST = 3600 * SECOND
+_PAGE = 500
+"""Documents per transaction where a selection may be of any size."""
+_EVER = 2**62
+_STATUSES = tuple(sorted(Status))
+
+
+@dataclass(slots=True)
+class Selection:
+    """What was found: rows by name in the order of the answer (None: no such document), and the store's time."""
+
+    rows: dict[str, Row | None]
+    now: int
+    alive: bool = True
+    next_due: int | None = None
+    recalled: bool = False
+    """Not asked of the store but remembered from our own last write: only good with a version to compare."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a batch: whether the session was live, and which documents others had changed."""
+
+    alive: bool = True
+    lost: set[str] = field(default_factory=set)
+
+
+class SqlLink(ABC):
+    """One connection that runs statements by name and counts them; its errors are the family's or the contract's."""
+
+    fresh = True
+
+    @abstractmethod
+    def all(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+
+    @abstractmethod
+    def run(self, name: str, params: Mapping[str, Any]) -> int:
+        """The number of rows that a statement of its own transaction found."""
+
+    @abstractmethod
+    def is_stale(self) -> bool:
+        """Whether it has visibly died while it lay idle."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+L = TypeVar("L", bound=SqlLink)
+T = TypeVar("T")
+
+
+class SqlStore(ABC, Generic[L]):
+    """A namespace in a SQL database."""
+
+    options: ClassVar[frozenset[str]] = frozenset()
+    """What may stand behind the question mark of its URL."""
+
+    def __init__(self, url: StoreUrl, *, namespace: str = "default", lease: timedelta = timedelta(seconds=15)) -> None:
+        url.refuse_unknown(self.options)
+        self.statements: Counter[str] = Counter()
+        self.pool: Pool[L] = Pool(self._connect)
+        self._url = url
+        self._namespace = namespace
+        self._lease = to_us(lease)
+        self._shift = 0
+        self._opened = False
+        self._opening = threading.Lock()
+        self._counting = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return self._url.masked
+
+    @property
+    def namespace(self) -> str:
+        return self._namespace
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> Capabilities: ...
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url} namespace={self._namespace!r}>"
+
+    # --- what a dialect says
+
+    @abstractmethod
+    def _connect(self) -> L: ...
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Create or migrate what is missing."""
+
+    @abstractmethod
+    def now(self, link: L) -> int:
+        """The store's time, shifted."""
+
+    @abstractmethod
+    def select(self, link: L, which: Which, session: str | None, *, change: bool) -> Selection:
+        """Find the documents; with `change`, locked, or so that a change by others will be noticed."""
+
+    def recall(self, which: Which, session: str | None) -> Selection | None:
+        """What `select` would find, if we know without asking."""
+        return None
+
+    @abstractmethod
+    def commit(self, link: L, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
+        """Write them all, except what others have changed in the meantime; all at once or nothing."""
+
+    @abstractmethod
+    def abandon(self, link: L) -> None:
+        """End what `select` began, with nothing to write."""
+
+    @abstractmethod
+    def among(self, values: Sequence[str]) -> Any:
+        """A list as the dialect's `{in:...}` takes it."""
+
+    @abstractmethod
+    def signal(self) -> None: ...
+
+    @abstractmethod
+    def wait(self, timeout: float) -> bool: ...
+
+    @abstractmethod
+    def checks(self) -> Sequence[Check]: ...
+
+    # --- opening
+
+    def open(self) -> None:
+        if self._opened:
+            return
+        with self._opening:
+            if not self._opened:
+                self._prepare()
+                self._opened = True
+
+    def close(self) -> None:
+        self.pool.close()
+        self._opened = False
+
+    def count(self, name: str) -> None:
+        """One more statement of this name was sent."""
+        with self._counting:
+            self.statements[name] += 1
+
+    # --- documents
+
+    def clock(self) -> int:
+        return self.call(self.now)
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        self.open()
+        if not isinstance(which, All) or which.limit is not None:
+            return Update(self, which, change, session).run()
+        results: list[Result] = []
+        after, now = which.after, None
+        while True:  # a page per transaction, so that nobody has to wait for all of them
+            page = Update(self, All(which.kind, after, _PAGE), change, session).run()
+            now = page.now if now is None else now
+            results += page.results
+            if not page.alive and not results:
+                return page
+            if len(page.results) < _PAGE:
+                return Applied(results=tuple(results), now=now)
+            after = page.results[-1].name
+
+    def read(self, which: Which) -> tuple[Doc, ...]:
+        kind = kind_of(which)
+        found = self.call(lambda link: self.select(link, which, None, change=False))
+        docs = (readable(kind, row) for row in found.rows.values() if row is not None)
+        return tuple(doc for doc in docs if doc is not None)
+
+    def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
+        params = {"handlers": self.among(sorted(handlers)), "pools": self.among(sorted(pools))}
+        found: int | None = self._all("next_due", params)[0][0]
+        return found
+
+    # --- the log
+
+    def history(self, query: Query) -> tuple[Record, ...]:
+        params = {
+            "since": -_EVER if query.since is None else query.since,
+            "until": _EVER if query.until is None else query.until,
+            "statuses": self.among(sorted(query.statuses) or _STATUSES),
+            "limit": max(0, min(query.limit, _EVER)),
+        }
+        if query.run is not None:
+            rows = self._all("history_of_run", params | {"run": query.run})
+        elif query.job is not None:
+            rows = self._all("history_of_job", params | {"job": query.job})
+        else:
+            rows = self._all("history", params)
+        return tuple(record for record in map(record_of, rows) if query.job in (None, record.job))
+
+    def tally(self, since: int) -> Mapping[str, int]:
+        return {status: int(count) for status, count in self._all("tally", {"since": since})}
+
+    def prune(self, before: int, limit: int) -> int:
+        pruned = self._run("prune_runs", {"before": before, "limit": limit})
+        self._run("prune_sessions", {"before": before})
+        return pruned
+
+    # --- documents that were set aside
+
+    def blocked(self) -> Sequence[Blocked]:
+        rows = self.call(lambda link: link.all("blocked", {"namespace": self._namespace, "now": self.now(link)}))
+        return [Blocked(Kind(kind), name, until, reason, times) for kind, name, until, reason, times in sorted(rows)]
+
+    def unblock(self, kind: Kind, name: str) -> bool:
+        found = self._run("unblock_job" if kind is Kind.JOB else "unblock_document", {"kind": kind, "name": name})
+        if found:
+            self.signal()
+        return found > 0
+
+    def set_aside(self, link: L, kind: Kind, name: str, reason: str, now: int) -> None:
+        """Keep a document that fails on its own out of the way, longer each time."""
+        table = "job" if kind is Kind.JOB else "document"
+        where = {"namespace": self._namespace, "kind": kind, "name": name}
+        before = link.all(f"{table}_aside_before", where)
+        if before:
+            times = before[0][0] + 1
+            until = now + min(_ASIDE << min(times - 1, 16), _ASIDE_MOST)
+            link.run(f"set_{table}_aside", where | {"until": until, "reason": reason[:1000], "times": times})
+
+    def shift_clock(self, by: int) -> None:
+        self._shift += by
+
+    # --- helpers of the dialects
+
+    def selecting(self, which: Which, now: int) -> tuple[str, dict[str, Any]]:
+        """The statement that finds a selection (other than `Due`), and what to bind."""
+        kind = kind_of(which)
+        table = "jobs" if kind is Kind.JOB else "documents"
+        params: dict[str, Any] = {"namespace": self._namespace, "kind": kind}
+        match which:
+            case Named(_, names):
+                return f"named_{table}", params | {"names": self.among(sorted(set(names)))}
+            case HeldBy(session):
+                return f"held_{table}", params | {"session": session}
+            case ToSweep():
+                return "to_sweep", params | {"now": now}
+            case All(_, after, limit):
+                return f"all_{table}", params | {"after": after, "limit": _EVER if limit is None else limit}
+        raise AssertionError(which)
+
+    def call(self, work: Callable[[L], T]) -> T:
+        """Do something with a connection."""
+        self.open()
+        with self.pool.link() as link:
+            return work(link)
+
+    def _all(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        return self.call(lambda link: link.all(name, {"namespace": self._namespace, **params}))
+
+    def _run(self, name: str, params: Mapping[str, Any]) -> int:
+        return self.call(lambda link: link.run(name, {"namespace": self._namespace, **params}))
+
+
+def arrange(which: Which, found: Sequence[Row]) -> dict[str, Row | None]:
+    """The rows in the order of the answer; of a named selection also the names that have none."""
+    rows: dict[str, Row | None] = {row[0]: row for row in found}
+    return {name: rows.get(name) for name in which.names} if isinstance(which, Named) else rows

@@ -1,0 +1,48 @@
+"""What this process runs in: which store it was told to use, whether it is switched on, whether it is a container."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from solocron.errors import Invalid
+
+__all__ = ["DEFAULT_STORE", "enabled", "in_container", "is_terminal", "node_name", "store_url"]
+
+DEFAULT_STORE = "sqlite:///solocron.db"
+
+_ON = frozenset({"1", "true", "yes", "on"})
+_OFF = frozenset({"0", "false", "no", "off"})
+
+
+def enabled(environ: Mapping[str, str] = os.environ) -> bool:
+    """`SOLOCRON_ENABLED`: unset means on; anything that is neither on nor off is an error."""
+    value = environ.get("SOLOCRON_ENABLED", "").strip().lower()
+    if not value or value in _ON:
+        return True
+    if value in _OFF:
+        return False
+    raise Invalid(f"SOLOCRON_ENABLED={value!r:.40} is neither on nor off; set it to 1 or 0. Nothing was started.")
+
+
+def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
+    """`SOLOCRON_STORE`, or None where nobody said anything."""
+    return environ.get("SOLOCRON_STORE", "").strip() or None
+
+
+def in_container(environ: Mapping[str, str] = os.environ, root: Path = Path("/")) -> bool:
+    """Whether each replica would get a file of its own: a container, or a pod."""
+    if environ.get("KUBERNETES_SERVICE_HOST") or environ.get("container"):  # noqa: SIM112 - so spelt by its setters
+        return True
+    return (root / ".dockerenv").exists() or (root / "run" / ".containerenv").exists()
+
+
+def is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def node_name(host: str, pid: int, token: str) -> str:
+    """Readable, and new at each start: a restarted process is another node."""
+    return f"{host.partition('.')[0]}-{pid}-{token[:4]}"

@@ -1,0 +1,1 @@
+"""Subscribers of the events: logs, metrics."""

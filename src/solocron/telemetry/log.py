@@ -1,0 +1,61 @@
+"""Turns events into log lines: one event, one line, a fixed sentence, the facts in `extra`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from solocron.clock import iso
+from solocron.events import NAMES, Event
+
+__all__ = ["log_event"]
+
+log = logging.getLogger("solocron")
+
+_LEVELS: Mapping[str, int] = {
+    "session renewed": logging.DEBUG,
+    "held elsewhere": logging.DEBUG,
+    "claimed": logging.DEBUG,
+    "slot passed": logging.DEBUG,
+    "started": logging.DEBUG,
+    "pruned": logging.DEBUG,
+    "renewal failed": logging.WARNING,
+    "session lost": logging.WARNING,
+    "session buried": logging.WARNING,
+    "taken over": logging.WARNING,
+    "refused": logging.WARNING,
+    "stuck": logging.ERROR,
+    "job blocked": logging.ERROR,
+    "store error": logging.ERROR,
+    "loop error": logging.ERROR,
+}
+# Names that a log record keeps for itself.
+_RESERVED = frozenset({"name", "message", "args", "process", "exc_info"})
+
+
+def log_event(event: Event) -> None:
+    """Write one event; what a run raised is an error, what it returned is not worth more than a line."""
+    facts = dict(event.facts)
+    level = _LEVELS.get(event.name, logging.INFO)
+    if event.name == "finished" and facts.get("outcome") not in ("succeeded", "cancelled"):
+        level = logging.ERROR
+    if not log.isEnabledFor(level):
+        return
+    exception = facts.pop("exception", None)
+    extra: dict[str, Any] = {"event": event.name}
+    for name, value in facts.items():
+        extra[f"{name}_" if name in _RESERVED else name] = iso(value) if name in ("slot", "due_at") and value else value
+    if event.name == "registered":
+        log.log(level, "registered %s [%s] -> %s", facts["job"], facts["schedule"], facts["place"], extra=extra)
+        return
+    shown = " ".join(f"{name}={_short(extra[name])}" for name in extra if name != "event" and extra[name] is not None)
+    log.log(level, "%s [%s]", NAMES.get(event.name, event.name), shown, extra=extra, exc_info=exception)
+
+
+def _short(value: Any) -> str:
+    """One line, whatever it was: control characters escaped, the end of a long text cut."""
+    text = str(value).strip()
+    if "\n" in text:
+        text = text.rsplit("\n", 1)[-1]
+    return text.encode("unicode_escape").decode()[:300] if not text.isprintable() else text[:300]

@@ -1,0 +1,244 @@
+"""Documents: created, replaced, deleted, left alone; whatever is written is read back, by anybody, as it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.definition import Definition
+from solocron.model.job import Hold, Job, Last, Owed, Pause, Request, Stretch
+from solocron.model.policy import Backoff, CatchUp, Overlap
+from solocron.model.run import Origin, Status
+from solocron.model.session import Life, Session
+from solocron.stores.contract import All, Doc, Named, Verdict
+from solocron.testing.conformance.kit import Clients, get, job, kind_of, names, note, put, session, write
+
+__all__ = ["Documents"]
+
+PLAIN = (Kind.LOCK, Kind.KEY, Kind.STEP, Kind.CALENDAR)
+STRANGE = ("Zürich ☂ 東京 🎉", "quote ' \" ` \\ % _ ; --", "a b\tc\nd", "ערב")
+
+
+def one_of_each(name: str) -> list[Doc]:
+    """A document of every kind."""
+    return [job(name), session(name, expires_at=1), *(note(kind, name, {"kind": kind}) for kind in PLAIN)]
+
+
+class Documents:
+    """Chapter one."""
+
+    def test_a_missing_document_is_handed_over_as_absent_and_can_be_created(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        for new in one_of_each("n"):
+            seen: list[Any] = []
+
+            def create(doc: Any, now: int, new: Doc = new, seen: list[Any] = seen) -> Change:
+                seen.append(doc)
+                return Change(new, answer="made")
+
+            (result,) = write(a, kind_of(new), "n", create).results
+            assert seen[-1] == Absent(kind_of(new), "n")
+            assert (result.verdict, result.doc, result.answer) == (Verdict.APPLIED, new, "made")
+            assert get(b, kind_of(new), "n") == new
+
+    def test_a_change_sees_the_document_and_replaces_it(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        for old in one_of_each("n"):
+            put(a, old)
+            new = _altered(old)
+            seen: list[Any] = []
+
+            def change(doc: Any, now: int, new: Doc = new, seen: list[Any] = seen) -> Change:
+                seen.append(doc)
+                return Change(new)
+
+            (result,) = write(b, kind_of(old), "n", change).results
+            assert seen == [old]
+            assert (result.verdict, result.doc) == (Verdict.APPLIED, new)
+            assert get(a, kind_of(old), "n") == new
+
+    def test_a_deleted_document_is_absent_and_can_be_created_again(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        for doc in one_of_each("n"):
+            kind = kind_of(doc)
+            put(a, doc, *([replace(doc, name="other")] if isinstance(doc, Job) else []))
+            (result,) = write(a, kind, "n", lambda doc, now: Change(None, answer="gone")).results
+            assert (result.verdict, result.doc, result.answer) == (Verdict.APPLIED, Absent(kind, "n"), "gone")
+            assert get(b, kind, "n") is None
+            put(b, doc)
+            assert get(a, kind, "n") == doc
+        assert get(a, Kind.JOB, "other") is not None
+
+    def test_a_declined_change_writes_nothing_and_shows_the_document(self, clients: Clients) -> None:
+        a = clients.new()
+        put(a, job("there"))
+        applied = a.update(Named(Kind.JOB, ("there", "missing")), lambda doc, now: None)
+        assert [(r.verdict, r.doc) for r in applied.results] == [
+            (Verdict.DECLINED, job("there")),
+            (Verdict.DECLINED, Absent(Kind.JOB, "missing")),
+        ]
+        assert a.read(All(Kind.JOB)) == (job("there"),)
+
+    def test_handing_back_the_very_document_is_applied_and_carries_the_answer(self, clients: Clients) -> None:
+        a = clients.new()
+        put(a, job("n", fence=3))
+        (result,) = write(a, Kind.JOB, "n", lambda doc, now: Change(doc, answer={"known": True})).results
+        assert (result.verdict, result.doc, result.answer) == (Verdict.APPLIED, job("n", fence=3), {"known": True})
+        assert get(a, Kind.JOB, "n") == job("n", fence=3)
+
+    def test_one_name_in_every_kind_is_as_many_documents(self, clients: Clients) -> None:
+        a = clients.new()
+        docs = one_of_each("n")
+        put(a, *docs)
+        write(a, Kind.LOCK, "n", lambda doc, now: Change(None))
+        assert [get(a, kind_of(doc), "n") for doc in docs] == [None if kind_of(d) is Kind.LOCK else d for d in docs]
+
+    def test_named_answers_in_the_order_of_the_names_each_once(self, clients: Clients) -> None:
+        a = clients.new()
+        put(a, job("b"), job("d"))
+        asked: list[str] = []
+
+        def change(doc: Any, now: int) -> None:
+            asked.append(doc.name)
+
+        applied = a.update(Named(Kind.JOB, ("d", "a", "c", "b", "a")), change)
+        assert [result.name for result in applied.results] == ["d", "a", "c", "b"]
+        assert sorted(asked) == ["a", "b", "c", "d"]
+        assert names(a.read(Named(Kind.JOB, ("d", "a", "b")))) == ["d", "b"]
+        assert a.update(Named(Kind.JOB, ()), change).results == ()
+
+    def test_a_thousand_names_in_one_update(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        many = tuple(f"job-{i:04}" for i in range(1000))
+        applied = a.update(Named(Kind.JOB, many), lambda doc, now: Change(job(doc.name, fence=int(doc.name[4:]))))
+        assert [(r.name, r.verdict) for r in applied.results] == [(name, Verdict.APPLIED) for name in many]
+        assert b.read(Named(Kind.JOB, many)) == tuple(job(name, fence=i) for i, name in enumerate(many))
+        applied = b.update(Named(Kind.JOB, many), lambda doc, now: None if doc.fence % 2 else Change(None))
+        assert {r.verdict for r in applied.results[1::2]} == {Verdict.DECLINED}
+        assert names(a.read(All(Kind.JOB))) == list(many[1::2])
+
+    def test_names_are_compared_exactly(self, clients: Clients) -> None:
+        a = clients.new()
+        # Case, accents, their composition, trailing blanks and wildcards: collations have opinions, a store has none.
+        alike = ("job", "Job", "JOB", "job ", "jób", "jo\u0301b", "j%", "j_b", "ﬁ", "fi", "ss", "ß")
+        for kind in (Kind.JOB, Kind.KEY):
+            docs = [job(n) if kind is Kind.JOB else note(kind, n, {"is": n}) for n in alike]
+            put(a, *docs)
+            assert a.read(Named(kind, alike)) == tuple(docs)
+            assert names(a.read(All(kind))) == sorted(alike)
+
+    def test_strange_texts_come_back_as_they_went_in(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        for text in STRANGE:
+            payload = {text: [text, None, True, -0.5, 1e300, 2**53 - 1, "", {}, []]}
+            docs: list[Doc] = [job(text, payload=payload), *(note(kind, text, payload, by=text) for kind in PLAIN)]
+            put(a, *docs)
+            assert [get(b, kind_of(doc), text) for doc in docs] == docs
+
+    def test_payloads_of_64_kB_come_back_whole(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        big = {"text": "ä☂🎉x" * 6554}
+        put(a, job("n", payload=big), note(Kind.STEP, "n", big))
+        assert get(b, Kind.JOB, "n").definition.payload == big
+        assert get(b, Kind.STEP, "n").body == big
+        write(b, Kind.JOB, "n", lambda doc, now: Change(replace(doc, fence=7)))
+        assert get(a, Kind.JOB, "n") == job("n", payload=big, fence=7)
+
+    def test_every_field_of_a_document_is_kept(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        put(a, full_job("n"), full_session("n"))
+        assert get(b, Kind.JOB, "n") == full_job("n")
+        assert get(b, Kind.SESSION, "n") == full_session("n")
+
+
+def _altered(doc: Doc) -> Doc:
+    if isinstance(doc, Job):
+        return replace(doc, fence=9, due_at=5)
+    if isinstance(doc, Session):
+        return replace(doc, expires_at=77, running=2)
+    return replace(doc, body={"new": [1]})
+
+
+def full_job(name: str) -> Job:
+    """A job in which nothing has its default."""
+    definition = Definition(
+        handler="h",
+        schedule={"kind": "every", "period": "1m"},
+        pool="p",
+        payload={"a": [1, None]},
+        timeout=7,
+        retries=3,
+        backoff=Backoff("2s", 3, "9m", 0.5),
+        on_crash="fail",
+        on_lost="finish",
+        on_stuck="abandon",
+        overlap=Overlap("allow", 3),
+        catch_up=CatchUp("all", 5, 6),
+        start_within=8,
+        run_in="thread",
+        enabled=False,
+    )
+    owed = Owed(
+        run="n@2", slot=20, origin=Origin.TRIGGER, ready_at=21, attempt=2, tries=1, request="r", payload={"x": 1}
+    )
+    active = Hold(
+        run="n@1",
+        slot=10,
+        origin=Origin.BACKFILL,
+        attempt=2,
+        tries=1,
+        session="s",
+        node="m",
+        fence=2**52,
+        claimed_at=11,
+        deadline=12,
+        request="q",
+        payload=[1],
+        cancel="because",
+    )
+    return Job(
+        name=name,
+        incarnation=2**52 + 1,
+        definition=definition,
+        revision=4,
+        source="src",
+        zone_data="2025b",
+        removed=True,
+        cursor=2**52,
+        nominal="2026-03-08T02:30",
+        due_at=2**52 + 2,
+        paused=Pause(at=1, by="me", note="why", until=2),
+        fence=2**52 + 3,
+        active=(active, replace(active, run="n@3", fence=5, session="t")),
+        owed=(owed, replace(owed, run="n@4", request=None, payload=None)),
+        stretches=(Stretch(first=1, last=9, count=3, origin=Origin.RERUN, request="z", schedule={"kind": "at"}),),
+        requests=(Request(id="r", answer="n@2"), Request(id="ü", answer="!full")),
+        accepted=(1, 2, 3),
+        failures=6,
+        last=Last(run="n@0", slot=0, attempt=1, status=Status.TIMED_OUT, finished_at=5, error="e"),
+        extra={"newer": {"code": "keeps this"}},
+    )
+
+
+def full_session(name: str) -> Session:
+    """A session in which nothing has its default."""
+    return Session(
+        name=name,
+        node="n",
+        host="h",
+        pid=2**22,
+        pools=("a", "b"),
+        handlers=3,
+        version="9.9",
+        fingerprint="ff",
+        revision=7,
+        zone_data="2025b",
+        lease=15_000_000,
+        started_at=2**52,
+        expires_at=2**52 + 1,
+        running=4,
+        state=Life.DEAD,
+        ended_at=2**52 + 2,
+        reason="why",
+    )

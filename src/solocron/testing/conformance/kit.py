@@ -1,0 +1,231 @@
+"""What the chapters of the suite share: clients of one world, documents to play with, short ways to ask a store.
+
+Nothing sleeps: time passes by shifting the clock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from solocron.clock import SECOND
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.definition import Definition
+from solocron.model.job import Hold, Job
+from solocron.model.run import Entry, Op, Origin, Record, Status
+from solocron.model.session import Life, Session
+from solocron.stores.contract import Applied, ChangeFn, Doc, Due, HeldBy, Named, Query, Store, Verdict
+
+__all__ = [
+    "HOUR",
+    "Clients",
+    "Make",
+    "add_hold",
+    "everything",
+    "get",
+    "hold",
+    "job",
+    "kind_of",
+    "log",
+    "names",
+    "note",
+    "opened",
+    "patience",
+    "put",
+    "record",
+    "session",
+    "take",
+    "verdicts",
+    "write",
+]
+
+Make = Callable[..., Store]
+"""Makes a new client of one world: `make()`, or `make(namespace="other")` for another namespace of it."""
+
+HOUR = 3600 * SECOND
+
+
+class Clients:
+    """Clients of one fresh world, opened when made, closed at the end of the test."""
+
+    def __init__(self, make: Make) -> None:
+        self._make = make
+        self._all: list[Store] = []
+        self._mutex = threading.Lock()
+
+    def new(self, namespace: str = "default") -> Store:
+        """A further client, opened."""
+        store = self.unopened(namespace)
+        store.open()
+        return store
+
+    def unopened(self, namespace: str = "default") -> Store:
+        """A further client that nobody has opened yet."""
+        store = self._make() if namespace == "default" else self._make(namespace=namespace)
+        with self._mutex:
+            self._all.append(store)
+        return store
+
+    def advance(self, by: int) -> None:
+        """Let time pass for everybody, at least a second: a store may shift each client, or all of them at once."""
+        assert by >= SECOND, "too short to tell the two kinds of store apart"
+        first = self._all[0]
+        first.shift_clock(by)
+        for store in self._all[1:]:
+            if first.clock() - store.clock() > by // 2:
+                store.shift_clock(by)
+
+    def close(self) -> None:
+        """Close them all."""
+        for store in self._all:
+            store.close()
+
+
+def patience(seconds: float = 30.0) -> Iterator[None]:
+    """Goes round until the caller breaks off; a store that never gets there fails instead of hanging."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        yield
+    raise AssertionError(f"it did not happen within {seconds:g} s")
+
+
+# --- documents
+
+
+def job(name: str, *, due_at: int | None = None, handler: str = "h", pool: str = "default", **more: Any) -> Job:
+    """A job without a schedule, due when it is told to be."""
+    definition = more.pop("definition", None) or Definition(
+        handler=handler, schedule=None, pool=pool, payload=more.pop("payload", None)
+    )
+    return Job(name=name, incarnation=1, definition=definition, cursor=0, due_at=due_at, **more)
+
+
+def hold(run: str, by: str, *, fence: int = 1, attempt: int = 1) -> Hold:
+    """A claim of a session."""
+    return Hold(
+        run=run,
+        slot=1,
+        origin=Origin.SCHEDULE,
+        attempt=attempt,
+        tries=0,
+        session=by,
+        node="node",
+        fence=fence,
+        claimed_at=1,
+    )
+
+
+def session(name: str, *, expires_at: int, state: Life = Life.LIVE, ended_at: int | None = None) -> Session:
+    """A node's session in any state of its life."""
+    return Session(
+        name=name,
+        node="node",
+        host="host",
+        pid=1,
+        lease=15 * SECOND,
+        expires_at=expires_at,
+        state=state,
+        ended_at=ended_at,
+        reason=None if ended_at is None else "test",
+    )
+
+
+def note(kind: Kind, name: str, body: Mapping[str, Any] | None = None, *, by: str | None = None) -> Note:
+    """A document of a plain kind."""
+    return Note(kind=kind, name=name, body={} if body is None else body, session=by)
+
+
+def record(run: str, *, attempt: int = 1, status: Status = Status.RUNNING, at: int = 1, **more: Any) -> Record:
+    """A record of the log."""
+    values: dict[str, Any] = {"job": run.partition("@")[0], "slot": 1, "origin": Origin.SCHEDULE, "key": f"{run}!"}
+    if status is not Status.RUNNING:
+        values["finished_at"] = at
+    return Record(run=run, attempt=attempt, status=status, recorded_at=at, **(values | more))
+
+
+def opened(*records: Record) -> tuple[Entry, ...]:
+    """Log entries that open these records."""
+    return tuple(Entry(Op.OPEN, each) for each in records)
+
+
+def everything(limit: int = 1000, *, exclude: Collection[str] = ()) -> Due:
+    """All due jobs that `job` makes."""
+    return Due(handlers=frozenset({"h"}), pools=frozenset({"default"}), limit=limit, exclude=frozenset(exclude))
+
+
+# --- asking a store
+
+
+def put(store: Store, *docs: Doc, entries: tuple[Entry, ...] = ()) -> None:
+    """Create or replace documents, whatever is there; the entries go with the first."""
+    left = list(entries)
+    for kind in dict.fromkeys(kind_of(doc) for doc in docs):
+        new = {doc.name: doc for doc in docs if kind_of(doc) is kind}
+
+        def change(old: Doc | Absent, now: int, new: Mapping[str, Doc] = new) -> Change:
+            return Change(new[old.name], tuple(left) if old.name == docs[0].name else ())
+
+        pending = tuple(new)
+        for _ in range(100):
+            applied = store.update(Named(kind, pending), change)
+            assert set(verdicts(applied).values()) <= {Verdict.APPLIED, Verdict.CONTENDED}, applied
+            pending = tuple(result.name for result in applied.results if result.verdict is Verdict.CONTENDED)
+            if not pending:
+                break
+        assert not pending
+
+
+def kind_of(doc: Doc) -> Kind:
+    """The kind of a document."""
+    if isinstance(doc, Note):
+        return doc.kind
+    return Kind.JOB if isinstance(doc, Job) else Kind.SESSION
+
+
+def get(store: Store, kind: Kind, name: str) -> Any:
+    """The document of a name, or None."""
+    found = store.read(Named(kind, (name,)))
+    return found[0] if found else None
+
+
+def write(store: Store, kind: Kind, name: str, change: ChangeFn, **more: Any) -> Applied:
+    """Apply a change to one name."""
+    return store.update(Named(kind, (name,)), change, **more)
+
+
+def verdicts(applied: Applied) -> dict[str, Verdict]:
+    """Verdict by name."""
+    return {result.name: result.verdict for result in applied.results}
+
+
+def names(docs: Sequence[Doc]) -> list[str]:
+    """The names of documents in their order."""
+    return [doc.name for doc in docs]
+
+
+def log(store: Store, **query: Any) -> tuple[Record, ...]:
+    """Records of the log, up to a thousand."""
+    return store.history(Query(**({"limit": 1000} | query)))
+
+
+def add_hold(by: str) -> ChangeFn:
+    """A claim in its simplest form: whoever finds a job without a hold takes it, and nothing is due any more."""
+
+    def change(doc: Job | Absent, now: int) -> Change | None:
+        if isinstance(doc, Absent) or doc.active:
+            return None
+        claimed = hold(f"{doc.name}@1", by, fence=doc.fence + 1)
+        new = job(
+            doc.name, definition=doc.definition, fence=claimed.fence, active=(claimed,), due_at=None, extra=doc.extra
+        )
+        return Change(new, answer=by)
+
+    return change
+
+
+def take(store: Store, by: str, which: Due | Named | HeldBy | None = None, **more: Any) -> list[str]:
+    """Claim what is due; the names that were got."""
+    applied = store.update(which or everything(), add_hold(by), **more)
+    return [result.name for result in applied.results if result.verdict is Verdict.APPLIED]

@@ -1,0 +1,189 @@
+"""Sessions: a write tied to one happens only while it is live, tested in the commit; and no renewal brings one back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from solocron.clock import SECOND
+from solocron.model.change import Change, Kind
+from solocron.model.session import Life, Session, bury, renew
+from solocron.stores.contract import Applied, Named, Store, Verdict
+from solocron.stores.contract import HeldBy as Holds
+from solocron.testing.conformance.kit import (
+    HOUR,
+    Clients,
+    add_hold,
+    everything,
+    get,
+    job,
+    log,
+    names,
+    note,
+    opened,
+    put,
+    record,
+    session,
+    take,
+    verdicts,
+    write,
+)
+from solocron.testing.conformance.rivals import Meanwhile, race
+
+__all__ = ["Sessions"]
+
+
+class Sessions:
+    """Chapter five."""
+
+    def test_a_live_session_writes_also_when_it_has_expired(self, clients: Clients) -> None:
+        """Expiry only licenses burial; burial is the only death."""
+        a = clients.new()
+        now = a.clock()
+        put(a, session("s", expires_at=now + HOUR), session("late", expires_at=now - HOUR))
+        put(a, job("i", due_at=now - SECOND))
+        assert take(a, "s", session="s") == ["i"]
+        put(a, job("j", due_at=now - SECOND))
+        assert take(a, "late", session="late") == ["j"]
+
+    def test_i4_a_session_that_is_not_live_writes_nothing(self, clients: Clients) -> None:
+        a = clients.new()
+        now = a.clock()
+        put(
+            a,
+            session("dead", expires_at=now + HOUR, state=Life.DEAD, ended_at=now),
+            session("swept", expires_at=now + HOUR, state=Life.SWEPT, ended_at=now),
+            session("other", expires_at=now + HOUR),
+        )
+        jobs = (job("i", due_at=now - SECOND), job("j", due_at=now - SECOND))
+        put(a, *jobs)
+        for name in ("dead", "swept", "missing"):
+            for which in (everything(), Named(Kind.JOB, ("i", "new", "j"))):
+                applied = a.update(which, _claim_or_make(name), session=name)
+                assert not applied.alive
+                assert Verdict.APPLIED not in verdicts(applied).values()
+        assert a.read(Named(Kind.JOB, ("i", "j", "new"))) == jobs
+        assert log(a) == ()
+        assert a.update(everything(), add_hold("other"), session="other").alive
+
+    def test_no_claim_is_committed_after_the_burial_that_came_in_between(self, clients: Clients) -> None:
+        """Whoever buries a session and then looks at what it holds sees every claim that it will ever have."""
+        a, b = clients.new(), clients.new()
+        put(a, session("s", expires_at=a.clock() - SECOND))
+        put(a, *(job(f"j{i}", due_at=a.clock() - SECOND) for i in range(3)))
+        rival = Meanwhile(lambda: _bury_and_look(b, "s"))
+
+        def claim(doc: Any, now: int) -> Change | None:
+            rival.begin()
+            return _claim_or_make("s")(doc, now)
+
+        applied = a.update(everything(), claim, session="s")
+        seen = rival.join()
+        got = [result.name for result in applied.results if result.verdict is Verdict.APPLIED]
+        assert applied.alive or not got
+        assert set(got) <= set(seen)
+        assert sorted(names(a.read(Holds("s")))) == sorted(seen)
+        assert sorted(r.job for r in log(a)) == sorted(seen)
+
+    def test_no_claim_is_committed_after_a_burial_at_the_same_time(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        for i in range(20):
+            name = f"s{i}"
+            put(a, session(name, expires_at=a.clock() - SECOND))
+            put(a, *(job(f"{i}-{j}", due_at=a.clock() - SECOND) for j in range(3)))
+            claimed, seen = race([partial(_claim, a, name), partial(_bury_and_look, b, name)])
+            assert set(claimed) <= set(seen)
+            assert sorted(names(a.read(Holds(name)))) == sorted(seen)
+            a.update(everything(), lambda doc, now: Change(None))
+
+    def test_a_renewal_of_a_buried_session_is_refused(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        put(a, session("s", expires_at=a.clock() - SECOND))
+        rival = Meanwhile(lambda: _bury_and_look(b, "s"))
+
+        def late(doc: Any, now: int) -> Change | None:
+            rival.begin()
+            return renew(doc, now=now)
+
+        write(a, Kind.SESSION, "s", late)
+        rival.join()
+        assert get(a, Kind.SESSION, "s").state is Life.DEAD
+        assert verdicts(write(a, Kind.SESSION, "s", _renew)) == {"s": Verdict.DECLINED}
+        assert get(b, Kind.SESSION, "s").state is Life.DEAD
+
+    def test_a_renewal_never_makes_a_session(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        assert verdicts(write(a, Kind.SESSION, "missing", _renew)) == {"missing": Verdict.DECLINED}
+        put(a, session("s", expires_at=a.clock()))
+        rival = Meanwhile(lambda: write(b, Kind.SESSION, "s", lambda doc, now: Change(None)))
+
+        def late(doc: Any, now: int) -> Change | None:
+            rival.begin()
+            return renew(doc, now=now)
+
+        write(a, Kind.SESSION, "s", late)
+        rival.join()
+        assert a.read(Named(Kind.SESSION, ("s", "missing"))) == ()
+
+    def test_claims_and_renewals_of_one_session_do_not_hinder_each_other(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        put(a, session("s", expires_at=a.clock() + HOUR))
+        put(a, *(job(f"j{i:02}", due_at=a.clock() - SECOND) for i in range(20)))
+
+        def renewals() -> list[Applied]:
+            return [write(b, Kind.SESSION, "s", _renew) for _ in range(20)]
+
+        def claims() -> list[str]:
+            return [name for _ in range(20) for name in take(a, "s", everything(limit=1), session="s")]
+
+        renewed, claimed = race([renewals, claims])
+        assert {verdict for applied in renewed for verdict in verdicts(applied).values()} == {Verdict.APPLIED}
+        assert sorted(claimed) == [f"j{i:02}" for i in range(20)]
+
+    def test_a_session_writes_its_own_documents_under_its_own_condition(self, clients: Clients) -> None:
+        """A node's steps, keys and locks are tied to its session like its claims."""
+        a = clients.new()
+        now = a.clock()
+        put(a, session("s", expires_at=now + HOUR))
+        for kind in (Kind.LOCK, Kind.KEY, Kind.STEP):
+            change = partial(_note_of, kind)
+            assert write(a, kind, "n", change, session="s").alive
+        write(a, Kind.SESSION, "s", lambda doc, now: bury(doc, now=now, reason="test"))
+        for kind in (Kind.LOCK, Kind.KEY, Kind.STEP):
+            assert not write(a, kind, "later", partial(_note_of, kind), session="s").alive
+            assert get(a, kind, "later") is None
+            assert get(a, kind, "n") is not None
+
+
+def _note_of(kind: Kind, doc: Any, now: int) -> Change:
+    return Change(note(kind, doc.name, by="s"))
+
+
+def _renew(doc: Any, now: int) -> Change | None:
+    return renew(doc, now=now)
+
+
+def _claim_or_make(by: str) -> Any:
+    def change(doc: Any, now: int) -> Change | None:
+        old = doc if hasattr(doc, "definition") else job(doc.name)
+        claimed = add_hold(by)(old, now)
+        return claimed and Change(claimed.doc, opened(record(f"{doc.name}@1", session=by)))
+
+    return change
+
+
+def _claim(store: Store, by: str) -> list[str]:
+    return take(store, by, session=by)
+
+
+def _bury_and_look(store: Store, name: str) -> list[str]:
+    """What a sweeper does: bury, then see what is held."""
+
+    def dead(doc: Session, now: int) -> Change:
+        return Change(replace(doc, state=Life.DEAD, ended_at=now, reason="test"))
+
+    for _ in range(100):
+        if Verdict.APPLIED in verdicts(write(store, Kind.SESSION, name, dead)).values():
+            return names(store.read(Holds(name)))
+    raise AssertionError("the burial never came through")

@@ -1,0 +1,246 @@
+"""What people and programs get to see of jobs, runs and nodes: frozen values with aware datetimes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from solocron.clock import from_us, iso, to_us
+from solocron.model.job import Hold, Job, Owed
+from solocron.model.run import Record
+from solocron.model.session import Life, Session
+from solocron.schedules import Schedule, load_zone
+
+__all__ = ["JobView", "NodeView", "PauseView", "RunView", "StatusView", "to_json"]
+
+WAITING = "waiting"
+"""A run that is owed and not yet claimed; not a status of the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """One attempt of a run, a run that waits, or slots that did not run (`count` of them, from `first` to `slot`)."""
+
+    run: str
+    job: str
+    slot: datetime
+    attempt: int
+    status: str
+    reason: str | None
+    node: str | None
+    fence: int
+    origin: str
+    key: str
+    claimed_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: str | None
+    result: Any
+    progress: Mapping[str, Any] | None
+    first: datetime
+    count: int
+
+    @property
+    def id(self) -> str:
+        return self.run
+
+    @classmethod
+    def of(cls, record: Record) -> RunView:
+        return cls(
+            run=record.run,
+            job=record.job,
+            slot=from_us(record.slot),
+            attempt=record.attempt,
+            status=str(record.status),
+            reason=record.reason,
+            node=record.node,
+            fence=record.fence,
+            origin=str(record.origin),
+            key=record.key,
+            claimed_at=_moment(record.claimed_at),
+            started_at=_moment(record.started_at),
+            finished_at=_moment(record.finished_at),
+            error=record.error,
+            result=None if record.result is None else json.loads(record.result),
+            progress=None if record.progress is None else json.loads(record.progress),
+            first=from_us(record.slot if record.first is None else record.first),
+            count=record.count,
+        )
+
+    @classmethod
+    def waiting(cls, job: Job, owed: Owed, key: str) -> RunView:
+        reason = f"attempt {owed.attempt} at {iso(owed.ready_at)}" if owed.attempt > 1 else f"from {iso(owed.ready_at)}"
+        return cls(
+            run=owed.run,
+            job=job.name,
+            slot=from_us(owed.slot),
+            attempt=owed.attempt,
+            status=WAITING,
+            reason=reason,
+            node=None,
+            fence=0,
+            origin=str(owed.origin),
+            key=key,
+            claimed_at=None,
+            started_at=None,
+            finished_at=None,
+            error=None,
+            result=None,
+            progress=None,
+            first=from_us(owed.slot),
+            count=1,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseView:
+    """Who paused a job, when, why and until when."""
+
+    at: datetime
+    by: str | None
+    note: str | None
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as it stands."""
+
+    name: str
+    schedule: str
+    zone: str
+    handler: str
+    pool: str
+    enabled: bool
+    next: datetime | None
+    """Its next slot, in its zone; None when it is paused, disabled or over."""
+    due_at: datetime | None
+    cursor: datetime
+    paused: PauseView | None
+    running: tuple[Hold, ...]
+    waiting: int
+    failures: int
+    last_status: str | None
+    last_slot: datetime | None
+    last_error: str | None
+    revision: int | None
+    orphaned: bool
+    """No live node can run it."""
+    retries: int
+    overlap: str
+    catch_up: str
+
+    @classmethod
+    def of(cls, job: Job, schedule: Schedule | None, *, following: int | None, orphaned: bool) -> JobView:
+        definition, spec = job.definition, job.definition.schedule or {}
+        zone = str(spec.get("tz", "UTC"))
+        info = load_zone(zone).info
+        pause, last = job.paused, job.last
+        what = "by trigger" if not spec else schedule.describe() if schedule else str(spec.get("describe", "custom"))
+        return cls(
+            name=job.name,
+            schedule=what,
+            zone=zone,
+            handler=definition.handler,
+            pool=definition.pool,
+            enabled=definition.enabled,
+            next=None if following is None else from_us(following).astimezone(info),
+            due_at=_moment(job.due_at),
+            cursor=from_us(job.cursor),
+            paused=None
+            if pause is None
+            else PauseView(at=from_us(pause.at), by=pause.by, note=pause.note, until=_moment(pause.until)),
+            running=job.active,
+            waiting=job.waiting,
+            failures=job.failures,
+            last_status=None if last is None else str(last.status),
+            last_slot=None if last is None else from_us(last.slot).astimezone(info),
+            last_error=None if last is None else last.error,
+            revision=job.revision,
+            orphaned=orphaned,
+            retries=definition.retries,
+            overlap=f"allow({definition.overlap.most})" if definition.overlap.kind == "allow" else definition.overlap.kind,
+            catch_up=definition.catch_up.kind,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """A node's session as it stands: live, silent (past its lease, not yet buried), dead."""
+
+    node: str
+    session: str
+    host: str
+    pid: int
+    pools: tuple[str, ...]
+    version: str
+    zone_data: str
+    revision: int | None
+    state: str
+    started_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None
+    running: int
+    reason: str | None
+
+    @classmethod
+    def of(cls, session: Session, *, now: int) -> NodeView:
+        live = session.state is Life.LIVE
+        return cls(
+            node=session.node,
+            session=session.name,
+            host=session.host,
+            pid=session.pid,
+            pools=session.pools,
+            version=session.version,
+            zone_data=session.zone_data,
+            revision=session.revision,
+            state=("silent" if session.expires_at <= now else "live") if live else "dead",
+            started_at=from_us(session.started_at),
+            expires_at=from_us(session.expires_at),
+            ended_at=_moment(session.ended_at),
+            running=session.running,
+            reason=session.reason,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusView:
+    """The whole at a glance; `counts` are the records of the last 24 hours by status."""
+
+    store: str
+    tier: str
+    namespace: str
+    now: datetime
+    nodes: tuple[NodeView, ...]
+    running: tuple[RunView, ...]
+    counts: Mapping[str, int]
+    jobs: int
+    paused: tuple[str, ...]
+    orphaned: tuple[str, ...]
+    blocked: tuple[str, ...]
+
+
+def _moment(us: int | None) -> datetime | None:
+    return None if us is None else from_us(us)
+
+
+def to_json(value: Any) -> Any:
+    """A view as plain JSON: instants as ISO-8601 UTC."""
+    if isinstance(value, datetime):
+        return iso(to_us(value))
+    if isinstance(value, Hold):
+        return {
+            "run": value.run, "slot": iso(value.slot), "attempt": value.attempt, "node": value.node,
+            "fence": value.fence, "claimed_at": iso(value.claimed_at), "cancel": value.cancel,
+        }  # fmt: skip
+    if hasattr(type(value), "__dataclass_fields__"):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    return value

@@ -18,13 +18,13 @@ from solocron.errors import (
 )
 from solocron.jobs.decorators import at, cron, every
 from solocron.model.policy import Backoff, allow, catch_up_all
-from solocron.schedules import At, Cron, Every, Schedule
 from solocron.scheduler import Scheduler
+from solocron.schedules import At, Cron, Every, Schedule
 from solocron.version import __version__
 
 __all__ = [
-    "At",
     "AsyncRun",
+    "At",
     "Backoff",
     "Cancelled",
     "Conflict",

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["Aio"]
 
 _METHODS = frozenset(
-    "stop tick jobs job runs run nodes status next trigger wait pause resume cancel add remove".split()
+    {"stop", "tick", "jobs", "job", "runs", "run", "nodes", "status", "next"}
+    | {"trigger", "wait", "pause", "resume", "cancel", "add", "remove"}
 )
 
 

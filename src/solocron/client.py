@@ -59,7 +59,9 @@ class Client:
     def job(self, name: str) -> JobView:
         return self._view(self._one(name), self._sessions(), self.store.clock())
 
-    def runs(self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50) -> list[RunView]:
+    def runs(
+        self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
+    ) -> list[RunView]:
         """Records of the log, newest first."""
         if not 1 <= limit <= 10_000:
             raise Invalid(f"limit={limit}: give a whole number from 1 to 10000.")
@@ -67,9 +69,9 @@ class Client:
         for one in wanted:
             if one not in set(Status):
                 raise Invalid(f"status {one!r} is not known; choose from {', '.join(Status)}.")
-        if job is not None:
-            self._one(job)
         records = self.store.history(Query(job=job, statuses=frozenset(wanted), limit=limit))
+        if job is not None and not records:  # a removed job is still on record
+            self._one(job)
         return [RunView.of(record) for record in records]
 
     def run(self, id: str) -> RunView:
@@ -108,16 +110,18 @@ class Client:
             blocked=tuple(blocked.name for blocked in self.store.blocked()),
         )
 
-    def next(self, job: str, n: int = 10) -> list[datetime]:
-        """The next slots of a job, in its zone."""
+    def next(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[datetime]:
+        """The next slots of a job, in its zone; with `start`, what its schedule has strictly after that instant."""
         if not 1 <= n <= 1_000:
             raise Invalid(f"n={n}: give a whole number from 1 to 1000.")
         doc = self._one(job)
         slots = self._registry.resolve(doc.definition.schedule)
         if not slots.known:
-            raise Invalid(f"{job} has a schedule of its own class, which only its code knows; ask a program that has it.")
+            raise Invalid(
+                f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
+            )
         info = load_zone(str((doc.definition.schedule or {}).get("tz", "UTC"))).info
-        at = max(slots.settled(doc.cursor, doc.nominal), self.store.clock())
+        at = max(slots.settled(doc.cursor, doc.nominal), self.store.clock()) if start is None else to_us(start)
         found: list[datetime] = []
         while len(found) < n:
             following = slots.after(at)
@@ -127,11 +131,13 @@ class Client:
             at = following
         return found
 
+    def schedule(self, job: str) -> Schedule | None:
+        """The rule of a job's slots; None where there is none, or where only code has it."""
+        return self._registry.resolve(self._one(job).definition.schedule).schedule
+
     # --- asking ----------------------------------------------------------------------------------------------
 
-    def trigger(
-        self, job: str, payload: Any = None, *, at: datetime | None = None, key: str | None = None
-    ) -> str:
+    def trigger(self, job: str, payload: Any = None, *, at: datetime | None = None, key: str | None = None) -> str:
         """Run a job now, or at an instant; answers the run's id. The same key twice is one run."""
         if payload is not None:
             payload = check_payload(payload, whose=f"a trigger of {job}")
@@ -156,7 +162,9 @@ class Client:
         if answer == "!disabled":
             raise Conflict(f"{job} is disabled, so it was not triggered; enable it where it is declared.")
         if answer == "!full":
-            raise Conflict(f"{QUEUE_LIMIT} runs of {job} wait already, so it was not triggered; see `solocron runs {job}`.")
+            raise Conflict(
+                f"{QUEUE_LIMIT} runs of {job} wait already, so it was not triggered; see `solocron runs {job}`."
+            )
         return str(answer)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
@@ -183,7 +191,8 @@ class Client:
         answer = None
         if name:
             answer = self._change(
-                name, lambda doc, now: asking.cancel(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve)
+                name,
+                lambda doc, now: asking.cancel(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve),
             )
         return str(answer) if answer is not None else self.run(run).status
 
@@ -222,7 +231,9 @@ class Client:
             raise Invalid(f"{error}; nothing was added.") from None
         definition, made = declaration.define(name, handler)
         if (definition.schedule or {}).get("kind") == "custom":
-            raise Invalid(f"{type(made).__name__} lives only in code and cannot be added as data; declare {name} there.")
+            raise Invalid(
+                f"{type(made).__name__} lives only in code and cannot be added as data; declare {name} there."
+            )
         self._known_handler(handler)
         proposal = defining.Proposal(definition=definition, source=None)
 
@@ -234,7 +245,9 @@ class Client:
             )
 
         if self._change(name, define) == "!declared":
-            raise Conflict(f"{name} is declared in code, so it was not changed; change it there, or choose another name.")
+            raise Conflict(
+                f"{name} is declared in code, so it was not changed; change it there, or choose another name."
+            )
         return self.job(name)
 
     def remove(self, name: str) -> None:
@@ -244,9 +257,7 @@ class Client:
             raise Conflict(f"{name} is declared in code that runs now, so it was not removed; take it out of the code.")
         self._change(
             name,
-            lambda found, now: defining.remove(
-                found, now=now, late_for=self._late_for, resolve=self._registry.resolve
-            ),
+            lambda found, now: defining.remove(found, now=now, late_for=self._late_for, resolve=self._registry.resolve),
         )
 
     def restored(self) -> int:
@@ -254,20 +265,37 @@ class Client:
         fence = self.store.clock() // 1_000
         names = [job.name for job in self._jobs()]
         for start in range(0, len(names), PAGE):
-            which = Named(Kind.JOB, tuple(names[start : start + PAGE]))
-            self.store.update(
-                which, lambda doc, now: defining.move_to_now(doc, fence=fence, now=now, resolve=self._registry.resolve)
-            )
+            self._restore(tuple(names[start : start + PAGE]), fence)
         return len(names)
+
+    def _restore(self, names: tuple[str, ...], fence: int) -> None:
+        left = names
+        for _ in range(8):
+            applied = self.store.update(
+                Named(Kind.JOB, left),
+                lambda doc, now: defining.move_to_now(doc, fence=fence, now=now, resolve=self._registry.resolve),
+            )
+            done = (Verdict.APPLIED, Verdict.DECLINED)
+            left = tuple(result.name for result in applied.results if result.verdict not in done)
+            if not left:
+                return
+        raise StoreError(
+            f"{len(left)} jobs could not be moved to now, {left[0]} among them; the others were. "
+            "Stop the nodes, see `solocron doctor`, and repeat it."
+        )
 
     # --- inside ----------------------------------------------------------------------------------------------
 
     def _view(self, job: Job, sessions: list[Session], now: int) -> JobView:
-        slots = self._registry.resolve(job.definition.schedule)
+        orphaned = _orphaned(job, sessions, now)
+        try:
+            slots = self._registry.resolve(job.definition.schedule)
+        except Invalid as error:  # one that this release or its zone data cannot read must not hide the others
+            return JobView.of(job, None, following=None, orphaned=orphaned, unreadable=str(error))
         following = None
         if job.paused is None and job.definition.enabled and slots.schedule is not None:
             following = instants.after(slots.schedule, max(slots.settled(job.cursor, job.nominal), now))
-        return JobView.of(job, slots.schedule, following=following, orphaned=_orphaned(job, sessions, now))
+        return JobView.of(job, slots.schedule, following=following, orphaned=orphaned)
 
     def _jobs(self) -> list[Job]:
         found: list[Job] = []
@@ -310,7 +338,11 @@ class Client:
     def _find(self, run: str) -> tuple[RunView, bool] | None:
         """A run's last word, and whether it is final."""
         name = job_of(run)
-        job = next((doc for doc in self.store.read(Named(Kind.JOB, (name,))) if isinstance(doc, Job)), None) if name else None
+        job = (
+            next((doc for doc in self.store.read(Named(Kind.JOB, (name,))) if isinstance(doc, Job)), None)
+            if name
+            else None
+        )
         records = self.store.history(Query(run=run, limit=1_000))
         last = max(map(RunView.of, records), key=lambda view: view.attempt, default=None)
         if job is not None:
@@ -342,14 +374,17 @@ class Client:
                 return None
             if result.verdict is Verdict.BLOCKED:
                 raise StoreError(f"{name} could not be changed: {result.error}; nothing was written.")
-        raise StoreError(f"{name} could not be changed: others keep changing it or the store does not answer; try again.")
+        raise StoreError(
+            f"{name} could not be changed: others keep changing it or the store does not answer; try again."
+        )
 
 
 def _orphaned(job: Job, sessions: list[Session], now: int) -> bool:
     """Whether no live node of its pool has its handler."""
-    for session in sessions:
-        if session.state is Life.LIVE and session.expires_at > now and job.definition.pool in session.pools:
-            if session.handlers is None or job.definition.handler in session.handlers:
-                return False
-    return True
-
+    return not any(
+        session.state is Life.LIVE
+        and session.expires_at > now
+        and job.definition.pool in session.pools
+        and (session.handlers is None or job.definition.handler in session.handlers)
+        for session in sessions
+    )

@@ -1,18 +1,18 @@
 """Every error that Solocron raises, one sentence each; the class carries the exit code of the command line.
 
-    SolocronError
-     +- Invalid                 also a ValueError
-     |   +- InvalidSchedule
-     |   +- MissingExtra        also an ImportError
-     +- NotFound                also a LookupError
-     +- Conflict
-     |   +- StaleFence
-     +- LeaseLost
-     |   +- Cancelled
-     +- StoreError
-     |   +- StoreUnavailable
-     |   +- StoreRefused
-     +- WaitTimeout             also a TimeoutError
+SolocronError
+ +- Invalid                 also a ValueError
+ |   +- InvalidSchedule
+ |   +- MissingExtra        also an ImportError
+ +- NotFound                also a LookupError
+ +- Conflict
+ |   +- StaleFence
+ +- LeaseLost
+ |   +- Cancelled
+ +- StoreError
+ |   +- StoreUnavailable
+ |   +- StoreRefused
+ +- WaitTimeout             also a TimeoutError
 """
 
 from __future__ import annotations

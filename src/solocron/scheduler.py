@@ -161,7 +161,9 @@ class Scheduler:
         if self._alive():
             return
         if not self.enabled:
-            log.warning("scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"})
+            log.warning(
+                "scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"}
+            )
             return
         self._refuse_store_per_replica()
         self._start(ticking=False)
@@ -187,7 +189,9 @@ class Scheduler:
         Safe beside running nodes and other ticks. Never waits for a backoff.
         """
         if not self.enabled:
-            log.warning("scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"})
+            log.warning(
+                "scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"}
+            )
             return []
         if self._alive():
             raise Invalid("this scheduler runs a node already, which does what tick() would; call one or the other.")
@@ -265,7 +269,7 @@ class Scheduler:
             )
         if not surroundings.is_terminal():
             log.warning(
-                "no store was given: using ./solocron.db, which only processes on this machine and in this folder share",
+                "no store was given: using ./solocron.db, which only processes in this folder of this machine share",
                 extra={"event": "default store"},
             )
 
@@ -309,7 +313,9 @@ class Scheduler:
         """One job as it stands."""
         return self.client.job(name)
 
-    def runs(self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50) -> list[RunView]:
+    def runs(
+        self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
+    ) -> list[RunView]:
         """Records of runs, newest first."""
         return self.client.runs(job, status=status, limit=limit)
 

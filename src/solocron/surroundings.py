@@ -34,7 +34,7 @@ def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
 
 def in_container(environ: Mapping[str, str] = os.environ, root: Path = Path("/")) -> bool:
     """Whether each replica would get a file of its own: a container, or a pod."""
-    if environ.get("KUBERNETES_SERVICE_HOST") or environ.get("container"):  # noqa: SIM112 - so spelt by its setters
+    if environ.get("KUBERNETES_SERVICE_HOST") or environ.get("container"):
         return True
     return (root / ".dockerenv").exists() or (root / "run" / ".containerenv").exists()
 

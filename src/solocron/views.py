@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from solocron.clock import from_us, iso, to_us
@@ -134,12 +134,20 @@ class JobView:
     catch_up: str
 
     @classmethod
-    def of(cls, job: Job, schedule: Schedule | None, *, following: int | None, orphaned: bool) -> JobView:
+    def of(
+        cls,
+        job: Job,
+        schedule: Schedule | None,
+        *,
+        following: int | None,
+        orphaned: bool,
+        unreadable: str | None = None,
+    ) -> JobView:
         definition, spec = job.definition, job.definition.schedule or {}
         zone = str(spec.get("tz", "UTC"))
-        info = load_zone(zone).info
+        info = UTC if unreadable else load_zone(zone).info
         pause, last = job.paused, job.last
-        what = "by trigger" if not spec else schedule.describe() if schedule else str(spec.get("describe", "custom"))
+        what = "by trigger" if not spec else schedule.describe() if schedule else str(spec.get("describe", unreadable))
         return cls(
             name=job.name,
             schedule=what,
@@ -162,7 +170,9 @@ class JobView:
             revision=job.revision,
             orphaned=orphaned,
             retries=definition.retries,
-            overlap=f"allow({definition.overlap.most})" if definition.overlap.kind == "allow" else definition.overlap.kind,
+            overlap=f"allow({definition.overlap.most})"
+            if definition.overlap.kind == "allow"
+            else definition.overlap.kind,
             catch_up=definition.catch_up.kind,
         )
 

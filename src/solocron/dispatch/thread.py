@@ -1,4 +1,4 @@
-"""Carries calls out on daemon threads that are kept for reuse. A body that never ends costs its thread, nothing else."""
+"""Carries calls out on daemon threads that are kept for reuse. A body that never ends costs its thread, no more."""
 
 from __future__ import annotations
 

@@ -154,4 +154,3 @@ class Claimer:
         # Due, but others are changing it: they will be done in a moment.
         self._nothing += 1
         return replied + Patience.delay(self._nothing) / 10 * self._runtime.rng.uniform(0.5, 1.5)
-

@@ -69,7 +69,9 @@ class Run:
         self._report = report
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.id} slot={self.slot.isoformat()} attempt={self.attempt} fence={self.fence}>"
+        return (
+            f"<{type(self).__name__} {self.id} slot={self.slot.isoformat()} attempt={self.attempt} fence={self.fence}>"
+        )
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:

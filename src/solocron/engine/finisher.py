@@ -1,4 +1,4 @@
-"""Records outcomes, many in one write. What was contended or unknown is repeated until it is in or the lease is gone."""
+"""Records outcomes, many in one write. What was contended or unknown is repeated until it is in or the lease over."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ class Finisher:
             by_job.setdefault(item.running.job, []).append(item)
         self._runtime.failpoint("finishing")
         try:
-            applied = self._store.update(Named(Kind.JOB, tuple(sorted(by_job))), lambda doc, at: self._end(doc, at, by_job))
+            applied = self._store.update(
+                Named(Kind.JOB, tuple(sorted(by_job))), lambda doc, at: self._end(doc, at, by_job)
+            )
         except StoreError:
             self._put_back(batch)
             raise

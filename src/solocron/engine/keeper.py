@@ -14,7 +14,7 @@ from solocron.engine.board import Board, Running
 from solocron.engine.context import Stop
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
-from solocron.errors import StoreError
+from solocron.errors import StoreError, StoreUnavailable
 from solocron.events import Events
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.ending import note_progress
@@ -75,13 +75,11 @@ class Keeper:
         self._store.open()
         name = self._runtime.rng.token()
         described = self._describe(name)
-        applied = self._store.update(
-            Named(Kind.SESSION, (name,)), lambda doc, at: begin(doc, described, now=at)
-        )
+        applied = self._store.update(Named(Kind.SESSION, (name,)), lambda doc, at: begin(doc, described, now=at))
         replied = self._runtime.clock.boot()
         self._board.saw_store_time(applied.now, replied)
         if applied.results[0].verdict is not Verdict.APPLIED:
-            raise StoreError(f"a new session could not be begun ({applied.results[0].verdict}); trying again")
+            raise StoreUnavailable(f"a new session could not be begun ({applied.results[0].verdict}); trying again")
         self._failures = 0
         self._board.hold_session(name, now)
         self._next = self._later(now)
@@ -120,7 +118,9 @@ class Keeper:
         self._failures += 1
         self._board.trouble()
         left = (self._board.trusted_until() or 0.0) - self._runtime.clock.boot()
-        self._events.emit("renewal failed", node=self._settings.node, error=error, failures=self._failures, trusted_for_s=left)
+        self._events.emit(
+            "renewal failed", node=self._settings.node, error=error, failures=self._failures, trusted_for_s=left
+        )
         return False
 
     def _later(self, now: float) -> float:
@@ -158,9 +158,7 @@ class Keeper:
         if not changed:
             return
         texts = {name: json.dumps(running.progress) for name, running in changed.items()}
-        self._store.update(
-            Named(Kind.JOB, tuple(sorted(changed))), lambda doc, at: _noted(doc, at, changed, texts)
-        )
+        self._store.update(Named(Kind.JOB, tuple(sorted(changed))), lambda doc, at: _noted(doc, at, changed, texts))
         for name, running in changed.items():
             running.progress_written = json.loads(texts[name])
 

@@ -116,7 +116,9 @@ class Node:
         loops = ("keeper", "watchdog", "finisher") if ticking else tuple(self._loops)
         for name in loops:
             self._loops[name].start()
-        self._parts.events.emit("node started", node=self.settings.node, jobs=len(self._parts.declared), session=self.board.session)
+        self._parts.events.emit(
+            "node started", node=self.settings.node, jobs=len(self._parts.declared), session=self.board.session
+        )
 
     def wake(self) -> None:
         """Something changed that this node should look at now."""
@@ -236,4 +238,3 @@ class Node:
             if self.board.running() and self.board.standing() is not Standing.NONE:
                 self._loops["keeper"].wake()
         return self._parts.runtime.clock.boot()
-

@@ -106,7 +106,9 @@ class Runner:
         """End the claim of a body that will not end (on_stuck="abandon")."""
         if self._board.abandon(running):
             stop = running.stop or Stop("cancel", "asked to stop")
-            self._ended(running, self._timed(running, Outcome.timed_out(f"{stop.reason}; it did not end and was let go")))
+            self._ended(
+                running, self._timed(running, Outcome.timed_out(f"{stop.reason}; it did not end and was let go"))
+            )
 
     def _begin(self, running: Running) -> bool:
         if not self._board.begin(running):
@@ -199,7 +201,11 @@ def _succeeded(value: Any) -> Outcome:
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
-        return Outcome(status=Status.SUCCEEDED, reason=f"its result ({type(value).__name__}) is not JSON and was not kept")
+        return Outcome(
+            status=Status.SUCCEEDED, reason=f"its result ({type(value).__name__}) is not JSON and was not kept"
+        )
     if len(text) > RESULT_LIMIT:
-        return Outcome(status=Status.SUCCEEDED, reason=f"its result is larger than {RESULT_LIMIT} characters and was not kept")
+        return Outcome(
+            status=Status.SUCCEEDED, reason=f"its result is larger than {RESULT_LIMIT} characters and was not kept"
+        )
     return Outcome.succeeded(text)

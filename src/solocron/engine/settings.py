@@ -68,7 +68,9 @@ class Settings:
         # Down to a millisecond, so that three beats never come out a microsecond above the lease.
         beat_us = lease_us // 3000 * 1000 if beat is None else to_us(parse_duration(beat, what="beat"))
         if lease_us < 300_000:
-            raise Invalid(f"lease={format_duration(timedelta(microseconds=lease_us))} is below 300ms; nothing was started.")
+            raise Invalid(
+                f"lease={format_duration(timedelta(microseconds=lease_us))} is below 300ms; nothing was started."
+            )
         if beat_us <= 0 or lease_us < 3 * beat_us:
             raise Invalid(
                 f"lease {format_duration(timedelta(microseconds=lease_us))}, "

@@ -38,7 +38,9 @@ def check_payload(payload: Any, *, whose: str) -> Any:
     try:
         text = json.dumps(payload, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise Invalid(f"the payload of {whose} is not JSON ({error}); nothing was written. Hand over plain JSON.") from None
+        raise Invalid(
+            f"the payload of {whose} is not JSON ({error}); nothing was written. Hand over plain JSON."
+        ) from None
     if len(text.encode()) > PAYLOAD_LIMIT:
         raise Invalid(
             f"the payload of {whose} has {len(text.encode())} bytes, more than {PAYLOAD_LIMIT}; nothing was written. "

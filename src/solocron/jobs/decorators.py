@@ -88,4 +88,6 @@ def declarations(function: object) -> tuple[Declaration, ...]:
 def _no_zone(what: str, options: dict[str, Any]) -> None:
     for name in ("tz", "dst"):
         if name in options:
-            raise Invalid(f"{what}(...) knows no {name}: its instants are the same in every zone. Nothing was registered.")
+            raise Invalid(
+                f"{what}(...) knows no {name}: its instants are the same in every zone. Nothing was registered."
+            )

@@ -106,6 +106,8 @@ def busy(job: Job) -> bool:
 
 def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
     """The job with the scheduled slots in (since, until] owed: one by name, neighbours as a stretch."""
+    if since < job.cursor:
+        job, since = _owe_by_reading(job, slots, since, min(until, job.cursor))
     count = slots.count(since, until)
     if not count:
         return job
@@ -117,7 +119,8 @@ def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
         longer = replace(tail, last=last, count=tail.count + count)
         return replace(job, stretches=(*job.stretches[:-1], longer))
     for owed in job.owed:
-        if owed.origin is Origin.SCHEDULE and owed.attempt == 1 and slots.after(owed.slot) == first:
+        plain = owed.origin is Origin.SCHEDULE and owed.attempt == 1 and owed.request is None
+        if plain and slots.after(owed.slot) == first:
             rest = tuple(other for other in job.owed if other is not owed)
             stretch = Stretch(first=owed.slot, last=last, count=count + 1)
             return replace(job, owed=rest, stretches=(*job.stretches, stretch))
@@ -125,6 +128,19 @@ def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
         run = run_id(job.name, job.incarnation, Origin.SCHEDULE, first)
         return replace(job, owed=(*job.owed, Owed(run=run, slot=first, origin=Origin.SCHEDULE, ready_at=first)))
     return replace(job, stretches=(*job.stretches, Stretch(first=first, last=last, count=count)))
+
+
+def _owe_by_reading(job: Job, slots: Timetable, since: int, until: int) -> tuple[Job, int]:
+    """Owe slots whose instants lie behind the cursor: their local readings do not, by this node's zone data.
+
+    A node with other zone data has used these instants for other readings, so the names carry the reading as well.
+    """
+    more: list[Owed] = []
+    while (slot := slots.after(since)) is not None and slot <= until:
+        since, reading = slot, slots.nominal(slot)
+        run = run_id(job.name, job.incarnation, Origin.SCHEDULE, f"{slot}|{reading}")
+        more.append(Owed(run=run, slot=slot, origin=Origin.SCHEDULE, ready_at=slot, request=reading))
+    return replace(job, owed=(*job.owed, *more)), until
 
 
 def pass_over(
@@ -145,7 +161,8 @@ def pass_over(
     first, last = slots.after(since), slots.before(until + 1)
     assert first is not None
     assert last is not None
-    entries.append(_summary(job, first, last, count, status, reason, now))
+    reading = slots.nominal(last) if first <= job.cursor else None  # as in _owe_by_reading
+    entries.append(_summary(job, first, last, count, status, reason, now, request=reading))
 
 
 def give_up(

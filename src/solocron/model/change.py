@@ -55,4 +55,3 @@ class Change:
     doc: Job | Session | Note | None
     entries: tuple[Entry, ...] = ()
     answer: Any = None
-

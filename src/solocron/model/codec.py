@@ -20,9 +20,10 @@ from solocron.model.session import Life, Session
 __all__ = ["decode", "encode", "encode_fixed", "encode_state"]
 
 _SESSION_FIXED = (
-    "node", "host", "pid", "pools", "handlers", "version", "fingerprint", "revision", "zone_data", "lease", "started_at",
-)  # fmt: skip
-_STATE = frozenset("c f n due p a o s r k x l".split())
+    *("node", "host", "pid", "pools", "handlers", "version"),
+    *("fingerprint", "revision", "zone_data", "lease", "started_at"),
+)
+_STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l"])
 
 
 def encode(doc: Job | Session | Note) -> tuple[str, str]:
@@ -93,9 +94,7 @@ def _job_state(job: Job) -> dict[str, Any]:
     if job.owed:
         out["o"] = [_trim(_owed_to(owed)) for owed in job.owed]
     if job.stretches:
-        out["s"] = [
-            _trim([s.first, s.last, s.count, s.origin, s.request, s.schedule]) for s in job.stretches
-        ]
+        out["s"] = [_trim([s.first, s.last, s.count, s.origin, s.request, s.schedule]) for s in job.stretches]
     if job.requests:
         out["r"] = [[request.id, request.answer] for request in job.requests]
     if job.accepted:
@@ -116,7 +115,9 @@ def _hold_to(h: Hold) -> list[Any]:
 
 
 def _hold_from(v: list[Any]) -> Hold:
-    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, request, payload, cancel = _pad(v, 13)
+    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, request, payload, cancel = _pad(
+        v, 13
+    )
     return Hold(
         run=run, slot=slot, origin=Origin(origin), attempt=attempt, tries=tries, session=session, node=node,
         fence=fence, claimed_at=claimed_at, deadline=deadline, request=request, payload=payload, cancel=cancel,
@@ -137,9 +138,7 @@ def _owed_from(v: list[Any]) -> Owed:
 
 def _stretch_from(v: list[Any]) -> Stretch:
     first, last, count, origin, request, schedule = _pad(v, 6)
-    return Stretch(
-        first=first, last=last, count=count, origin=Origin(origin), request=request, schedule=schedule
-    )
+    return Stretch(first=first, last=last, count=count, origin=Origin(origin), request=request, schedule=schedule)
 
 
 def _trim(values: list[Any]) -> list[Any]:

@@ -83,9 +83,8 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         job = _from_now(replace(job, paused=None), resolve(old.schedule), slots, now)
     elif changed or old.enabled != new.enabled:
         old_slots = resolve(old.schedule)
-        if old.enabled:
-            job, decided = catch_up_to(job, old_slots, now=now, late_for=late_for)
-            entries.extend(decided)
+        job, decided = catch_up_to(job, old_slots, now=now, late_for=late_for)
+        entries.extend(decided)
         pause = job.paused
         asleep = not old.enabled if pause is None else changed
         if asleep:  # its slots so far belong to the old rule; a pause itself goes on

@@ -103,5 +103,10 @@ def job_of(run: str) -> str:
 
 
 def key_of(job: str, origin: Origin, slot: int, request: str | None) -> str:
-    """The idempotency key: equal over attempts, nodes and reruns of a slot, different for any other slot."""
-    return f"{job}!{request}" if origin is Origin.TRIGGER else f"{job}@{iso(slot)}"
+    """The idempotency key: equal over attempts, nodes and reruns of a slot, different for any other slot.
+
+    Of a scheduled run, `request` is its local reading where the instant alone does not tell it from another.
+    """
+    if origin is Origin.TRIGGER:
+        return f"{job}!{request}"
+    return f"{job}@{iso(slot)}" + (f"|{request}" if request and origin is Origin.SCHEDULE else "")

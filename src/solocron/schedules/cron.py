@@ -94,7 +94,7 @@ class Cron(Native):
         if self.zone == "UTC":
             return None
         reading = from_us(us).astimezone(load_zone(self.zone).info)
-        return f"{reading:%Y-%m-%dT%H:%M:%S}" + ("#1" if reading.fold else "")
+        return reading.replace(tzinfo=None, microsecond=0).isoformat() + "#1" * reading.fold
 
     def instant_of(self, nominal: str) -> int | None:
         if self.zone == "UTC":

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Iterator
 from datetime import timedelta
+
+from cronsim import CronSim
 
 from solocron.clock import from_us
 from solocron.duration import to_us
 from solocron.schedules.contract import Schedule
-from solocron.schedules.cron import Cron, new_year_of_the_zone_data
-from solocron.schedules.field import FIELDS, Field
+from solocron.schedules.cron import DEFAULT_DST, Cron, new_year_of_the_zone_data
+from solocron.schedules.field import ANY_TIME, FIELDS, Field
 from solocron.schedules.native import MICRO
 from solocron.schedules.parse import is_wildcard
 from solocron.schedules.spread import Spread
@@ -44,7 +47,10 @@ def lint(schedule: Schedule, start_us: int | None = None) -> list[str]:
     if start_us is None:
         start_us = new_year_of_the_zone_data() * MICRO
     found = [note for field, text in zip(FIELDS, cron.fields, strict=True) for note in _uneven(field, text)]
-    return [*found, *_days(*cron.fields[3:]), *dst_notes(cron, start_us, timedelta(days=366))]
+    found += _days(*cron.fields[3:])
+    if cron.dst != DEFAULT_DST and (cron.zone == "UTC" or is_wildcard(cron.fields)):
+        found.append("dst has no effect here: it is for fixed times in a zone whose clocks are set.")
+    return found + dst_notes(cron, start_us, timedelta(days=366))
 
 
 def _note(cron: Cron, change: Change) -> Iterator[str]:
@@ -91,15 +97,18 @@ def _uneven(field: Field, text: str) -> Iterator[str]:
         star, _, step = item.partition("/")
         if star != "*" or not step or field.is_day:
             continue
-        if int(step) >= size > 1:
-            yield f"{field.shown(item)}: the step is longer than the field, so only {field.low} is left."
+        if int(step) >= size:
+            yield f"{field.shown(item)}: a step of {step} leaves only {field.low}."
         elif size % int(step):
             yield f"{field.shown(item)}: {step} does not divide {size}, so the last interval is a shorter one."
 
 
 def _days(day: str, month: str, weekday: str) -> Iterator[str]:
-    if not day.startswith("*") and (late := [item for item in day.split(",") if item in ("29", "30", "31")]):
-        yield f"the day of month field {day!r}: months without day {', '.join(late)} are left out; L is the last day."
+    if not day.startswith("*"):
+        asked = CronSim(f"0 0 {day} {month} {weekday}", ANY_TIME)
+        shortest = min(monthrange(2001, number)[1] for number in asked.months)
+        if late := ", ".join(str(number) for number in sorted(asked.days) if number > shortest):
+            yield f"the day of month field {day!r}: months without day {late} are left out; L is the last day."
     if day == "*" or weekday == "*":
         return
     if day.startswith("*") or weekday.startswith("*"):

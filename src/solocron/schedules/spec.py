@@ -48,8 +48,8 @@ def load(spec: Mapping[str, Any]) -> Schedule | None:
             case "custom":
                 return None
             case "cron":
-                dst = {**DEFAULT_DST, **spec.get("dst", {})}
-                schedule: Cron | Every | At = _cron(spec["expression"], spec["tz"], *dst.items(), spec.get("seed"))
+                dst = tuple(spec.get("dst", DEFAULT_DST).items())
+                schedule: Cron | Every | At = _cron(spec["expression"], spec["tz"], dst, spec.get("seed"))
             case "every":
                 schedule = _every(spec["period"])
             case "at":
@@ -61,13 +61,13 @@ def load(spec: Mapping[str, Any]) -> Schedule | None:
         return _spread(schedule, spec["spread"], spec["spread_by"]) if "spread" in spec else schedule
     except Invalid:
         raise
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise InvalidSchedule(f"a stored schedule cannot be read: {spec!r:.200}; declare the job again.") from None
 
 
 @lru_cache(maxsize=_SHARED)
-def _cron(expression: str, tz: str, gap: tuple[str, str], fold: tuple[str, str], seed: str | None) -> Cron:
-    return Cron(expression, tz=tz, dst=dict((gap, fold)), seed=seed)
+def _cron(expression: str, tz: str, dst: tuple[tuple[str, str], ...], seed: str | None) -> Cron:
+    return Cron(expression, tz=tz, dst=dict(dst), seed=seed)
 
 
 @lru_cache(maxsize=_SHARED)

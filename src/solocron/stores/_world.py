@@ -12,11 +12,23 @@ from solocron.clock import SECOND, SystemClock
 from solocron.model.change import Kind, Note
 from solocron.model.codec import decode, encode
 from solocron.model.job import Job
-from solocron.model.run import Record
+from solocron.model.run import ENDED, Record
 from solocron.model.session import Life, Session
-from solocron.stores.contract import All, Blocked, Doc, Due, HeldBy, Named, ToSweep, Which
+from solocron.stores.contract import All, Blocked, Doc, Due, HeldBy, Named, Query, ToSweep, Which
 
-__all__ = ["LogKey", "Row", "Space", "World", "identity_of", "kind_of", "readable", "row_of"]
+__all__ = [
+    "LogKey",
+    "Row",
+    "Space",
+    "World",
+    "asked_for",
+    "closed",
+    "identity_of",
+    "kind_of",
+    "over",
+    "readable",
+    "row_of",
+]
 
 LogKey = tuple[str, int]
 
@@ -126,3 +138,33 @@ def readable(row: Row) -> Doc | None:
         return decode(row.kind, row.name, row.fixed, row.state)
     except (ValueError, TypeError, LookupError):
         return None
+
+
+def closed(old: Record, new: Record) -> Record:
+    """A running record as it ends: what was written when it was opened stays."""
+    return replace(
+        old,
+        status=new.status,
+        reason=new.reason,
+        started_at=new.started_at,
+        finished_at=new.finished_at,
+        error=new.error,
+        result=new.result,
+        progress=old.progress if new.progress is None else new.progress,
+    )
+
+
+def asked_for(query: Query, record: Record) -> bool:
+    """Whether a query finds this record."""
+    return (
+        query.job in (None, record.job)
+        and query.run in (None, record.run)
+        and (not query.statuses or record.status in query.statuses)
+        and (query.since is None or record.recorded_at >= query.since)
+        and (query.until is None or record.recorded_at < query.until)
+    )
+
+
+def over(record: Record, before: int) -> bool:
+    """Whether it ended before then; what runs has not."""
+    return record.status in ENDED and record.finished_at is not None and record.finished_at < before

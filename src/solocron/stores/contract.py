@@ -299,4 +299,3 @@ class Store(Protocol):
     def shift_clock(self, by: int) -> None:
         """Tests only: move this client's view of the store's time by microseconds."""
         ...
-

@@ -27,9 +27,21 @@ from heapq import nlargest, nsmallest
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import decode, encode
-from solocron.model.run import ENDED, Entry, Op, Record, Status
+from solocron.model.run import Entry, Op, Record, Status
 from solocron.model.session import Life
-from solocron.stores._world import LogKey, Row, Space, World, identity_of, kind_of, readable, row_of
+from solocron.stores._world import (
+    LogKey,
+    Row,
+    Space,
+    World,
+    asked_for,
+    closed,
+    identity_of,
+    kind_of,
+    over,
+    readable,
+    row_of,
+)
 from solocron.stores.contract import (
     All,
     Applied,
@@ -166,7 +178,7 @@ class MemoryStore:
 
     def history(self, query: Query) -> tuple[Record, ...]:
         with self._locked("history") as space:
-            found = [record for record in space.log.values() if _asked_for(query, record)]
+            found = [record for record in space.log.values() if asked_for(query, record)]
         return tuple(nlargest(query.limit, found, key=lambda record: (record.recorded_at, record.run, record.attempt)))
 
     def tally(self, since: int) -> Mapping[str, int]:
@@ -180,8 +192,8 @@ class MemoryStore:
     def prune(self, before: int, limit: int) -> int:
         with self._locked("prune") as space:
             self.statements["commit"] += 1
-            over = [(record.finished_at, key) for key, record in space.log.items() if _over(record, before)]
-            oldest = nsmallest(limit, over)
+            gone = [(record.finished_at, key) for key, record in space.log.items() if over(record, before)]
+            oldest = nsmallest(limit, gone)
             for _, key in oldest:
                 del space.log[key]
             for row in list(space.rows[Kind.SESSION].values()):
@@ -337,7 +349,7 @@ class MemoryStore:
                     raise _Refused(f"duplicate record: {new.run} attempt {new.attempt} is in the log already")
                 made[key] = new
             elif old is not None and old.status is Status.RUNNING:
-                made[key] = _closed(old, new) if entry.op is Op.CLOSE else replace(old, progress=new.progress)
+                made[key] = closed(old, new) if entry.op is Op.CLOSE else replace(old, progress=new.progress)
         return made
 
     def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
@@ -367,30 +379,3 @@ class MemoryStore:
         self.world.changes += 1
         self._own += not everybody
         self.world.bell.notify_all()
-
-
-def _closed(old: Record, new: Record) -> Record:
-    return replace(
-        old,
-        status=new.status,
-        reason=new.reason,
-        started_at=new.started_at,
-        finished_at=new.finished_at,
-        error=new.error,
-        result=new.result,
-        progress=old.progress if new.progress is None else new.progress,
-    )
-
-
-def _asked_for(query: Query, record: Record) -> bool:
-    return (
-        query.job in (None, record.job)
-        and query.run in (None, record.run)
-        and (not query.statuses or record.status in query.statuses)
-        and (query.since is None or record.recorded_at >= query.since)
-        and (query.until is None or record.recorded_at < query.until)
-    )
-
-
-def _over(record: Record, before: int) -> bool:
-    return record.status in ENDED and record.finished_at is not None and record.finished_at < before

@@ -68,25 +68,24 @@ def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]
     if new is None:
         return ["delete", row.name, row.version, rings, *entry_words(change)]
     if isinstance(new, Job):
-        kept = isinstance(old, Job) and _same_fixed(old, new)
-        fixed = "" if kept else encode_fixed(new)
         due = "" if new.due_at is None else str(new.due_at)
-        columns = (due, _joined(new), "" if kept else new.definition.pool, "" if kept else new.definition.handler)
+        if isinstance(old, Job) and _same_fixed(old, new):
+            columns = ["state", encode_state(new), due, _joined(new)]
+        else:
+            definition = new.definition
+            texts = encode_fixed(new), encode_state(new)
+            columns = ["job", *texts, due, _joined(new), definition.pool, definition.handler]
         found: tuple[Kind, str] = (Kind.JOB, new.name)
     elif isinstance(new, Session):
-        fixed = encode_fixed(new)
         ended = "" if new.ended_at is None else str(new.ended_at)
-        columns = (new.state, str(new.expires_at), ended, "")
+        columns = ["session", encode_fixed(new), encode_state(new), new.state, str(new.expires_at), ended]
         found = (Kind.SESSION, new.name)
     else:
-        fixed = encode_fixed(new)
-        columns = ("", _joined(new), "", "")
+        columns = ["note", encode_fixed(new), encode_state(new), _joined(new)]
         found = (new.kind, new.name)
     if found != (kind, row.name):
         raise ValueError(f"the change of {kind} {row.name!r} answered with {found[0]} {found[1]!r}")
-    if fixed == row.fixed:
-        fixed = ""
-    return ["write", row.name, row.version, rings, fixed, encode_state(new), *columns, *entry_words(change)]
+    return [columns[0], row.name, row.version, rings, *columns[1:], *entry_words(change)]
 
 
 def _same_fixed(old: Job, new: Job) -> bool:
@@ -109,13 +108,8 @@ def holders_of(doc: Doc) -> frozenset[str]:
 
 
 def _joined(doc: Job | Note) -> str:
-    holders = holders_of(doc)
-    if not holders:
-        return ""
-    for holder in holders:
-        if "\n" in holder or not holder:
-            raise ValueError(f"the session's name {holder!r} is empty or holds a line break")
-    return "\n".join(sorted(holders))
+    """The holders as one text, each behind its length in bytes."""
+    return "".join(f"{len(holder.encode())}:{holder}" for holder in sorted(holders_of(doc)))
 
 
 def kind_of(which: Which) -> Kind:

@@ -7,7 +7,7 @@ import json
 from solocron.model.change import Change
 from solocron.model.run import Op, Origin, Record, Status
 
-__all__ = ["entry_words", "record_of"]
+__all__ = ["entry_words", "member_of", "record_of"]
 
 _dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
@@ -17,27 +17,36 @@ def entry_words(change: Change) -> list[str]:
     words = [str(len(change.entries))]
     for entry in change.entries:
         r = entry.record
-        if "\n" in r.job:
-            raise ValueError(f"the job's name {r.job!r} holds a line break")
+        finished = "-" if r.finished_at is None else r.finished_at
         if entry.op is Op.OPEN:
-            text = _dumps([
-                r.slot, r.origin, r.key, r.reason, r.node, r.session, r.fence, r.claimed_at, r.started_at, r.error,
-                r.result, r.progress, r.first,
-            ])  # fmt: skip
+            opened = _dumps(
+                [
+                    *(r.slot, r.origin, r.key, r.reason, r.node, r.session, r.fence, r.claimed_at, r.started_at),
+                    *(r.error, r.result, r.progress, r.first),
+                ]
+            )
+            text = f"{r.status} {r.recorded_at} {finished} {r.count}\n{opened}\n\n\n{r.job}"
         elif entry.op is Op.CLOSE:
-            text = _dumps([r.reason, r.started_at, r.error, r.result, r.progress])
+            text = f"{finished}\n{_dumps([r.reason, r.started_at, r.error, r.result, r.progress])}"
         else:
             text = _dumps(r.progress)
-        finished = "-" if r.finished_at is None else str(r.finished_at)
-        words += (entry.op, r.run, str(r.attempt), r.status, str(r.recorded_at), finished, str(r.count), r.job, text)
+        words += (entry.op, member_of(r.run, r.attempt), r.status, str(r.recorded_at), str(r.count), r.job, text)
     return words
 
 
-def record_of(run: str, attempt: int, text: str) -> Record:
-    """The record of four lines: facts, as opened, as closed, progress."""
-    facts, opened, closed, noted = text.split("\n", 3)
-    status, recorded_at, finished_at, count, job = facts.split(" ", 4)
-    slot, origin, key, reason, node, session, fence, claimed_at, started_at, error, result, progress, first = json.loads(opened)
+def member_of(run: str, attempt: int) -> str:
+    """The record's name, ordered by run and then by attempt."""
+    return f"{run} {attempt:08}"
+
+
+def record_of(member: str, text: str) -> Record:
+    """The record of five parts: facts, as opened, as closed, progress, job."""
+    run, _, attempt = member.rpartition(" ")
+    facts, opened, closed, noted, job = text.split("\n", 4)
+    status, recorded_at, finished_at, count = facts.split(" ")
+    slot, origin, key, reason, node, session, fence, claimed_at, started_at, error, result, progress, first = (
+        json.loads(opened)
+    )
     if noted:
         progress = json.loads(noted)
     if closed:
@@ -46,7 +55,7 @@ def record_of(run: str, attempt: int, text: str) -> Record:
     return Record(
         run=run,
         job=job,
-        attempt=attempt,
+        attempt=int(attempt),
         slot=slot,
         origin=Origin(origin),
         status=Status(status),

@@ -5,7 +5,7 @@ Packed and unpacked here and not by the driver, whose general way costs more per
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ class Fetched:
     live: bool
     more: bool
     commits: int
-    rows: Sequence[Row]
+    rows: list[Row]
 
 
 def pack(words: Iterable[str]) -> bytes:
@@ -47,7 +47,7 @@ def sendable(*texts: str) -> None:
 
 
 def unpack(reply: bytes) -> Fetched:
-    """The documents of a reply: a line of facts, a line of lengths, then name, version, fixed part and state of each."""
+    """The documents of a reply: a line of facts, a line of lengths, then the four texts of each document."""
     facts, lengths, body = reply.split(b"\n", 2)
     now, next_due, live, more, commits = facts.split()
     sizes = list(map(int, lengths.split()))
@@ -57,8 +57,9 @@ def unpack(reply: bytes) -> Fetched:
         version = name + sizes[i + 1]
         fixed = version + sizes[i + 2]
         end = fixed + sizes[i + 3]
-        rows.append(
-            Row(body[at:name].decode(), body[name:version].decode(), body[version:fixed].decode(), body[fixed:end].decode())
-        )
+        # A text that someone spoiled fails when it is read as JSON, as that document's own trouble.
+        texts = body[version:fixed].decode(errors="replace"), body[fixed:end].decode(errors="replace")
+        rows.append(Row(body[at:name].decode(), body[name:version].decode(), *texts))
         at = end
-    return Fetched(int(now), None if next_due == b"-" else int(next_due), live == b"1", more == b"1", int(commits), rows)
+    due = None if next_due == b"-" else int(next_due)
+    return Fetched(int(now), due, live == b"1", more == b"1", int(commits), rows)

@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.job import Job
-from solocron.model.run import Op, Origin, Record, Status
+from solocron.model.run import Entry, Op, Origin, Record, Status
 from solocron.model.session import Life, Session
-from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which, wakes
 
-__all__ = ["Batch", "Draft", "Row", "draft", "is_selected", "kind_of", "readable", "record_of"]
+__all__ = ["COLUMNS", "Batch", "Draft", "Row", "as_json", "draft", "is_selected", "kind_of", "readable", "record_of"]
+
+_STATE = ("due_at", "cursor_at", "paused", "active", "state")
+_JOB = ("namespace", "name", "version")
+_DOCUMENT = ("namespace", "kind", "name", "version")
+_BODY = ("state", "expires_at", "ended_at", "fixed", "body")
+_HOLD = ("namespace", "session", "kind", "name")
+_RECORD = (
+    *("run", "job", "attempt", "slot", "origin", "status", "run_key", "recorded_at", "reason", "node", "session"),
+    *("fence", "claimed_at", "started_at", "finished_at", "error", "result", "progress", "first_slot", "slots"),
+)
+_CLOSING = ("status", "reason", "started_at", "finished_at", "error", "result", "progress")
+_ATTEMPT = ("namespace", "run", "attempt")
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "job_moved": (*_STATE, *_JOB),
+    "job_added": ("pool", "handler", "definition", *_STATE, *_JOB),
+    "job_redefined": ("pool", "handler", "definition", *_STATE, *_JOB),
+    "job_touched": _JOB,
+    "job_removed": _JOB,
+    "document_added": (*_BODY, *_DOCUMENT),
+    "document_changed": (*_BODY, *_DOCUMENT),
+    "document_touched": _DOCUMENT,
+    "document_removed": _DOCUMENT,
+    "run_opened": (*_RECORD, "namespace"),
+    "run_closed": (*_CLOSING, *_ATTEMPT),
+    "run_noted": ("progress", *_ATTEMPT),
+    "hold_added": _HOLD,
+    "hold_removed": _HOLD,
+}
+"""The columns of each bulk statement, in the order of a batch's rows."""
 
 Row = tuple[str, int, str, str]
 """A document as it was read: name, version, the fixed text, the state's text."""
@@ -125,6 +157,9 @@ class Batch:
         batch = cls(kind)
         add = batch._add_job if kind is Kind.JOB else batch._add_document
         for one in drafts:
+            assert one.change is not None
+            assert one.doc is not None
+            batch.rings = batch.rings or wakes(one.doc, one.change.doc)
             add(namespace, one)
             batch._add_holds(namespace, one)
             batch._add_entries(namespace, one)
@@ -136,21 +171,48 @@ class Batch:
         rows = len(self.added) + len(self.redefined) + len(self.moved) + len(self.touched) + len(self.removed)
         return rows == 1 and not (self.held or self.let_go or self.opened or self.closed or self.noted)
 
+    def writes(self) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
+        """The statements that compare and swap, each with its rows."""
+        if self.kind is Kind.JOB:
+            return (
+                ("job_moved", self.moved),
+                ("job_added", self.added),
+                ("job_redefined", self.redefined),
+                ("job_touched", self.touched),
+                ("job_removed", self.removed),
+            )
+        return (
+            ("document_changed", self.redefined),
+            ("document_added", self.added),
+            ("document_touched", self.touched),
+            ("document_removed", self.removed),
+        )
+
+    def follow_ups(self) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
+        """The statements that belong to the rows swapped."""
+        return (
+            ("run_opened", self.opened),
+            ("run_closed", self.closed),
+            ("run_noted", self.noted),
+            ("hold_removed", self.let_go),
+            ("hold_added", self.held),
+        )
+
     def _add_job(self, namespace: str, one: Draft) -> None:
         new = _new(one)
         where = (namespace, one.name, one.version)
         if new is one.doc:
             self.touched.append(where)
         elif new is None:
-            self.rings = True
             if one.version is not None:
                 self.removed.append(where)
         else:
             assert isinstance(new, Job)
-            self.rings = self.rings or _rings(one.doc, new)
             state = (new.due_at, new.cursor, int(new.paused is not None), len(new.active), one.state)
             if one.version is None:
-                self.added.append((new.definition.pool, new.definition.handler, one.fixed, *state, *where[:2]))
+                self.added.append(
+                    (new.definition.pool, new.definition.handler, one.fixed, *state, *where[:2], _birth())
+                )
             elif one.fixed is not None:
                 self.redefined.append((new.definition.pool, new.definition.handler, one.fixed, *state, *where))
             else:
@@ -162,8 +224,6 @@ class Batch:
         if new is one.doc:
             self.touched.append(where)
             return
-        if one.kind is Kind.SESSION:
-            self.rings = self.rings or one.version is None or _life(new) is not Life.LIVE
         if new is None:
             if one.version is not None:
                 self.removed.append(where)
@@ -173,7 +233,7 @@ class Batch:
         expires_at = None if isinstance(new, Job) else new.expires_at
         row = (_life(new), expires_at, ended_at, fixed, one.state, *where)
         if one.version is None:
-            self.added.append(row[:-1])
+            self.added.append((*row[:-1], _birth()))
         else:
             self.redefined.append(row)
 
@@ -189,7 +249,7 @@ class Batch:
 
     def _add_entries(self, namespace: str, one: Draft) -> None:
         assert one.change is not None
-        for entry in one.change.entries:
+        for entry in _folded(one.change.entries):
             r = entry.record
             if entry.op is Op.OPEN:
                 self.opened.append(
@@ -206,9 +266,54 @@ class Batch:
                 self.noted.append((r.progress, namespace, r.run, r.attempt))
 
 
+def as_json(statement: str, rows: Iterable[tuple[Any, ...]]) -> str:
+    """The rows of a bulk statement as one JSON text."""
+    columns = COLUMNS[statement]
+    return json.dumps([dict(zip(columns, row, strict=True)) for row in rows])
+
+
+def _folded(entries: tuple[Entry, ...]) -> Iterable[Entry]:
+    """Entries of which no two concern one record: what is opened and closed in one step is opened as closed."""
+    if len(entries) < 2 or all(entry.op is Op.OPEN for entry in entries):
+        return entries
+    found: dict[tuple[str, int], Entry] = {}
+    rest: list[Entry] = []
+    for entry in entries:
+        new = entry.record
+        before = found.get((new.run, new.attempt))
+        if entry.op is Op.OPEN and before is None:
+            found[new.run, new.attempt] = entry
+        elif before is None or entry.op is Op.OPEN:
+            rest.append(entry)
+        elif before.record.status is Status.RUNNING:
+            found[new.run, new.attempt] = Entry(Op.OPEN, _ended(before.record, entry))
+    return (*found.values(), *rest)
+
+
+def _ended(old: Record, entry: Entry) -> Record:
+    new = entry.record
+    if entry.op is Op.NOTE:
+        return replace(old, progress=new.progress)
+    return replace(
+        old,
+        status=new.status,
+        reason=new.reason,
+        started_at=new.started_at,
+        finished_at=new.finished_at,
+        error=new.error,
+        result=new.result,
+        progress=old.progress if new.progress is None else new.progress,
+    )
+
+
 def _new(one: Draft) -> Doc | None:
     assert one.change is not None
     return one.change.doc
+
+
+def _birth() -> int:
+    """A first version that no document of that name has had before: one made anew is another document."""
+    return secrets.randbits(52)  # not `random`: two forks of a process would draw the same
 
 
 def _life(doc: Doc | None) -> Life | None:
@@ -219,19 +324,6 @@ def _holders(doc: Doc | Absent | None) -> frozenset[str]:
     if isinstance(doc, Job):
         return frozenset(hold.session for hold in doc.active)
     return frozenset({doc.session}) if isinstance(doc, Note) and doc.session is not None else frozenset()
-
-
-def _rings(old: Doc | Absent | None, new: Job) -> bool:
-    """Claiming moves a job's instant on and finishing leaves it: nobody has to wake up for that."""
-    if not isinstance(old, Job):
-        return True
-    if new.due_at is not None and (old.due_at is None or new.due_at < old.due_at):
-        return True
-    return new.definition is not old.definition or new.paused != old.paused or _cancels(new) != _cancels(old)
-
-
-def _cancels(job: Job) -> int:
-    return sum(hold.cancel is not None for hold in job.active)
 
 
 def kind_of(which: Which) -> Kind:

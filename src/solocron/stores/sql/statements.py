@@ -33,7 +33,9 @@ class Statement:
     sql: str
 
 
-def load(files: tuple[str, ...], words: Mapping[str, str], *, among: Callable[[str], str], driver: str) -> dict[str, Statement]:
+def load(
+    files: tuple[str, ...], words: Mapping[str, str], *, among: Callable[[str], str], driver: str
+) -> dict[str, Statement]:
     """Every statement of these files, rendered; a later file replaces what an earlier one says under the same name."""
     found: dict[str, Statement] = {}
     for file in files:

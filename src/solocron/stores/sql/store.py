@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 
-from solocron.clock import SECOND
+from solocron.clock import MILLISECOND, SECOND, SystemClock
 from solocron.duration import to_us
 from solocron.model.change import Kind
 from solocron.model.run import Record, Status
+from solocron.model.session import Life, Session
 from solocron.stores.contract import (
     All,
     Applied,
@@ -34,7 +35,7 @@ from solocron.stores.contract import (
     Which,
 )
 from solocron.stores.sql.pool import Pool
-from solocron.stores.sql.rows import Batch, Draft, Row, kind_of, readable, record_of
+from solocron.stores.sql.rows import Draft, Row, kind_of, readable, record_of
 from solocron.stores.sql.update import Update
 from solocron.stores.url import StoreUrl
 
@@ -44,6 +45,7 @@ _ASIDE = 10 * SECOND
 _ASIDE_MOST = 3600 * SECOND
 _PAGE = 500
 """Documents per transaction where a selection may be of any size."""
+_KNOWN = 16
 _EVER = 2**62
 _STATUSES = tuple(sorted(Status))
 
@@ -105,8 +107,10 @@ class SqlStore(ABC, Generic[L]):
         self.pool: Pool[L] = Pool(self._connect)
         self._url = url
         self._namespace = namespace
+        self.boot = SystemClock().boot
         self._lease = to_us(lease)
         self._shift = 0
+        self._known: dict[str, Row] = {}
         self._opened = False
         self._opening = threading.Lock()
         self._counting = threading.Lock()
@@ -136,6 +140,14 @@ class SqlStore(ABC, Generic[L]):
         """Create or migrate what is missing."""
 
     @abstractmethod
+    def schema(self) -> int | None:
+        """The number of the newest migration that was applied; None where there is no schema."""
+
+    def migrate(self) -> None:
+        """Bring the schema up to date, whoever runs it; needs the right to change tables."""
+        self.open()
+
+    @abstractmethod
     def now(self, link: L) -> int:
         """The store's time, shifted."""
 
@@ -146,6 +158,38 @@ class SqlStore(ABC, Generic[L]):
     def recall(self, which: Which, session: str | None) -> Selection | None:
         """What `select` would find, if we know without asking."""
         return None
+
+    def known_session(self, which: Which, session: str | None) -> Row | None:
+        """The row of a session as we wrote it last, if that is all that is selected."""
+        if session is not None or not isinstance(which, Named) or which.kind is not Kind.SESSION:
+            return None
+        return self._known.get(which.names[0]) if len(which.names) == 1 else None
+
+    def time_since(self, server: int, boot: float) -> int:
+        """A time that the server's clock has surely reached, from what it said at our boot time `boot`.
+
+        Behind by two milliseconds and a thousandth of what has passed: no clock runs that much slower than another.
+        """
+        passed = self.boot() - boot
+        return server + int(passed * SECOND * 0.999) - 2 * MILLISECOND
+
+    @property
+    def window(self) -> int:
+        """How far behind a renewal's idea of the time may be: a small part of the margin of trust."""
+        return self._lease // 50
+
+    def remember_session(self, drafts: Sequence[Draft], outcome: Outcome) -> None:
+        """Keep a session that this client has renewed, so that its next renewal need not ask for it."""
+        one = drafts[0]
+        if one.kind is not Kind.SESSION or len(drafts) > 1:
+            return
+        new = one.change.doc if one.change else None
+        before = self._known.pop(one.name, None)
+        if outcome.lost or not isinstance(new, Session) or new.state is not Life.LIVE:
+            return
+        fixed = one.fixed or (before[2] if before else None)
+        if one.version is not None and fixed is not None and len(self._known) < _KNOWN:
+            self._known[one.name] = (one.name, one.version + 1, fixed, one.state)
 
     @abstractmethod
     def commit(self, link: L, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
@@ -215,9 +259,12 @@ class SqlStore(ABC, Generic[L]):
         return tuple(doc for doc in docs if doc is not None)
 
     def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
-        params = {"handlers": self.among(sorted(handlers)), "pools": self.among(sorted(pools))}
-        found: int | None = self._all("next_due", params)[0][0]
-        return found
+        params = {"namespace": self._namespace, "handlers": self.among(sorted(handlers))}
+        found = self.call(lambda link: [link.all("next_due", params | {"pool": pool})[0][0] for pool in sorted(pools)])
+        return min((moment for moment in found if moment is not None), default=None)
+
+    def holders(self) -> frozenset[str]:
+        return frozenset(row[0] for row in self._all("holders", {}))
 
     # --- the log
 
@@ -280,7 +327,7 @@ class SqlStore(ABC, Generic[L]):
             case Named(_, names):
                 return f"named_{table}", params | {"names": self.among(sorted(set(names)))}
             case HeldBy(session):
-                return f"held_{table}", params | {"session": session}
+                return f"held_{table}", params | {"holder": session}
             case ToSweep():
                 return "to_sweep", params | {"now": now}
             case All(_, after, limit):

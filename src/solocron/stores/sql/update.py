@@ -67,7 +67,8 @@ class Update:
                 if not self._written:
                     raise
                 break  # what is written is written; the rest is contended
-        return Applied(results=tuple(self.results.values()), now=self._now, next_due=self.first and self.first.next_due)
+        following = None if self.first is None else self.first.next_due
+        return Applied(results=tuple(self.results.values()), now=self._now, next_due=following)
 
     @property
     def _written(self) -> bool:
@@ -118,7 +119,7 @@ class Update:
                         if one.error is not None:
                             store.set_aside(link, self.kind, one.name, one.error, selection.now)
         except Poisoned as error:
-            self._single_out(writing, error, selection.now)
+            self._single_out(writing, error)
         except UnknownOutcome as error:
             for one in writing:
                 self.results[one.name] = Result(one.name, Verdict.UNKNOWN, error=str(error))
@@ -138,7 +139,7 @@ class Update:
                 drafts.append(one)
         return drafts
 
-    def _single_out(self, drafts: Sequence[Draft], error: Poisoned, now: int) -> None:
+    def _single_out(self, drafts: Sequence[Draft], error: Poisoned) -> None:
         """Repeat a refused batch one document at a time; one that fails alone is set aside."""
         if len(drafts) > 1:
             self.todo.extend((Named(self.kind, (one.name,)), 1) for one in drafts)
@@ -146,4 +147,4 @@ class Update:
         name = drafts[0].name
         self.results[name] = Result(name, Verdict.BLOCKED, error=str(error))
         with self.store.pool.link() as link:
-            self.store.set_aside(link, self.kind, name, str(error), now)
+            self.store.set_aside(link, self.kind, name, str(error), self.store.now(link))

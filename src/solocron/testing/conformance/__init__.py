@@ -17,8 +17,9 @@ from collections.abc import Iterator
 import pytest
 
 _CHAPTERS = (
-    "kit rivals documents due holding races sessions logbook poison telling keeping life".split()
-)  # in the order of reading
+    *("kit", "rivals"),
+    *("documents", "due", "holding", "races", "sessions", "logbook", "poison", "telling", "keeping", "life"),
+)
 pytest.register_assert_rewrite(*(f"{__name__}.{chapter}" for chapter in _CHAPTERS))
 
 from solocron.testing.conformance.documents import Documents  # noqa: E402 - only now are its asserts rewritten

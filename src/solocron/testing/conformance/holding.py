@@ -104,11 +104,10 @@ class Holding:
         every = sorted(["a", "B", "b", "b#1", "b#10", "b#2", "c.d", "é", "z", "東"])
         put(a, *(job(name) for name in reversed(every)), note(Kind.LOCK, "other"))
         assert names(a.read(All(Kind.JOB))) == every
-        pages, after = [], ""
-        while page := names(a.read(All(Kind.JOB, after=after, limit=3))):
-            pages.append(page)
-            after = page[-1]
-        assert pages == [every[:3], every[3:6], every[6:9], every[9:]]
+        pages = [[""]]
+        while pages[-1] and len(pages) < 9:
+            pages.append(names(a.read(All(Kind.JOB, after=pages[-1][-1], limit=3))))
+        assert pages[1:] == [every[:3], every[3:6], every[6:9], every[9:], []]
         assert names(a.read(All(Kind.LOCK))) == ["other"]
         assert a.read(All(Kind.STEP)) == ()
 

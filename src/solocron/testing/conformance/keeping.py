@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from solocron.clock import SECOND
@@ -51,7 +52,7 @@ class Keeping:
             store.open()
             put(store, note(Kind.KEY, f"n{stores.index(store)}"))
 
-        race([lambda store=store: begin(store) for store in stores])
+        race([partial(begin, store) for store in stores])
         assert names(stores[0].read(All(Kind.KEY))) == [f"n{i}" for i in range(8)]
 
     def test_a_closed_client_opens_by_itself_and_finds_everything(self, clients: Clients) -> None:

@@ -20,6 +20,7 @@ from solocron.stores.contract import Applied, ChangeFn, Doc, Due, HeldBy, Named,
 
 __all__ = [
     "HOUR",
+    "LONG",
     "Clients",
     "Make",
     "add_hold",
@@ -45,6 +46,8 @@ Make = Callable[..., Store]
 """Makes a new client of one world: `make()`, or `make(namespace="other")` for another namespace of it."""
 
 HOUR = 3600 * SECOND
+LONG = 30.0
+"""Seconds within which even a busy machine gets there; waited out only by a store that is wrong."""
 
 
 class Clients:
@@ -83,12 +86,12 @@ class Clients:
             store.close()
 
 
-def patience(seconds: float = 30.0) -> Iterator[None]:
+def patience() -> Iterator[None]:
     """Goes round until the caller breaks off; a store that never gets there fails instead of hanging."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + LONG
     while time.monotonic() < until:
         yield
-    raise AssertionError(f"it did not happen within {seconds:g} s")
+    raise AssertionError(f"it did not happen within {LONG:g} s")
 
 
 # --- documents

@@ -115,10 +115,7 @@ class Logbook:
         for op in (Op.CLOSE, Op.NOTE):
             late = [replace(r, status=Status.LOST, reason="late", progress="late") for r in (ended, skipped)]
             entries = tuple(Entry(op, each) for each in (*late, record("j@3", status=Status.LOST)))
-            (result,) = write(
-                a, Kind.JOB, "j", lambda doc, now, entries=entries: Change(replace(doc, fence=1), entries)
-            ).results
-            assert result.verdict is Verdict.APPLIED
+            put(a, job("j", fence=1), entries=entries)
         assert log(a) == (skipped, ended)
 
     def test_progress_is_noted_while_it_runs_and_kept_when_it_ends(self, clients: Clients) -> None:

@@ -6,12 +6,13 @@ local before = call('HGET', BLOCKED, field)
 local times = before and tonumber(string.match(before, '^%S+ (%S+)')) + 1 or 1
 local until_ = now + math.min(first * 2 ^ math.min(times - 1, 16), most)
 call('HSET', BLOCKED, field, int(until_) .. ' ' .. times .. ' ' .. reason)
-local old = pcall_('HMGET', key, 'p', 'h', 'u')
+local old = pcall_('HMGET', key, 'm', 'p', 'h')
 if not old.err then
   call('HSET', key, 'b', int(until_))
-  if kind == 'job' and old[3] and old[3] ~= '' then
-    place(old[1], old[2], name, int(math.max(tonumber(old[3]), until_)))
-    settle_heads()
+  local due = marked(old[1])
+  if kind == 'job' and due ~= '' then
+    place(old[2], old[3], name, int(math.max(tonumber(due), until_)))
+    settle_due()
   end
 end
 call('ZREM', OFFERED, name)

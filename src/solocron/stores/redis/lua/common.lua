@@ -1,6 +1,7 @@
 -- Opens every script: the keys of one namespace, the time, and the index of what is due.
 local PREFIX = KEYS[1] .. ':'
-local NAMES, HELD, LOG, RUN = PREFIX .. 'names:', PREFIX .. 'held:', PREFIX .. 'log:', PREFIX .. 'run:'
+local NAMES, HELD, LOG = PREFIX .. 'names:', PREFIX .. 'held:', PREFIX .. 'log:'
+local RUN, ATTEMPTS = PREFIX .. 'run:', PREFIX .. 'attempts:'
 local STATUS, SPANS = PREFIX .. 'status:', PREFIX .. 'spans'
 local BLOCKED, HOLDERS, OFFERED = PREFIX .. 'blocked', PREFIX .. 'holders', PREFIX .. 'offered'
 local SWEEP, SWEPT = PREFIX .. 'sweep', PREFIX .. 'swept'
@@ -17,6 +18,9 @@ local function time(shift)
   return now[1] * 1000000 + now[2] + shift
 end
 
+-- A document is a hash: d(eclared) and s(tate), two texts that no script ever reads; m(ark): version, due instant and
+-- holders, so that a document that is the same has the same mark; a job's p(ool) and h(andler); a session's l(ife);
+-- b(locked until).
 local function doc_key(kind, name)
   return PREFIX .. kind .. ':' .. name
 end
@@ -30,6 +34,16 @@ local function heads_key(pool)
   return PREFIX .. 'heads:' .. pool
 end
 
+-- A member of a pool's heads: ordered by the job's name, and cut in two from its end, since names may hold anything.
+local function head_of(name, handler)
+  return name .. '\0' .. handler .. '\0' .. #handler
+end
+
+local function cut_head(member)
+  local rest, size = string.match(member, '^(.*)%z(%d+)$')
+  return string.sub(rest, 1, #rest - size - 1), string.sub(rest, #rest - size + 1)
+end
+
 -- Variadic commands in portions: Lua's stack holds some thousand values.
 local function many(command, key, values)
   local done = 0
@@ -41,36 +55,57 @@ end
 
 -- What is due has two levels: a sorted set per (pool, handler), and per pool the earliest job of each handler. So a
 -- node finds its own in the order of their due times, and a handler it does not know costs it one look, however many
--- jobs that handler has.
-local touched = {}
+-- jobs that handler has. Changes are gathered, and written by settle_due(), which is called once after the last one.
+local queues = {}
 
 local function place(pool, handler, name, due)
-  local key = due_key(pool, handler)
-  if not touched[key] then
-    touched[key] = { pool = pool, handler = handler, head = call('ZRANGE', key, 0, 0)[1] }
+  local of_pool = queues[pool]
+  if not of_pool then
+    of_pool = {}
+    queues[pool] = of_pool
+  end
+  local queue = of_pool[handler]
+  if not queue then
+    local key = due_key(pool, handler)
+    queue = { key = key, head = call('ZRANGE', key, 0, 0)[1], adds = {}, removes = {} }
+    of_pool[handler] = queue
   end
   if due then
-    call('ZADD', key, due, name)
+    local adds = queue.adds
+    adds[#adds + 1] = due
+    adds[#adds + 1] = name
   else
-    call('ZREM', key, name)
+    queue.removes[#queue.removes + 1] = name
   end
 end
 
--- To be called once after the last place().
-local function settle_heads()
-  for key, was in pairs(touched) do
-    local head = call('ZRANGE', key, 0, 0, 'WITHSCORES')
-    local heads = heads_key(was.pool)
-    if was.head and was.head ~= head[1] then
-      call('ZREM', heads, was.head .. '\0' .. was.handler)
+local function settle_due()
+  for pool, of_pool in pairs(queues) do
+    local adds, removes = {}, {}
+    for handler, queue in pairs(of_pool) do
+      many('ZADD', queue.key, queue.adds)
+      many('ZREM', queue.key, queue.removes)
+      local head = call('ZRANGE', queue.key, 0, 0, 'WITHSCORES')
+      if queue.head and queue.head ~= head[1] then removes[#removes + 1] = head_of(queue.head, handler) end
+      if head[1] then
+        adds[#adds + 1] = head[2]
+        adds[#adds + 1] = head_of(head[1], handler)
+      end
     end
-    if head[1] then
-      call('ZADD', heads, head[2], head[1] .. '\0' .. was.handler)
-    end
+    many('ZREM', heads_key(pool), removes)
+    many('ZADD', heads_key(pool), adds)
   end
+end
+
+-- Due instant and holders of a mark.
+local function marked(mark)
+  local due, holders = string.match(mark or '', '^%S+ (%S*) (.*)$')
+  return due or '', holders or ''
 end
 
 -- Wakes those who wait. A user without the right to publish has stored nothing less; waiting clients then poll.
 local function ring(client)
-  pcall_('PUBLISH', RING, client .. ' ' .. int(call('INCR', RINGS)))
+  local number = int(call('INCR', RINGS))
+  pcall_('PUBLISH', RING, client .. ' ' .. number)
+  return number
 end

@@ -5,6 +5,7 @@
 local mode, kind, shift, session = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local now = time(shift)
 local names, next_due, more = {}, nil, '0'
+local live = session == '' or call('HGET', doc_key('session', session), 'l') == 'live'
 
 -- Lua compares strings by the server's locale; names are ordered by their bytes.
 local function less(a, b)
@@ -85,9 +86,9 @@ local function walk_pool(pool, handlers)
       if #page > 0 then
         local firsts, wanted = {}, {}
         for j = 1, #page, 2 do
-          local cut = string.find(page[j], '\0', 1, true)
-          firsts[#firsts + 1] = { tonumber(page[j + 1]), string.sub(page[j], 1, cut - 1) }
-          wanted[#wanted + 1] = string.sub(page[j], cut + 1)
+          local name, handler = cut_head(page[j])
+          firsts[#firsts + 1] = { tonumber(page[j + 1]), name }
+          wanted[#wanted + 1] = handler
         end
         local has = call('SMISMEMBER', handlers, unpack(wanted))
         for j, first in ipairs(firsts) do
@@ -152,7 +153,9 @@ local function page(key, after, limit)
 end
 
 local failed
-if mode == 'due' then
+if not live then
+  names = {} -- nothing is offered to the dead
+elseif mode == 'due' then
   failed = select_due()
 elseif mode == 'named' then
   for i = 5, #ARGV do names[#names + 1] = ARGV[i] end
@@ -167,13 +170,12 @@ if failed then return failed end
 
 local sizes, texts = {}, {}
 for i, name in ipairs(names) do
-  local found = pcall_('HMGET', doc_key(kind, name), 'v', 'd', 's')
+  local found = pcall_('HMGET', doc_key(kind, name), 'm', 'd', 's')
   local version, fixed, state = found[1] or '', found[2] or '', found[3] or ''
   if found.err then version, fixed = '!', found.err end
   sizes[i] = #name .. ' ' .. #version .. ' ' .. #fixed .. ' ' .. #state
   texts[i] = name .. version .. fixed .. state
 end
-local live = session == '' or call('HGET', doc_key('session', session), 'l') == 'live'
 local head = int(now) .. ' ' .. (next_due and int(next_due) or '-') .. ' ' .. (live and '1' or '0') .. ' ' .. more .. ' ' .. (call('GET', COMMITS) or '0')
 -- One text, because a reply of four texts per document costs a client without a C parser more than its work.
 return head .. '\n' .. table.concat(sizes, ' ') .. '\n' .. table.concat(texts)

@@ -6,10 +6,12 @@ for i = 5, #ARGV do
   for j = 1, #page, 2 do found[#found + 1] = page[j] end
 end
 local out = {}
-for _, member in ipairs(found) do
-  local run, attempt = string.match(member, '^(.*) 0*(%d+)$')
-  out[#out + 1] = run
-  out[#out + 1] = attempt
-  out[#out + 1] = call('HGET', RUN .. run, attempt) or ''
+for first = 1, #found, 500 do
+  local keys = {}
+  for i = first, math.min(first + 499, #found) do keys[#keys + 1] = RUN .. found[i] end
+  for i, text in ipairs(call('MGET', unpack(keys))) do
+    out[#out + 1] = found[first + i - 1]
+    out[#out + 1] = text or ''
+  end
 end
 return out

@@ -4,12 +4,13 @@ local removed = 0
 
 -- Whether the record is gone; one that was recorded before but ended later stays.
 local function remove(member, status)
-  local run, attempt = string.match(member, '^(.*) 0*(%d+)$')
-  local record = call('HGET', RUN .. run, attempt)
+  local record = call('GET', RUN .. member)
   if record then
-    local finished, slots, job = string.match(record, '^%S+ %S+ (%S+) (%S+) ([^\n]*)\n')
+    local finished, slots, job = string.match(record, '^%S+ %S+ (%S+) (%S+)\n[^\n]*\n[^\n]*\n[^\n]*\n(.*)$')
     if finished == '-' or tonumber(finished) >= tonumber(before) then return false end
-    call('HDEL', RUN .. run, attempt)
+    local run, attempt = string.match(member, '^(.*) 0*(%d+)$')
+    call('DEL', RUN .. member)
+    if tonumber(attempt) > 1 then call('SREM', ATTEMPTS .. run, attempt) end
     call('ZREM', LOG .. job, member)
     if slots ~= '1' then call('ZREM', SPANS, int(tonumber(slots) - 1) .. ' ' .. status .. ' ' .. member) end
     removed = removed + 1

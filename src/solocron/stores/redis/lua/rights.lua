@@ -1,13 +1,13 @@
 -- Tries every command that the other scripts use, on keys of its own, and says which one is refused.
 local key = PREFIX .. 'probe:' .. ARGV[1]
 local tries = {
-  { 'TIME' }, { 'EXISTS', key }, { 'TYPE', key },
-  { 'INCR', key }, { 'SET', key, 'x', 'PX', 1000 }, { 'GET', key }, { 'DEL', key },
-  { 'HSET', key, 'f', 'x' }, { 'HGET', key, 'f' }, { 'HMGET', key, 'f' }, { 'HGETALL', key },
-  { 'HKEYS', key }, { 'HINCRBY', key, 'n', 1 }, { 'HDEL', key, 'f' }, { 'DEL', key },
+  { 'TIME' }, { 'EXISTS', key }, { 'TYPE', key }, { 'INCR', key }, { 'SET', key, 'x', 'PX', 1000 }, { 'GET', key },
+  { 'MGET', key }, { 'DEL', key },
+  { 'HSET', key, 'f', 'x' }, { 'HGET', key, 'f' }, { 'HMGET', key, 'f' }, { 'HGETALL', key }, { 'HKEYS', key },
+  { 'HINCRBY', key, 'n', 1 }, { 'HDEL', key, 'f' }, { 'DEL', key },
   { 'ZADD', key, 1, 'm' }, { 'ZRANGE', key, 0, 0 }, { 'ZRANGEBYSCORE', key, 0, 0 }, { 'ZREVRANGEBYSCORE', key, 0, 0 },
   { 'ZRANGEBYLEX', key, '-', '+' }, { 'ZCOUNT', key, 0, 0 }, { 'ZREMRANGEBYSCORE', key, 0, 0 }, { 'ZREM', key, 'm' },
-  { 'SADD', key, 'm' }, { 'SMISMEMBER', key, 'm' }, { 'EXPIRE', key, 1 }, { 'DEL', key },
+  { 'SADD', key, 'm' }, { 'SMEMBERS', key }, { 'SMISMEMBER', key, 'm' }, { 'SREM', key, 'm' }, { 'EXPIRE', key, 1 },
 }
 for _, command in ipairs(tries) do
   local answer = pcall_(unpack(command))

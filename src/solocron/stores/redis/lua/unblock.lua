@@ -2,12 +2,13 @@
 local kind, name, client = ARGV[1], ARGV[2], ARGV[3]
 local key = doc_key(kind, name)
 if call('HDEL', BLOCKED, kind .. ':' .. name) == 0 then return 0 end
-local old = pcall_('HMGET', key, 'p', 'h', 'u')
+local old = pcall_('HMGET', key, 'm', 'p', 'h')
 if not old.err then
   call('HDEL', key, 'b')
-  if kind == 'job' and old[3] and old[3] ~= '' then
-    place(old[1], old[2], name, old[3])
-    settle_heads()
+  local due = marked(old[1])
+  if kind == 'job' and due ~= '' then
+    place(old[2], old[3], name, due)
+    settle_due()
   end
 end
 ring(client)

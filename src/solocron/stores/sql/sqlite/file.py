@@ -13,7 +13,7 @@ from solocron.stores.url import StoreUrl
 __all__ = ["Place", "filesystem_of", "place_of"]
 
 REFUSED = frozenset(
-    "nfs nfs4 cifs smb3 smbfs ncpfs 9p afs ceph lustre gpfs beegfs glusterfs ocfs2 gfs2 davfs coda".split()
+    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2", "davfs")
 )
 """File systems whose locks or shared memory do not reach, or do not bind, every machine that has them mounted."""
 DOUBTFUL = frozenset({"virtiofs", "vboxsf", "vmhgfs", "prl_fs"})

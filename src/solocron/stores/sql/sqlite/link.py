@@ -1,4 +1,4 @@
-"""One connection to a SQLite file. Nothing is ever left half open: a statement is read to its end, a transaction ends."""
+"""One connection to a SQLite file. Nothing is left half open: a statement is read to its end, a transaction ends."""
 
 from __future__ import annotations
 
@@ -60,19 +60,22 @@ class SQLiteLink(SqlLink):
             self._refuse(error)
 
     def run(self, name: str, params: Mapping[str, Any]) -> int:
+        self._count(name)
+        self._count("commit")
         with self.turns:
-            self._count(name)
             return self._write(lambda: self._db.execute(self._sql[name].sql, params).rowcount, commits=True)
 
-    def many(self, name: str, rows: Iterable[tuple[Any, ...]], *, commits: bool = False) -> int:
-        """Run a statement for every row; how many rows it found in all."""
+    def many(self, name: str, rows: Iterable[tuple[Any, ...]]) -> int:
+        """Run a statement for every row, inside a transaction; how many rows it found in all."""
         self._count(name)
-        return self._write(lambda: self._db.executemany(self._sql[name].sql, rows).rowcount, commits=commits)
+        return self._write(lambda: self._db.executemany(self._sql[name].sql, rows).rowcount, commits=False)
 
     def one(self, name: str, row: tuple[Any, ...]) -> int:
         """Run a statement of its own transaction for one row."""
         self._count(name)
-        return self._write(lambda: self._db.execute(self._sql[name].sql, row).rowcount, commits=True)
+        self._count("commit")
+        with self.turns:
+            return self._write(lambda: self._db.execute(self._sql[name].sql, row).rowcount, commits=True)
 
     def pragma(self, text: str) -> Any:
         """Ask or set one of SQLite's own settings; not counted as a statement."""

@@ -17,12 +17,11 @@ from functools import cache
 from typing import Any
 
 from solocron.clock import SECOND, Clock, SystemClock
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
-from solocron.model.session import Life, Session
-from solocron.stores.contract import Capabilities, Check, Due, Named, Tier, Which
+from solocron.stores.contract import Capabilities, Check, Due, Tier, Which
 from solocron.stores.sql import migrations
-from solocron.stores.sql.rows import Batch, Draft, Row
+from solocron.stores.sql.rows import Batch, Draft
 from solocron.stores.sql.sqlite.clock import Anchor, BootClock, boot_key
 from solocron.stores.sql.sqlite.file import place_of
 from solocron.stores.sql.sqlite.link import SQLiteLink
@@ -58,7 +57,6 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         self.boot_clock = BootClock(clock or SystemClock(), self._load_anchor, self._swap_anchor)
         self._boot = boot_key()
         self._sql = statements()
-        self._known: dict[str, Row] = {}
         self._watcher: SQLiteLink | None = None
         self._watching = threading.Lock()
         self._data_version = -1
@@ -89,11 +87,30 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         self.place.create()
         with self.pool.link() as link:
             _switch_to_wal(link, self.place.path)
-            migrations.apply_sqlite(link, self.place.path)
+            self._migrate(link)
             heard = link.all("signals", {"namespace": self._namespace})
             self._heard = heard[0][0] if heard else 0
             self._own = 0
         self.boot_clock.refresh()
+
+    def schema(self) -> int | None:
+        with self.pool.link() as link:
+            return self._schema(link)
+
+    def _schema(self, link: SQLiteLink) -> int | None:
+        if not link.all("tables", {})[0][0]:
+            return None
+        return migrations.check_compatible(dict(link.all("schema_version", {})), str(self.place.path))
+
+    def _migrate(self, link: SQLiteLink) -> None:
+        if migrations.Status(self._schema(link)).current:
+            return
+        link.begin()
+        applied = self._schema(link)  # somebody may have done it while we waited for the lock
+        if not migrations.Status(applied).current:
+            for statement in migrations.steps("sqlite", migrations.names(), applied):
+                link.script(statement)
+        link.commit()
 
     def close(self) -> None:
         with self._watching:
@@ -136,7 +153,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             return self._select_due(link, which, session, now)
         name, params = self.selecting(which, now)
         rows = link.all(name, params)
-        alive = session is None or bool(link.all("session_is_live", params | {"session": session})[0][0])
+        alive = session is None or bool(link.all("session_is_live", params | {"session": session}))
         return Selection(arrange(which, rows), self.now(link), alive=alive)
 
     def _select_due(self, link: SQLiteLink, which: Due, session: str | None, now: int) -> Selection:
@@ -176,9 +193,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
 
     def recall(self, which: Which, session: str | None) -> Selection | None:
         """A session's own renewal: the row is the one that we wrote last, or its version will not match."""
-        if session is not None or not isinstance(which, Named) or which.kind is not Kind.SESSION:
-            return None
-        row = self._known.get(which.names[0]) if len(which.names) == 1 else None
+        row = self.known_session(which, session)
         if row is None:
             return None
         return Selection({row[0]: row}, self.boot_clock.now() + self._shift, recalled=True)
@@ -186,11 +201,10 @@ class SQLiteStore(SqlStore[SQLiteLink]):
     def commit(self, link: SQLiteLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
         if batch.alone and not batch.rings and session is None:
-            with link.turns:
-                outcome = self._swap_alone(link, batch, drafts[0])
+            outcome = self._swap_alone(link, batch, drafts[0])
         else:
             outcome = self._swap_all(link, batch, drafts, session)
-        self._remember(drafts, outcome)
+        self.remember_session(drafts, outcome)
         return outcome
 
     def abandon(self, link: SQLiteLink) -> None:
@@ -198,7 +212,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
 
     def _swap_alone(self, link: SQLiteLink, batch: Batch, one: Draft) -> Outcome:
         """One row of one table: the version in its WHERE clause is enough, no transaction around it."""
-        for name, rows in _writes(batch):
+        for name, rows in batch.writes():
             if rows and link.one(name, rows[0]) == 0:
                 return Outcome(lost={one.name})
         return Outcome()
@@ -217,22 +231,21 @@ class SQLiteStore(SqlStore[SQLiteLink]):
                 link.rollback()
                 return Outcome(lost={one.name for one in drafts})
         if session is not None:
-            live = link.all("session_is_live", {"namespace": self._namespace, "session": session})
-            if not live[0][0]:
+            if not link.all("session_is_live", {"namespace": self._namespace, "session": session}):
                 link.rollback()
                 return Outcome(alive=False)
         if batch.rings:
-            link.many("ring", [{"namespace": self._namespace}])
+            link.many("ring", [(self._namespace,)])
         link.commit()
         self._own += batch.rings
         return Outcome(lost=lost)
 
     def _write(self, link: SQLiteLink, batch: Batch) -> bool:
         """Whether every row was still the one that was read; the log goes with them."""
-        for name, rows in _writes(batch):
+        for name, rows in batch.writes():
             if rows and link.many(name, rows) != len(rows):
                 return False
-        for name, rows in _follow_ups(batch):
+        for name, rows in batch.follow_ups():
             if rows:
                 link.many(name, rows)
         return True
@@ -244,23 +257,11 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         found = dict(link.all(statement, {"namespace": self._namespace, "kind": kind, "names": names}))
         return {one.name for one in drafts if found.get(one.name) != one.version}
 
-    def _remember(self, drafts: Sequence[Draft], outcome: Outcome) -> None:
-        """Keep the session that this client renews, so that the next renewal need not ask for it."""
-        if drafts[0].kind is not Kind.SESSION or len(drafts) > 1:
-            return
-        one = drafts[0]
-        new = one.change.doc if one.change else None
-        before = self._known.pop(one.name, None)
-        if outcome.lost or not isinstance(new, Session) or new.state is not Life.LIVE:
-            return
-        fixed = one.fixed or (before[2] if before else None)
-        if fixed is not None and len(self._known) < 16:
-            self._known[one.name] = (one.name, (one.version or 0) + 1, fixed, one.state)
-
     # --- waking up
 
     def signal(self) -> None:
-        self._run("ring", {})
+        # Not counted as our own: a signal is meant for everybody, our own other threads included.
+        self.call(lambda link: link.one("ring", (self._namespace,)))
 
     def wait(self, timeout: float) -> bool:
         """Look at SQLite's change counter, and at ours only when it has moved."""
@@ -297,49 +298,25 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         return checks(self)
 
 
-def _writes(batch: Batch) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
-    """The statements that compare and swap, each with its rows."""
-    if batch.kind is Kind.JOB:
-        return (
-            ("job_moved", batch.moved),
-            ("job_added", batch.added),
-            ("job_redefined", batch.redefined),
-            ("job_touched", batch.touched),
-            ("job_removed", batch.removed),
-        )
-    return (
-        ("document_changed", batch.redefined),
-        ("document_added", batch.added),
-        ("document_touched", batch.touched),
-        ("document_removed", batch.removed),
-    )
-
-
-def _follow_ups(batch: Batch) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
-    """The statements that belong to the rows swapped."""
-    return (
-        ("run_opened", batch.opened),
-        ("run_closed", batch.closed),
-        ("run_noted", batch.noted),
-        ("hold_removed", batch.let_go),
-        ("hold_added", batch.held),
-    )
+def _among(name: str) -> str:
+    return f"IN (SELECT value FROM json_each(:{name}))"  # noqa: S608 - a parameter's name from our own files
 
 
 @cache
 def statements() -> dict[str, Statement]:
     """SQLite's statements."""
-    words = {name: f"solocron_{name}" for name in TABLES} | {"lock": "", "share": "", "greatest": "max"}
-    return load(
-        ("common", "sqlite"), words, among=lambda name: f"IN (SELECT value FROM json_each(:{name}))", driver="named"
-    )
+    words = {name: f"solocron_{name}" for name in TABLES} | {"share": "", "greatest": "max"}
+    return load(("common", "sqlite"), words, among=_among, driver="named")
 
 
 def _switch_to_wal(link: SQLiteLink, path: os.PathLike[str]) -> None:
     """Readers beside a writer. The switch needs the file for itself for a moment; others may be at it too."""
     end = time.monotonic() + 10
     while True:
-        mode = link.pragma("journal_mode = WAL")
+        try:
+            mode = link.pragma("journal_mode = WAL")
+        except StoreUnavailable:  # the busy handler does not wait for this one
+            mode = "busy"
         if mode == "wal":
             return
         if time.monotonic() > end:

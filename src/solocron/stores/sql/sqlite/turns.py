@@ -12,6 +12,7 @@ import fcntl
 import os
 import struct
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -118,7 +119,7 @@ class Turns:
         return tail, serving
 
 
-def _naps():  # type: ignore[no-untyped-def]
+def _naps() -> Iterator[float]:
     yield from _NAPS
     while True:
         yield _NAPS[-1]

@@ -3,51 +3,56 @@
 -- named_jobs --  Jobs by name.
 SELECT name, version, definition, state FROM {jobs}
 WHERE namespace = :namespace AND name {in:names}
-ORDER BY name {lock}
+ORDER BY name
 
 -- held_jobs --  Jobs that name this session as a holder.
 SELECT name, version, definition, state FROM {jobs}
 WHERE namespace = :namespace
-  AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :session AND h.kind = 'job')
-ORDER BY name {lock}
+  AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :holder AND h.kind = 'job')
+ORDER BY name
 
 -- all_jobs --  Every job, a page at a time.
 SELECT name, version, definition, state FROM {jobs}
 WHERE namespace = :namespace AND name > :after
-ORDER BY name LIMIT :limit {lock}
+ORDER BY name LIMIT :limit
 
 -- named_documents --  Documents of another kind by name.
 SELECT name, version, fixed, body FROM {documents}
 WHERE namespace = :namespace AND kind = :kind AND name {in:names}
-ORDER BY name {lock}
+ORDER BY name
 
 -- held_documents --  Documents of another kind that name this session as a holder.
 SELECT name, version, fixed, body FROM {documents}
 WHERE namespace = :namespace AND kind = :kind
-  AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :session AND h.kind = :kind)
-ORDER BY name {lock}
+  AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :holder AND h.kind = :kind)
+ORDER BY name
 
 -- all_documents --  Every document of another kind, a page at a time.
 SELECT name, version, fixed, body FROM {documents}
 WHERE namespace = :namespace AND kind = :kind AND name > :after
-ORDER BY name LIMIT :limit {lock}
+ORDER BY name LIMIT :limit
 
 -- to_sweep --  Sessions that are live but expired, or dead and not swept.
 SELECT name, version, fixed, body FROM {documents}
 WHERE namespace = :namespace AND kind = 'session'
   AND (state = 'dead' OR (state = 'live' AND expires_at <= :now))
-ORDER BY name {lock}
+ORDER BY name
 
--- next_due --  The earliest instant at which a job of these handlers and pools can be selected.
+-- next_due --  The earliest instant at which a job of these handlers in this pool can be selected.
 SELECT min(ready_at) FROM (
-    SELECT min(due_at) AS ready_at FROM {jobs}
-    WHERE namespace = :namespace AND pool {in:pools} AND handler {in:handlers}
-      AND due_at IS NOT NULL AND blocked_until IS NULL
+    SELECT ready_at FROM (
+        SELECT due_at AS ready_at FROM {jobs}
+        WHERE namespace = :namespace AND pool = :pool AND handler {in:handlers}
+          AND due_at IS NOT NULL AND blocked_until IS NULL
+        ORDER BY due_at, name LIMIT 1) first_one
     UNION ALL
     SELECT min({greatest}(due_at, blocked_until)) FROM {jobs}
-    WHERE namespace = :namespace AND pool {in:pools} AND handler {in:handlers}
+    WHERE namespace = :namespace AND pool = :pool AND handler {in:handlers}
       AND due_at IS NOT NULL AND blocked_until IS NOT NULL
 ) found
+
+-- holders --  Who holds anything.
+SELECT DISTINCT session FROM {holds} WHERE namespace = :namespace
 
 -- history --  Records of the log, newest first.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
@@ -109,10 +114,8 @@ UPDATE {documents} SET blocked_until = NULL, blocked_reason = NULL, blocked_time
 WHERE namespace = :namespace AND kind = :kind AND name = :name AND blocked_until IS NOT NULL
 
 -- session_is_live --  Whether a session is not buried, and stays so until the commit.
-SELECT count(*) FROM (
-    SELECT 1 FROM {documents}
-    WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live' {share}
-) found
+SELECT 1 FROM {documents}
+WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live' {share}
 
 -- schema_version --  Up to which number the migrations have been applied, and which code may work with it.
 SELECT name, value FROM {meta} WHERE name IN ('schema', 'compatible')

@@ -26,8 +26,8 @@ SELECT name, version FROM {jobs} WHERE namespace = :namespace AND name {in:names
 SELECT name, version FROM {documents} WHERE namespace = :namespace AND kind = :kind AND name {in:names}
 
 -- job_added --  A new job; one of that name that came first is left alone.
-INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, name) DO NOTHING
+INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, name) DO NOTHING
 
 -- job_redefined --  A job with a new definition, if it is still the one that was read.
 UPDATE {jobs} SET pool = ?, handler = ?, definition = ?, due_at = ?, cursor_at = ?, paused = ?, active = ?, state = ?,
@@ -46,8 +46,8 @@ UPDATE {jobs} SET version = version + 1 WHERE namespace = ? AND name = ? AND ver
 DELETE FROM {jobs} WHERE namespace = ? AND name = ? AND version = ?
 
 -- document_added --  A new document; one of that name that came first is left alone.
-INSERT INTO {documents} (state, expires_at, ended_at, fixed, body, namespace, kind, name)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, kind, name) DO NOTHING
+INSERT INTO {documents} (state, expires_at, ended_at, fixed, body, namespace, kind, name, version)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, kind, name) DO NOTHING
 
 -- document_changed --  A document as it shall be, if it is still the one that was read.
 UPDATE {documents} SET state = ?, expires_at = ?, ended_at = ?, fixed = ?, body = ?,
@@ -85,8 +85,11 @@ DELETE FROM {runs} WHERE rowid IN (
     WHERE namespace = :namespace AND recorded_at < :before AND finished_at < :before AND status <> 'running'
     ORDER BY recorded_at LIMIT :limit)
 
+-- tables --  Whether there is a schema at all.
+SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'solocron_meta'
+
 -- ring --  Tell those who wait that something has changed.
-INSERT INTO {signals} (namespace, count) VALUES (:namespace, 1)
+INSERT INTO {signals} (namespace, count) VALUES (?, 1)
 ON CONFLICT (namespace) DO UPDATE SET count = count + 1
 
 -- signals --  How often something has changed.
@@ -95,8 +98,8 @@ SELECT count FROM {signals} WHERE namespace = :namespace
 -- read_meta --  One of the store's own notes.
 SELECT value FROM {meta} WHERE name = :name
 
--- write_meta --  One of the store's own notes, written.
-INSERT INTO {meta} (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+-- add_meta --  One of the store's own notes, if nobody has written it yet.
+INSERT INTO {meta} (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING
 
 -- swap_meta --  One of the store's own notes, if it still is what was read.
 UPDATE {meta} SET value = :value WHERE name = :name AND value = :old

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS {jobs} (
     cursor_at INTEGER NOT NULL,
     paused INTEGER NOT NULL DEFAULT 0,
     active INTEGER NOT NULL DEFAULT 0,
-    version INTEGER NOT NULL DEFAULT 1,
+    version INTEGER NOT NULL,
     definition TEXT NOT NULL,
     state TEXT NOT NULL,
     blocked_until INTEGER,
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS {documents} (
     state TEXT,
     expires_at INTEGER,
     ended_at INTEGER,
-    version INTEGER NOT NULL DEFAULT 1,
+    version INTEGER NOT NULL,
     fixed TEXT NOT NULL,
     body TEXT NOT NULL,
     blocked_until INTEGER,
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS {documents} (
     UNIQUE (namespace, kind, name)
 );
 
-CREATE INDEX IF NOT EXISTS {documents_state} ON {documents} (namespace, kind, state, expires_at) WHERE state IS NOT NULL;
+CREATE INDEX IF NOT EXISTS {documents_state} ON {documents} (namespace, kind, state) WHERE state IS NOT NULL;
 
 CREATE INDEX IF NOT EXISTS {documents_blocked} ON {documents} (namespace, blocked_until) WHERE blocked_until IS NOT NULL;
 

@@ -1,0 +1,138 @@
+"""Asks something of a job or a run: trigger, pause, resume, cancel, remove; and `restored`, of all of them."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from argparse import Namespace
+from typing import Any
+
+from solocron.cli import output
+from solocron.cli.commands.looking import describe_run
+from solocron.cli.exits import FAILED, OK, TAKEN
+from solocron.cli.moments import later, utc
+from solocron.cli.opening import opened
+from solocron.cli.parser import FOREVER
+from solocron.client import Client
+from solocron.errors import Invalid, WaitTimeout
+from solocron.model.run import Status
+from solocron.views import JobView, RunView, to_json
+
+__all__ = ["cancel", "pause", "remove", "restored", "resume", "trigger"]
+
+
+def trigger(args: Namespace) -> int:
+    payload = _payload(args.payload)
+    limit = _seconds(args.wait)
+    with opened(args) as client:
+        at = None if args.at is None else later(args.at, "--at", client.store.clock())
+        args.run = client.trigger(args.job, payload, at=at, key=args.key)
+        if client.job(args.job).orphaned:
+            output.note(f"no live node can run {args.job}; the run waits for one")
+        if args.wait is not None:
+            return _wait(client, args, limit)
+        if args.json:
+            return output.dump({"run": args.run})
+        output.say(args.run)
+    return OK
+
+
+def _payload(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Invalid(
+            f"--payload is not JSON ({error}); nothing was triggered. Quote it: --payload '{{\"a\": 1}}'"
+        ) from None
+
+
+def _seconds(text: str | None) -> float | str | None:
+    """How long to wait; None for as long as it takes."""
+    if text is None or text == FOREVER:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _wait(client: Client, args: Namespace, limit: float | str | None) -> int:
+    try:
+        with output.waiting(f"waiting for {args.run}"):
+            run = client.wait(args.run, limit)
+    except WaitTimeout:
+        _tell(client.run(args.run), args)
+        raise
+    _tell(run, args)
+    return OK if run.status == Status.SUCCEEDED else FAILED
+
+
+def _tell(run: RunView, args: Namespace) -> None:
+    if args.json:
+        output.dump(to_json(run))
+    else:
+        output.pairs(describe_run(run))
+
+
+def pause(args: Namespace) -> int:
+    with opened(args) as client:
+        until = None if args.until is None else later(args.until, "--until", client.store.clock())
+        job = client.pause(args.job, by=args.by or _user(), note=args.note, until=until)
+    end = f"until {utc(until)} UTC" if until else f"until `solocron resume {args.job}`"
+    return _told(args, job, f"{args.job} is paused {end}")
+
+
+def _user() -> str | None:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        return None
+
+
+def resume(args: Namespace) -> int:
+    with opened(args) as client:
+        job = client.resume(args.job)
+    following = f"its next slot is {utc(job.next)} UTC" if job.next else "it has no slot ahead"
+    return _told(args, job, f"{args.job} is not paused; {following}")
+
+
+def _told(args: Namespace, job: JobView, text: str) -> int:
+    if args.json:
+        return output.dump(to_json(job))
+    output.say(text)
+    return OK
+
+
+def cancel(args: Namespace) -> int:
+    """Over already is a conflict, except if it was cancelled: asking twice is no mistake."""
+    with opened(args) as client:
+        answer = client.cancel(args.run)
+    if args.json:
+        output.dump({"run": args.run, "answer": answer})
+    elif answer == "asked":
+        output.say(f"{args.run} was asked to stop; its node does so with its next beat")
+    elif answer == Status.CANCELLED:
+        output.say(f"{args.run} is cancelled")
+    else:
+        output.note(f"{args.run} is over already: {answer}; nothing was changed. See: solocron show {args.run}")
+    return OK if answer in ("asked", Status.CANCELLED) else TAKEN
+
+
+def remove(args: Namespace) -> int:
+    with opened(args) as client:
+        client.remove(args.job)
+    if args.json:
+        return output.dump({"job": args.job, "removed": True})
+    output.say(f"{args.job} is removed; its runs stay on record")
+    return OK
+
+
+def restored(args: Namespace) -> int:
+    with opened(args) as client:
+        count = client.restored()
+    if args.json:
+        return output.dump({"jobs": count})
+    output.say(f"{count} jobs moved to now; what the backup does not know of will not run again")
+    return OK

@@ -1,0 +1,206 @@
+"""Looks at a namespace: jobs, runs, nodes, the whole at a glance. Changes nothing."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from difflib import get_close_matches
+
+from solocron.cli import output
+from solocron.cli.moments import local, span, utc
+from solocron.cli.opening import opened
+from solocron.errors import Invalid
+from solocron.model.run import Status
+from solocron.views import JobView, NodeView, RunView, StatusView, to_json
+
+__all__ = ["describe_run", "jobs", "nodes", "runs", "runs_table", "show", "status"]
+
+
+def jobs(args: Namespace) -> int:
+    with opened(args) as client:
+        found = client.jobs()
+        if args.json:
+            return output.dump(to_json(found))
+        if not found:
+            output.note(f"no jobs in namespace {client.store.namespace!r} of {client.store.url}")
+            return 0
+        output.table(["JOB", "SCHEDULE", "NEXT", "LAST", "STATE"], [_job_row(job) for job in found])
+    return 0
+
+
+def _job_row(job: JobView) -> Sequence[str]:
+    following = local(job.next) if job.next is not None else "-"
+    return job.name, job.schedule, following, job.last_status or "-", _state(job)
+
+
+def _state(job: JobView) -> str:
+    """The one thing about it that a person at night wants to know first."""
+    if not job.enabled:
+        return "disabled"
+    if job.paused is not None:
+        by = f" by {job.paused.by}" if job.paused.by else ""
+        until = f" until {utc(job.paused.until)}" if job.paused.until else ""
+        return f"paused{by}{until}" + (f": {job.paused.note}" if job.paused.note else "")
+    if job.running:
+        return f"running on {', '.join(sorted({hold.node for hold in job.running}))}"
+    if job.orphaned:
+        return "orphaned"
+    return f"{job.waiting} waiting" if job.waiting else "on"
+
+
+def runs(args: Namespace) -> int:
+    wanted = _statuses(args.status or ())
+    with opened(args) as client:
+        found = client.runs(args.job, status=wanted, limit=args.limit)
+        if args.json:
+            return output.dump(to_json(found))
+        if not found:
+            output.note("no runs on record" + (f" of {args.job}" if args.job else ""))
+            return 0
+        runs_table(found)
+    return 0
+
+
+def _statuses(given: Iterable[str]) -> list[str]:
+    known = [str(status) for status in Status]
+    for one in given:
+        if one not in known:
+            close = get_close_matches(one, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}."
+            raise Invalid(f"--status: {one!r:.40} is not known; {hint}")
+    return list(given)
+
+
+def runs_table(found: Iterable[RunView]) -> None:
+    """Runs as a table; slots that did not run are in it, with the reason."""
+    headers = ["RUN", "SLOT (UTC)", " TRY", "STATUS", "NODE", " LATE", " TOOK", "WHY"]
+    output.table(headers, [_run_row(run) for run in found])
+
+
+def _run_row(run: RunView) -> Sequence[str]:
+    late = _between(run.slot, run.started_at or run.claimed_at)
+    took = _between(run.started_at, run.finished_at)
+    why = (run.error or "").strip().rpartition("\n")[2] or run.reason or ""
+    if run.count > 1:
+        why = f"{run.count} slots from {utc(run.first)}: {why}"
+    attempt = str(run.attempt) if run.attempt else "-"
+    return run.run, utc(run.slot), attempt, run.status, run.node or "-", late, took, why
+
+
+def _between(start: datetime | None, end: datetime | None) -> str:
+    return "-" if start is None or end is None else span(end - start)
+
+
+def show(args: Namespace) -> int:
+    with opened(args) as client:
+        run = client.run(args.run)
+        attempts = client.attempts(args.run)
+        if args.json:
+            return output.dump(to_json(run) | {"attempts": to_json(attempts)})
+        output.pairs(describe_run(run))
+        if len(attempts) > 1 or (attempts and attempts[-1].attempt != run.attempt):
+            print()
+            runs_table(attempts)
+    return 0
+
+
+def describe_run(run: RunView) -> list[tuple[str, str]]:
+    """One run, label by label; what is not known is left out."""
+    slots = f"{run.count} slots, {utc(run.first)} to {utc(run.slot)} UTC" if run.count > 1 else f"{utc(run.slot)} UTC"
+    told = run.progress or {}
+    progress = f"{told.get('done')} of {told.get('total')}" if told.get("total") else str(told.get("done", ""))
+    rows = [
+        ("run", run.run),
+        ("job", run.job),
+        ("slot", slots),
+        ("origin", run.origin),
+        ("status", run.status),
+        ("reason", run.reason or ""),
+        ("attempt", str(run.attempt) if run.attempt else ""),
+        ("node", run.node or ""),
+        ("fence", str(run.fence) if run.fence else ""),
+        ("key", run.key),
+        ("claimed", f"{utc(run.claimed_at)} UTC" if run.claimed_at else ""),
+        ("started", f"{utc(run.started_at)} UTC, {_between(run.slot, run.started_at)} late" if run.started_at else ""),
+        ("finished", f"{utc(run.finished_at)} UTC" if run.finished_at else ""),
+        ("took", _between(run.started_at, run.finished_at) if run.started_at and run.finished_at else ""),
+        ("progress", f"{progress} {told.get('note') or ''}".strip()),
+        ("result", "" if run.result is None else str(run.result)),
+        ("error", (run.error or "").rstrip()),
+    ]
+    return [(label, text) for label, text in rows if text]
+
+
+def nodes(args: Namespace) -> int:
+    with opened(args) as client:
+        found = client.nodes()
+        if args.json:
+            return output.dump(to_json(found))
+        if not found:
+            output.note(f"no nodes in namespace {client.store.namespace!r} of {client.store.url}")
+            return 0
+        _nodes_table(found)
+    return 0
+
+
+def _nodes_table(found: Iterable[NodeView]) -> None:
+    headers = [
+        "NODE",
+        "STATE",
+        "POOLS",
+        " RUNNING",
+        "VERSION",
+        "ZONE DATA",
+        "STARTED (UTC)",
+        "LEASE UNTIL (UTC)",
+        "WHY",
+    ]
+    output.table(headers, [_node_row(node) for node in found])
+
+
+def _node_row(node: NodeView) -> Sequence[str]:
+    return (
+        node.node,
+        node.state,
+        ",".join(node.pools),
+        str(node.running),
+        node.version or "-",
+        node.zone_data or "-",
+        utc(node.started_at),
+        utc(node.expires_at),
+        node.reason or "",
+    )
+
+
+def status(args: Namespace) -> int:
+    with opened(args) as client:
+        found = client.status()
+        if args.json:
+            return output.dump(to_json(found))
+        output.pairs(_glance(found))
+        if found.nodes:
+            print()
+            _nodes_table(found.nodes)
+        if found.running:
+            print()
+            runs_table(found.running)
+    return 0
+
+
+def _glance(found: StatusView) -> list[tuple[str, str]]:
+    states = [node.state for node in found.nodes]
+    alive = ", ".join(f"{states.count(state)} {state}" for state in ("live", "silent", "dead") if state in states)
+    counts = ", ".join(f"{found.counts[name]} {name}" for name in Status if found.counts.get(name))
+    rows = [
+        ("store", f"{found.store}, tier {found.tier}, namespace {found.namespace}"),
+        ("time", f"{utc(found.now)} UTC by the store's clock"),
+        ("nodes", alive or "none"),
+        ("jobs", str(found.jobs)),
+        ("paused", ", ".join(found.paused)),
+        ("orphaned", ", ".join(found.orphaned)),
+        ("blocked", ", ".join(found.blocked)),
+        ("running", str(len(found.running))),
+        ("24 hours", counts or "nothing on record"),
+    ]
+    return [(label, text) for label, text in rows if text]

@@ -1,0 +1,85 @@
+"""From arguments to an exit code: every error of a user is one message on stderr, never a traceback."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from solocron.cli import parser
+from solocron.cli.exits import INTERRUPTED, OK
+from solocron.errors import Invalid, SolocronError, StoreError, WaitTimeout
+
+__all__ = ["main"]
+
+Command = Callable[[Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; answers the exit code."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    _write_what_cannot_be_encoded_as_escapes()
+    try:
+        args = parser.parse(given)
+    except SystemExit as end:  # argparse has said what it had to say
+        return end.code if isinstance(end.code, int) else OK
+    except SolocronError as error:
+        return _tell(error, Namespace(command=None))
+    try:
+        code = _command(args.handler)(args)
+        sys.stdout.flush()
+    except SolocronError as error:
+        return _tell(error, args)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        _let_go_of_stdout()
+        return OK
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _command(place: str) -> Command:
+    """The function of a command: imported only when it is called, so that `--help` and its neighbours stay fast."""
+    module, _, name = place.partition(":")
+    command: Command = getattr(import_module(module), name)
+    return command
+
+
+def _tell(error: SolocronError, args: Namespace) -> int:
+    from solocron.cli.output import clean
+
+    print(f"solocron: {clean(str(error), lines=True)}", file=sys.stderr)
+    step = _next_step(error, args)
+    if step is not None:
+        print(f"next: {step}", file=sys.stderr)
+    return error.exit_code
+
+
+def _next_step(error: SolocronError, args: Namespace) -> str | None:
+    if isinstance(error, StoreError) and args.command != "doctor":
+        return "solocron doctor"
+    if isinstance(error, WaitTimeout):
+        return f"solocron show {args.run}"
+    if isinstance(error, Invalid) and args.command is not None:
+        return f"solocron {args.command} --help"
+    return None
+
+
+def _write_what_cannot_be_encoded_as_escapes() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _let_go_of_stdout() -> None:
+    """Python flushes stdout once more at exit; let that go nowhere instead of raising again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):  # stdout is not a file: nothing will be flushed into a pipe
+        pass
+    finally:
+        os.close(nowhere)

@@ -1,0 +1,25 @@
+"""What the command line's exit codes mean; the errors carry theirs, this is where they are explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["EXITS", "FAILED", "INTERRUPTED", "OK", "TAKEN", "USAGE", "explained"]
+
+OK, FAILED, USAGE, TAKEN, INTERRUPTED = 0, 1, 2, 4, 130
+
+EXITS: Mapping[int, str] = {
+    OK: "done",
+    FAILED: "the work failed, or a check found errors",
+    USAGE: "the command cannot be understood or cannot be done as asked",
+    3: "no such job, run or node",
+    TAKEN: "a conflict, or a stale fence: nothing was written",
+    5: "the store cannot be reached or refuses",
+    6: "what was waited for did not happen in time",
+    INTERRUPTED: "interrupted (`run`: twice)",
+}
+
+
+def explained() -> str:
+    """The codes as `--help` shows them."""
+    return "exit codes:\n" + "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXITS.items())

@@ -1,0 +1,66 @@
+"""Log lines on stderr: one event, one line, whatever a job wrote into it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from solocron.cli.output import clean
+
+__all__ = ["JsonFormatter", "TextFormatter", "logging_to_stderr"]
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""What every record has; the rest are the facts of the event."""
+
+
+def _moment(record: logging.LogRecord) -> str:
+    text = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+class TextFormatter(logging.Formatter):
+    """Time, level, sentence. What follows a first line is indented, so that no text can pass for a line of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        name = "" if record.name == "solocron" else f"{record.name}: "
+        lines = [f"{_moment(record)} {record.levelname:<7} {name}{clean(record.getMessage())}"]
+        if record.exc_info:
+            lines += [f"    {clean(line)}" for line in self.formatException(record.exc_info).splitlines()]
+        return "\n".join(lines)
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line: time, level, logger, message and the facts under their own names."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts: dict[str, Any] = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        facts |= {name: value for name, value in vars(record).items() if name not in _OWN and name not in facts}
+        if record.exc_info:
+            facts["exception"] = self.formatException(record.exc_info)
+        return json.dumps(facts, default=str)
+
+
+@contextmanager
+def logging_to_stderr(form: str, level: str) -> Iterator[None]:
+    """For as long as a node runs here: everything from `level` up, of Solocron and of the jobs themselves."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)

@@ -1,0 +1,72 @@
+"""Instants and spans as people type them and as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from solocron.clock import from_us
+from solocron.duration import parse_duration, to_us
+from solocron.errors import Invalid
+
+__all__ = ["instant", "later", "local", "span", "utc"]
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+def instant(text: str, what: str, zone: tzinfo = UTC) -> datetime:
+    """An instant in ISO-8601; one without an offset is read in `zone`."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise Invalid(f"{what}: {text!r:.60} is no instant; write it like 2026-03-08T02:30:00Z.") from None
+    return moment if moment.utcoffset() is not None else moment.replace(tzinfo=zone)
+
+
+def later(text: str, what: str, now: int) -> datetime:
+    """An instant, or a time such as "10m" counted from the store's now."""
+    try:
+        return from_us(now) + parse_duration(text)
+    except OverflowError:
+        raise Invalid(f"{what}: {text!r:.60} is too far away.") from None
+    except Invalid:
+        pass
+    try:
+        return instant(text, what)
+    except Invalid:
+        raise Invalid(
+            f"{what}: {text!r:.60} is neither an instant such as 2026-03-08T02:30:00Z nor a time such as 10m."
+        ) from None
+
+
+def local(moment: datetime) -> str:
+    """A local reading with its offset: "Mon 2026-11-16 02:30 -05:00"; seconds only where there are any."""
+    seconds = ":%S" if moment.second else ""
+    offset = moment.strftime("%z")
+    return f"{moment:%a} {moment.year:04}-{moment:%m-%d %H:%M{seconds}} {offset[:3]}:{offset[3:5]}"
+
+
+def utc(moment: datetime | None, *, beside: datetime | None = None) -> str:
+    """An instant in UTC to the second; the date is left out where the reading beside it has the same one."""
+    if moment is None:
+        return "-"
+    there = moment.astimezone(UTC)
+    if beside is not None and there.date() == beside.date():
+        return f"{there:%H:%M:%S}" if there.second else f"{there:%H:%M}"
+    date = f"{there.year:04}-{there:%m-%d}"
+    return f"{date} {there:%H:%M:%S}" if beside is None or there.second else f"{date} {there:%H:%M}"
+
+
+def span(value: timedelta | float) -> str:
+    """A length of time by its largest unit and the one below: "11 h 37 m", "15 s", "1.8 ms"."""
+    us = to_us(value) if isinstance(value, timedelta) else round(value * 1_000_000)
+    sign, us = ("-", -us) if us < 0 else ("", us)
+    if us < 1_000_000:
+        return f"{sign}{us / 1_000:.3g} ms" if us else "0 s"
+    if us < 10_000_000 and us % 1_000_000:
+        return f"{sign}{us / 1_000_000:.1f} s"
+    left, parts = round(us / 1_000_000), []
+    for unit, size in _UNITS:
+        count, left = divmod(left, size)
+        if count or parts:
+            parts.append(f"{count} {unit}" if count else "")
+    return sign + " ".join(part for part in parts[:2] if part)

@@ -1,0 +1,127 @@
+"""Data on stdout: tables for people, one JSON value for programs. Colours only on a terminal, and only if wanted.
+
+rich draws the tables where it is installed and stdout is a terminal; everywhere else they are plain aligned text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+__all__ = ["clean", "dump", "labelled", "note", "pairs", "say", "table", "waiting"]
+
+_STYLES = {
+    **dict.fromkeys(["succeeded", "live", "OK", "on"], "green"),
+    **dict.fromkeys(["running", "waiting"], "cyan"),
+    **dict.fromkeys(["cancelled", "skipped", "missed", "dropped", "silent", "WARN", "paused", "disabled"], "yellow"),
+    **dict.fromkeys(["failed", "timed_out", "lost", "dead", "FAIL", "orphaned", "stopping"], "bold red"),
+}
+
+
+def say(text: str) -> None:
+    """One line of the answer."""
+    print(clean(text))
+
+
+def note(text: str) -> None:
+    """Something a person should know that is not the answer."""
+    print(clean(text), file=sys.stderr)
+
+
+def dump(value: Any) -> int:
+    """One JSON value, and the exit code of having said it."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+    return 0
+
+
+def clean(text: str, *, lines: bool = False) -> str:
+    """Whatever a job or a store put there, without the power to move a terminal's cursor or to forge a line."""
+    if text.isprintable():
+        return text
+    kept = "\n" if lines else ""
+    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
+
+
+def labelled(label: str, text: str) -> None:
+    """One line behind a word that says how bad it is."""
+    if not _rich(sys.stdout):
+        print(f"{label:<5} {clean(text)}")
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    Console(highlight=False).print(Text(f"{label:<5} ", style=_STYLES.get(label, "")).append(clean(text), style="none"))
+
+
+def pairs(rows: Iterable[tuple[str, str]]) -> None:
+    """Labels and what they stand for, aligned; a text of several lines is indented below its label."""
+    shown = list(rows)
+    width = max((len(label) for label, _ in shown), default=0)
+    for label, text in shown:
+        first, *more = clean(text, lines=True).split("\n")
+        print(f"{label:<{width}}  {first}".rstrip())
+        for line in more:
+            print(f"{'':<{width}}  {line}".rstrip())
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table with a header; a column whose header begins with a blank is aligned to the right."""
+    cleaned = [[clean(cell) for cell in row] for row in rows]
+    if _rich(sys.stdout):
+        _rich_table(headers, cleaned)
+    else:
+        _plain_table(headers, cleaned)
+
+
+def _plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    right = [header.startswith(" ") for header in headers]
+    lines = [[header.strip() for header in headers], *rows]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(headers))]
+    for line in lines:
+        cells = (
+            f"{cell:>{width}}" if flush else f"{cell:<{width}}"
+            for cell, width, flush in zip(line, widths, right, strict=True)
+        )
+        print("  ".join(cells).rstrip())
+
+
+def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for header in headers:
+        grid.add_column(header.strip(), justify="right" if header.startswith(" ") else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))  # Text: no markup in users' words
+    Console(highlight=False).print(grid)
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Show that something takes time, where somebody watches; elsewhere say it once."""
+    if not _rich(sys.stderr):
+        note(text)
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(clean(text))):
+        yield
+
+
+def _rich(stream: TextIO) -> bool:
+    """Whether rich may draw there; it honours NO_COLOR by itself."""
+    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+        return False
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Flags of `run` and `tick` over what a module's own Scheduler was made with: what is given explicitly wins."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+from typing import Any
+
+from solocron import surroundings
+from solocron.duration import parse_duration
+from solocron.engine.settings import Settings
+from solocron.errors import Invalid
+from solocron.jobs.declaration import check_name
+from solocron.scheduler import Scheduler
+from solocron.stores.url import Secret, make_store
+
+__all__ = ["Overrides"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """What was said on the command line; None for what was not."""
+
+    store: str | None = None
+    namespace: str | None = None
+    pools: tuple[str, ...] | None = None
+    lease: str | None = None
+    max_running: int | None = None
+    node: str | None = None
+
+    @classmethod
+    def of(cls, args: Namespace) -> Overrides:
+        return cls(**{name: getattr(args, name) for name in cls.__slots__})
+
+    def make(self) -> Scheduler:
+        """A scheduler for a module that has none."""
+        options: dict[str, Any] = {
+            name: getattr(self, name) for name in self.__slots__ if name != "store" and getattr(self, name) is not None
+        }
+        return Scheduler(self.store, **options)
+
+    def apply(self, scheduler: Scheduler, target: str) -> None:
+        """Change a scheduler that has not started yet; whatever the module does with it later sees the same one."""
+        if scheduler._alive():
+            raise Invalid(
+                f"{target} starts its scheduler when it is imported, which is this command's part; leave start() out "
+                "of the module."
+            )
+        settings = self._settings(scheduler._settings)
+        if self.store or self.namespace or self.lease:
+            self._point_at_store(scheduler, settings, target)
+        scheduler._settings = settings
+        scheduler._node_given = self.node or scheduler._node_given
+        scheduler._client._late_for = settings.late_for
+
+    def _settings(self, old: Settings) -> Settings:
+        return Settings.make(
+            node=check_name(self.node, "node") if self.node else old.node,
+            host=old.host,
+            pid=old.pid,
+            pools=tuple(check_name(pool, "pool") for pool in self.pools) if self.pools else tuple(sorted(old.pools)),
+            lease=self.lease or old.lease,
+            beat=None if self.lease else old.beat,
+            max_running=self.max_running or old.max_running,
+            keep=old.keep / 1_000_000,
+            revision=old.revision,
+            version=old.version,
+        )
+
+    def _point_at_store(self, scheduler: Scheduler, settings: Settings, target: str) -> None:
+        """The namespace and the lease are part of how a store is made, so it is made anew, from a URL that we know."""
+        old = scheduler._store
+        url = self.store
+        if url is None:
+            url = surroundings.store_url() or surroundings.DEFAULT_STORE
+            if Secret(url).masked != old.url:
+                flag = "--namespace" if self.namespace else "--lease"
+                raise Invalid(
+                    f"{target} makes its own store ({old.url}), so {flag} alone cannot change it; nothing was started. "
+                    "Give --store as well, or change it in the code."
+                )
+        lease = parse_duration(settings.lease, what="lease")
+        store = make_store(url, namespace=self.namespace or old.namespace, lease=lease)
+        old.close()
+        scheduler._store = scheduler._client.store = store
+        scheduler._store_given = scheduler._store_given or self.store is not None

@@ -1,0 +1,163 @@
+"""From TARGET to a scheduler: a module, `module:scheduler`, or a path to a file; the current folder can be imported."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from solocron.cli.overrides import Overrides
+from solocron.discovery.modules import functions_of
+from solocron.errors import Invalid
+from solocron.scheduler import Scheduler
+
+__all__ = ["scheduler_of"]
+
+
+def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
+    """The scheduler that TARGET names, or one made for the jobs that its module declares."""
+    place, _, attribute = target.partition(":")
+    module = _load(place)
+    found = _schedulers(module)
+    if attribute:
+        scheduler = _attribute(module, attribute, found)
+    elif len(found) > 1:
+        choice = " or ".join(f"{place}:{name}" for name in found)
+        raise Invalid(f"{place} holds {len(found)} schedulers; nothing was started. Say which: {choice}.")
+    elif found:
+        scheduler = next(iter(found.values()))
+        scheduler.discover(*functions_of(module))  # jobs beside the scheduler are its own
+    else:
+        scheduler = overrides.make()
+        scheduler.discover(module)
+        _must_have_jobs(scheduler, place)
+        return scheduler
+    if not scheduler.registry.jobs:
+        scheduler.discover(module)
+    _must_have_jobs(scheduler, target)
+    overrides.apply(scheduler, target)
+    return scheduler
+
+
+def _must_have_jobs(scheduler: Scheduler, target: str) -> None:
+    if not scheduler.registry.handlers:
+        raise Invalid(
+            f"{target} declares no jobs, so nothing was started. Put @cron, @every or @at on a function in it, or call "
+            "scheduler.discover(...) there."
+        )
+
+
+def _schedulers(module: ModuleType) -> dict[str, Scheduler]:
+    """The schedulers at a module's top, each under its first name."""
+    found: dict[str, Scheduler] = {}
+    for name, value in vars(module).items():
+        if isinstance(value, Scheduler) and all(value is not known for known in found.values()):
+            found[name] = value
+    return found
+
+
+def _attribute(module: ModuleType, dotted: str, found: dict[str, Scheduler]) -> Scheduler:
+    value: Any = module
+    for name in dotted.split("."):
+        try:
+            value = getattr(value, name)
+        except AttributeError:
+            close = get_close_matches(dotted, found, n=1) or list(found)[:1]
+            hint = f"did you mean {module.__name__}:{close[0]}?" if close else "it holds no scheduler."
+            raise Invalid(f"{module.__name__} has no {dotted!r:.80}; nothing was started; {hint}") from None
+    if not isinstance(value, Scheduler):
+        raise Invalid(f"{module.__name__}:{dotted} is a {type(value).__name__}, not a Scheduler; nothing was started.")
+    return value
+
+
+# --- importing -------------------------------------------------------------------------------------------------------
+
+
+def _load(place: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    if place.endswith(".py") or os.sep in place:
+        return _load_file(place)
+    if not all(part.isidentifier() for part in place.split(".")):
+        raise Invalid(f"TARGET {place!r:.80} is neither a module's name nor a path to a .py file; nothing was started.")
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+            raise Invalid(f"there is no module {place!r:.80} here or on the import path{_near(place)}") from None
+        raise _refusal(place, error) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's module raises is told, with its place
+        raise _refusal(place, error) from None
+
+
+def _load_file(place: str) -> ModuleType:
+    """A file of a package is imported as its module, so that relative imports work; any other under its own name."""
+    path = Path(place).resolve()
+    if not path.is_file():
+        raise Invalid(f"there is no file {place}; nothing was started.")
+    folder, parts = path.parent, [] if path.stem == "__init__" else [path.stem]
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    name = ".".join(parts)
+    known = sys.modules.get(name)
+    if known is not None and getattr(known, "__file__", None) == str(path):
+        return known
+    if known is not None or name in sys.stdlib_module_names:
+        raise Invalid(f"{place} has the name of another module, {name!r}; nothing was started. Rename the file.")
+    try:
+        if len(parts) > 1:
+            return importlib.import_module(name)
+        return _execute(name, path)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's module raises is told, with its place
+        raise _refusal(place, error) from None
+
+
+def _execute(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise Invalid("it is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _refusal(place: str, error: BaseException) -> Invalid:
+    """What went wrong and where in the user's code: the place that they will open next."""
+    if isinstance(error, SystemExit):
+        what = f"it ends the process when imported (exit {error.code}); put that below `if __name__ == '__main__':`"
+    elif isinstance(error, SyntaxError):
+        what = f"{error.msg}"
+    else:
+        what = f"{type(error).__name__}: {error}"
+    return Invalid(f"{place} could not be imported: {_where(error)}{what}. Nothing was started.")
+
+
+def _where(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: "
+    frames = traceback.extract_tb(error.__traceback__)
+    package = str(Path(__file__).resolve().parent.parent)
+    theirs = [f for f in frames if not f.filename.startswith((package, "<frozen", importlib.__path__[0]))]
+    return f"{theirs[-1].filename}, line {theirs[-1].lineno}: " if theirs else ""
+
+
+def _near(place: str) -> str:
+    here = Path.cwd()
+    names = [path.stem for path in here.glob("*.py")] + [path.parent.name for path in here.glob("*/__init__.py")]
+    close = get_close_matches(place, names, n=1)
+    return f"; did you mean {close[0]!r}? Nothing was started." if close else "; nothing was started."

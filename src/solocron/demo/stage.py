@@ -1,0 +1,72 @@
+"""Sets the stage for the demo and clears it: the store, the fleet, the screen; the play itself is in `play`."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from solocron.demo.play import LEASE, Play
+from solocron.demo.screen import Screen, make_screen
+from solocron.errors import SolocronError, StoreError
+from solocron.stores.url import parse
+from solocron.testing.fleet import Fleet, Verdict
+
+__all__ = ["perform"]
+
+JOBS = "solocron.demo.jobs"
+
+
+def perform(*, seconds: float, replicas: int, store: str | None, as_json: bool) -> int:
+    """Play, tell the verdict, and leave nothing behind unless something went wrong."""
+    folder = Path(tempfile.mkdtemp(prefix="solocron-demo-"))
+    keep = True
+    try:
+        verdict = _play(folder, seconds=seconds, replicas=replicas, store=store, screen=make_screen(silent=as_json))
+        keep = not verdict.clean
+        if as_json:
+            sys.stdout.write(json.dumps(verdict.to_json()) + "\n")
+    except SolocronError:
+        keep = False
+        raise
+    except (RuntimeError, TimeoutError) as error:  # a replica that died, or something that never came
+        sys.stderr.write(f"The demo could not be played to its end: {error}\n")
+    except KeyboardInterrupt:
+        keep = False
+        return 130
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if keep:
+        sys.stderr.write(f"The ledger and the logs of the replicas are kept in {folder}.\n")
+    return 1 if keep else 0
+
+
+def _play(folder: Path, *, seconds: float, replicas: int, store: str | None, screen: Screen) -> Verdict:
+    url = store or f"sqlite:///{folder / 'demo.db'}"
+    namespace = "default" if store is None else f"demo-{secrets.token_hex(4)}"
+    with (
+        screen,
+        Fleet([JOBS], store=url, folder=folder, namespace=namespace, lease=LEASE, grace="20s") as fleet,
+    ):
+        where = "a temporary SQLite file" if store is None else f"{parse(store).masked}, namespace {namespace}"
+        screen.say(f"{replicas} replicas on {where}; lease {LEASE:g} s")
+        try:
+            verdict = Play(fleet, screen, seconds=seconds).perform(replicas)
+        finally:
+            if store is not None:
+                _clean_up(fleet)
+        screen.tell(verdict, lease=LEASE)
+    return verdict
+
+
+def _clean_up(fleet: Fleet) -> None:
+    """Take the demo's jobs out of a store that is not ours; its history goes with the store's own pruning."""
+    for declared in fleet.scheduler.registry:
+        try:
+            fleet.scheduler.remove(declared.name)
+        except (StoreError, LookupError):
+            pass

@@ -1,0 +1,161 @@
+"""One pass over the store, the fleet and the jobs. A store that does not answer is one FAIL, not an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from solocron.clock import SECOND
+from solocron.doctor import fleet, work
+from solocron.doctor.fleet import Pace
+from solocron.doctor.line import FAIL, fail, ok, warn
+from solocron.doctor.sight import look
+from solocron.errors import StoreError
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.runtime import Runtime
+from solocron.schedules import zone_data_version
+from solocron.stores.contract import Check, Named, Store, Tier, Verdict
+from solocron.version import __version__
+
+__all__ = ["Circumstances", "examine", "failed", "unreachable"]
+
+_ROUNDS = 5
+_SLOW = 0.25
+_SKEW, _WRONG = SECOND, 60 * SECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What the store cannot know: how it was chosen, what this process runs in, which lease somebody means to use."""
+
+    store_given: bool = True
+    in_container: bool = False
+    is_file: bool = False
+    pace: Pace | None = None
+
+
+def examine(store: Store, runtime: Runtime, around: Circumstances) -> list[Check]:
+    """Every line, in the order in which one would look for the fault."""
+    try:
+        store.open()
+        trip = _round_trip(store, runtime)
+    except StoreError as error:
+        return unreachable(f"{store.url}: {error}", around)
+    found = [_store(store, trip), *_default_store(around)]
+    try:
+        # A store that compares clocks itself does it less exactly.
+        found += [check for check in store.checks() if check.name != "clock"]
+        found += [_clock(store, runtime), _writing(store, runtime)]
+        found += _fleet_and_work(store, around, trip)
+    except StoreError as error:
+        found.append(fail("store", f"it stopped answering: {error}", "look at the store's own log, then look again"))
+    return found
+
+
+def unreachable(why: str, around: Circumstances) -> list[Check]:
+    """What can be said where there is no store to look at."""
+    found = [fail("store", why, "correct --store or SOLOCRON_STORE, or start the store"), *_default_store(around)]
+    return found if around.pace is None else [*found, fleet.given_lease(around.pace, 0.0)]
+
+
+def failed(checks: list[Check]) -> bool:
+    return any(check.level == FAIL for check in checks)
+
+
+def _fleet_and_work(store: Store, around: Circumstances, trip: float) -> Iterator[Check]:
+    sight = look(store)
+    yield from fleet.nodes(sight)
+    yield from fleet.silent_nodes(sight)
+    yield from fleet.leases(sight)
+    if around.pace is not None:
+        yield fleet.given_lease(around.pace, trip)
+    yield from fleet.versions(sight, __version__)
+    yield from fleet.zone_data(sight, zone_data_version())
+    yield from work.unreadable(sight)
+    yield from work.orphaned(sight)
+    yield from work.overdue(sight)
+    yield from work.blocked(sight)
+    yield from work.stuck_holds(sight)
+
+
+# --- the store -------------------------------------------------------------------------------------------------------
+
+
+def _round_trip(store: Store, runtime: Runtime) -> float:
+    """Seconds for the shortest of a few reads."""
+    trips = []
+    for _ in range(_ROUNDS):
+        before = runtime.clock.boot()
+        store.read(Named(Kind.SESSION, ("doctor",)))
+        trips.append(runtime.clock.boot() - before)
+    return min(trips)
+
+
+def _store(store: Store, trip: float) -> Check:
+    can = store.capabilities
+    told = f"{store.url}, namespace {store.namespace}, tier {can.tier}: {can.why}; round trip {trip * 1000:.3g} ms"
+    told += ", can notify" if can.notifies else ", cannot notify: changes are seen with the next look"
+    if can.tier is Tier.C:
+        return warn("store", told, "use a store of tier A or B where a run must not happen twice")
+    if trip > _SLOW:
+        return warn("store", f"{told}, which is slow", "bring store and nodes closer together, or raise the lease")
+    return ok("store", told)
+
+
+def _default_store(around: Circumstances) -> Iterator[Check]:
+    remedy = "set SOLOCRON_STORE to a store that all replicas share"
+    if not around.store_given:
+        if around.in_container:
+            told = "none was given, and in a container every replica has a file of its own and runs everything"
+            yield fail("default store", told, remedy)
+        else:
+            told = "none was given: only processes in this folder of this machine share ./solocron.db"
+            yield warn("default store", told, remedy)
+    elif around.is_file and around.in_container:
+        told = "a file in a container: replicas share it only where they mount the same volume of the same machine"
+        yield warn("default store", told, "use a server store such as postgresql://")
+
+
+def _clock(store: Store, runtime: Runtime) -> Check:
+    """The store's clock against this machine's wall clock, at the middle of the shortest of a few round trips."""
+    measured = []
+    for _ in range(_ROUNDS):
+        before = runtime.clock.wall()
+        there = store.clock()
+        after = runtime.clock.wall()
+        measured.append((abs(after - before), (before + after) // 2 - there))
+    skew = min(measured)[1]
+    told = f"this machine's clock is {abs(skew) / SECOND:.3f} s {'ahead of' if skew > 0 else 'behind'} the store's"
+    remedy = "set the clock that is wrong; keep both by NTP"
+    if abs(skew) >= _WRONG:
+        return fail("clock skew", f"{told}; the store's decides, and slots start by it", remedy)
+    if abs(skew) > _SKEW:
+        return warn("clock skew", f"{told}; the store's decides", remedy)
+    return ok("clock skew", told)
+
+
+def _writing(store: Store, runtime: Runtime) -> Check:
+    """Write a document of our own and take it away again: rights, space and the log's disk in one."""
+    name = f"doctor:{runtime.rng.token()}"
+    which = Named(Kind.KEY, (name,))
+    before = runtime.clock.boot()
+    try:
+        written = store.update(which, partial(_write, name=name)).results[0]
+        took = runtime.clock.boot() - before
+        removed = store.update(which, _remove).results[0]
+    except StoreError as error:
+        return fail("writing", str(error), "give this user the right to write, or free the disk")
+    for result in (written, removed):
+        if result.verdict is not Verdict.APPLIED:
+            told = f"a test document could not be changed: {result.verdict} {result.error or ''}".rstrip()
+            return fail("writing", told, "look at the store's own log")
+    return ok("writing", f"allowed; a commit takes {took * 1000:.3g} ms")
+
+
+def _write(doc: Note | Absent, now: int, *, name: str) -> Change:
+    return Change(Note(kind=Kind.KEY, name=name, body={"by": "doctor"}))
+
+
+def _remove(doc: Note | Absent, now: int) -> Change:
+    return Change(None)

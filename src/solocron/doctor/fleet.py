@@ -1,0 +1,145 @@
+"""What the doctor says of the nodes: who is alive, who is silent, how their leases, releases and zone data compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from solocron.clock import SECOND
+from solocron.doctor.line import fail, listed, ok, seconds, warn
+from solocron.doctor.sight import Sight
+from solocron.errors import Invalid
+from solocron.jobs.registry import Registry
+from solocron.model.job import Job
+from solocron.stores.contract import Check
+
+__all__ = ["Pace", "given_lease", "leases", "nodes", "silent_nodes", "versions", "zone_data"]
+
+_REPAIR = "solocron doctor --repair, or start a node"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A lease and its beat, in microseconds, as somebody means to use them."""
+
+    lease: int
+    beat: int
+
+
+def nodes(sight: Sight) -> Iterator[Check]:
+    live = sight.live
+    if live:
+        yield ok("nodes", f"{len(live)} alive: {listed(sorted(session.node for session in live))}")
+    elif sight.jobs:
+        yield warn(
+            "nodes",
+            f"none is alive, so none of {len(sight.jobs)} jobs runs, unless `solocron tick` is called for them",
+            "solocron run TARGET",
+        )
+    else:
+        yield ok("nodes", "none yet, and no jobs")
+
+
+def silent_nodes(sight: Sight) -> Iterator[Check]:
+    """A lease may run out for a moment; one that nobody buries for two more has nobody left who would."""
+    for session in sight.silent:
+        since = sight.now - session.expires_at
+        told = f"{session.node} has not renewed its lease, over since {seconds(since)}"
+        if since > 2 * session.lease:
+            yield fail("silent node", f"{told}; nobody has taken its runs over", _REPAIR)
+        else:
+            yield warn("silent node", f"{told}; its runs are taken over within one more lease", "look at its log")
+    for session in sight.unswept:
+        since = sight.now - (session.ended_at or sight.now)
+        if since > 2 * session.lease:
+            told = f"{session.node} ended {seconds(since)} ago ({session.reason or 'no reason given'})"
+            yield fail("silent node", f"{told}; nobody has taken its runs over", _REPAIR)
+    if not sight.silent and not sight.unswept:
+        yield ok("silent node", "none")
+
+
+def leases(sight: Sight) -> Iterator[Check]:
+    """A node that renews in time has more than a third of its lease left at any moment."""
+    tight = [session for session in sight.live if session.expires_at - sight.now < session.lease // 3]
+    for session in tight:
+        since = session.lease - (session.expires_at - sight.now)
+        yield warn(
+            "lease",
+            f"{session.node} has renewed its lease of {seconds(session.lease)} last {seconds(since)} ago: it is late",
+            "look at its log for failed renewals; raise its lease if the store is slow",
+        )
+    kinds = sorted({session.lease for session in sight.live})
+    if len(kinds) > 1:
+        told = ", ".join(f"{seconds(kind)} on {listed(_with(sight, kind))}" for kind in kinds)
+        yield warn("lease", f"nodes differ: {told}", "give every node the same lease")
+    if not tight and len(kinds) == 1:
+        yield ok("lease", f"{seconds(kinds[0])} on every node, all renewed in time")
+
+
+def _with(sight: Sight, lease: int) -> list[str]:
+    return sorted(session.node for session in sight.live if session.lease == lease)
+
+
+def given_lease(pace: Pace, round_trip: float) -> Check:
+    """A lease and a beat that somebody means to use: one lost renewal must not cost the session."""
+    told = f"{seconds(pace.lease)}, beat {seconds(pace.beat)}"
+    least = max(3 * pace.beat, 300_000)
+    if pace.lease < 300_000:
+        return fail("given lease", f"{told}: below 0.3 s no node starts", "raise the lease to at least 0.3 s")
+    if pace.beat <= 0 or pace.lease < 3 * pace.beat:
+        return fail(
+            "given lease",
+            f"{told}: one lost renewal would cost the session",
+            f"raise the lease to at least {seconds(least)}",
+        )
+    if round_trip * SECOND > pace.beat / 4:
+        return fail(
+            "given lease",
+            f"{told}: the store takes {round_trip:.3g} s for one round trip",
+            f"raise the lease to at least {round_trip * 12:.3g} s",
+        )
+    return ok("given lease", f"{told}: one lost renewal costs nothing")
+
+
+def versions(sight: Sight, mine: str) -> Iterator[Check]:
+    others = _grouped(sight, "version", mine)
+    if others:
+        yield warn("version", f"this machine {mine}, {others}", "finish the deployment: pip install -U solocron")
+    else:
+        yield ok("version", mine)
+
+
+def zone_data(sight: Sight, mine: str) -> Iterator[Check]:
+    """Nodes with other rules still agree on what has been decided; but they start the same slot at other instants."""
+    others = _grouped(sight, "zone_data", mine)
+    differ = sorted({zone for job in sight.jobs for zone in _read_otherwise(job)})
+    told = f"; {listed(differ)} differs" if differ else ""
+    if others or differ:
+        where = others or "whoever decided last"
+        yield warn("zone data", f"this machine {mine}, {where}{told}", "pip install -U tzdata")
+    else:
+        yield ok("zone data", mine)
+
+
+def _grouped(sight: Sight, attribute: str, mine: str) -> str:
+    """ "2026a on node-b, node-c" for every value that is not ours."""
+    found: dict[str, list[str]] = {}
+    for session in sight.live:
+        value = str(getattr(session, attribute)) or "unknown"
+        if value != mine:
+            found.setdefault(value, []).append(session.node)
+    return "; ".join(f"{value} on {listed(sorted(names))}" for value, names in sorted(found.items()))
+
+
+def _read_otherwise(job: Job) -> Iterator[str]:
+    """The zone of a job whose last decided slot has another local reading by our rules than by its node's."""
+    spec = job.definition.schedule or {}
+    if job.nominal is None or "tz" not in spec:
+        return
+    try:
+        reading = Registry().resolve(spec).nominal(job.cursor)
+    except Invalid:  # a zone that only the other has
+        yield str(spec["tz"])
+        return
+    if reading is not None and reading != job.nominal:
+        yield str(spec["tz"])

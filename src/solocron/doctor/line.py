@@ -1,0 +1,38 @@
+"""The lines of the doctor: one way to write each level, and names that do not run out of hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from solocron.clock import SECOND
+from solocron.stores.contract import Check
+
+__all__ = ["FAIL", "OK", "WARN", "fail", "listed", "ok", "seconds", "warn"]
+
+OK, WARN, FAIL = "OK", "WARN", "FAIL"
+
+_LISTED = 5
+
+
+def ok(name: str, detail: str) -> Check:
+    return Check(name, OK, detail)
+
+
+def warn(name: str, detail: str, remedy: str) -> Check:
+    return Check(name, WARN, detail, remedy)
+
+
+def fail(name: str, detail: str, remedy: str) -> Check:
+    return Check(name, FAIL, detail, remedy)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few of them, and how many more."""
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def seconds(us: int) -> str:
+    """A span of store time for people."""
+    value = us / SECOND
+    return f"{value:.0f} s" if abs(value) >= 10 or us % SECOND == 0 else f"{value:.3g} s"

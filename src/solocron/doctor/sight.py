@@ -1,0 +1,80 @@
+"""Everything that the doctor looks at, read once; the lines are pure functions of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solocron.model.change import Kind
+from solocron.model.job import Hold, Job
+from solocron.model.session import Life, Session
+from solocron.stores.contract import All, Blocked, Store
+
+__all__ = ["Sight", "look"]
+
+_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """A namespace at one moment."""
+
+    now: int
+    sessions: tuple[Session, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    blocked: tuple[Blocked, ...] = ()
+    holders: frozenset[str] = frozenset()
+
+    @property
+    def live(self) -> tuple[Session, ...]:
+        """The sessions whose lease has not run out."""
+        return tuple(s for s in self.sessions if s.state is Life.LIVE and s.expires_at > self.now)
+
+    @property
+    def silent(self) -> tuple[Session, ...]:
+        """The sessions past their lease that nobody has buried yet."""
+        return tuple(s for s in self.sessions if s.state is Life.LIVE and s.expires_at <= self.now)
+
+    @property
+    def unswept(self) -> tuple[Session, ...]:
+        """The dead whose holds may not have been taken over."""
+        return tuple(s for s in self.sessions if s.state is Life.DEAD)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Holders that do not exist, or were swept: nobody will ever end what they hold."""
+        known = {session.name for session in self.sessions if session.state is not Life.SWEPT}
+        return tuple(sorted(self.holders - known))
+
+    @property
+    def holds(self) -> tuple[tuple[Job, Hold], ...]:
+        return tuple((job, hold) for job in self.jobs for hold in job.active)
+
+    def can_run(self, job: Job) -> tuple[Session, ...]:
+        """The live sessions that may claim a job."""
+        definition = job.definition
+        return tuple(
+            session
+            for session in self.live
+            if definition.pool in session.pools and (session.handlers is None or definition.handler in session.handlers)
+        )
+
+
+def look(store: Store) -> Sight:
+    """Read it all. Holders first: a claim needs a live session, so who holds now is among the sessions read later."""
+    holders = store.holders()
+    jobs: list[Job] = []
+    after = ""
+    while True:
+        page = store.read(All(Kind.JOB, after=after, limit=_PAGE))
+        jobs += [doc for doc in page if isinstance(doc, Job)]
+        if len(page) < _PAGE:
+            break
+        after = page[-1].name
+    sessions = [doc for doc in store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+    return Sight(
+        now=store.clock(),
+        sessions=tuple(sessions),
+        jobs=tuple(jobs),
+        blocked=tuple(store.blocked()),
+        holders=holders,
+    )

@@ -1,0 +1,121 @@
+"""What the doctor says of the jobs: orphaned, overdue, set aside, held by nobody, stuck past their deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from solocron.clock import SECOND
+from solocron.doctor.line import fail, listed, ok, seconds, warn
+from solocron.doctor.sight import Sight
+from solocron.errors import Invalid
+from solocron.jobs.registry import Registry
+from solocron.model.session import Life
+from solocron.stores.contract import Check
+
+__all__ = ["blocked", "orphaned", "overdue", "stuck_holds", "unreadable"]
+
+_LATE = 25 * SECOND
+"""Lease and two beats by default: what is still due after that has been left lying."""
+
+
+def orphaned(sight: Sight) -> Iterator[Check]:
+    """Without any node, that is said once, as such, and not of every job."""
+    lost = [job for job in sight.jobs if not job.removed and not sight.can_run(job)] if sight.live else []
+    wanted = [job.name for job in lost if job.definition.enabled and job.paused is None]
+    idle = [job.name for job in lost if job.name not in wanted]
+    if wanted:
+        yield fail(
+            "orphaned jobs",
+            f"{listed(wanted)}: no live node of their pool has their handler",
+            f"run a node that declares them, or: solocron remove {wanted[0]}",
+        )
+    if idle:
+        told = f"{listed(idle)}, paused or disabled: no live node has their handler"
+        yield warn("orphaned jobs", told, f"solocron remove {idle[0]}")
+    if not lost:
+        yield ok("orphaned jobs", "none" if sight.live else "no node to ask")
+
+
+def overdue(sight: Sight) -> Iterator[Check]:
+    aside = {one.name for one in sight.blocked}
+    late = [
+        (sight.now - job.due_at, job.name)
+        for job in sight.jobs
+        if job.due_at is not None and sight.now - job.due_at > _LATE and sight.can_run(job) and job.name not in aside
+    ]
+    if late:
+        worst, names = max(late)[0], [name for _, name in sorted(late, reverse=True)]
+        yield warn(
+            "overdue jobs",
+            f"{listed(names)}: due for up to {seconds(worst)} and claimed by nobody",
+            "start more nodes or raise --max-running; look at the nodes' logs",
+        )
+    else:
+        yield ok("overdue jobs", "none")
+
+
+def unreadable(sight: Sight) -> Iterator[Check]:
+    """Schedules that this release, or its zone data, cannot read; here no job of them could run."""
+    found = []
+    for job in sight.jobs:
+        try:
+            Registry().resolve(job.definition.schedule)
+        except Invalid as error:
+            found.append((job.name, str(error)))
+    for name, why in found[:5]:
+        yield fail("schedules", f"{name}: {why}", "pip install -U solocron tzdata, or declare the job again")
+    if not found:
+        yield ok("schedules", f"all {len(sight.jobs)} can be read")
+
+
+def blocked(sight: Sight) -> Iterator[Check]:
+    for one in sight.blocked[:20]:
+        left = seconds(max(one.until - sight.now, 0))
+        yield fail(
+            "set aside",
+            f"{one.kind} {one.name} fails on its own ({one.times} times, left out for {left}): {one.reason}",
+            "correct or remove it; solocron doctor --repair lets it take part again",
+        )
+    if not sight.blocked:
+        yield ok("set aside", "nothing")
+
+
+def stuck_holds(sight: Sight) -> Iterator[Check]:
+    """A hold ends with its body or with its session; one that has neither blocks its job for ever."""
+    found = [*_of_nobody(sight), *_past_deadline(sight)]
+    yield from found[:20]
+    if not found:
+        yield ok("holds", f"{len(sight.holds)}, each of a session that answers for it")
+
+
+def _of_nobody(sight: Sight) -> Iterator[Check]:
+    sessions = {session.name: session for session in sight.sessions}
+    named = {hold.session for _, hold in sight.holds}
+    for job, hold in sight.holds:
+        session = sessions.get(hold.session)
+        if session is None or session.state is Life.SWEPT:
+            told = f"{hold.run} is held by {hold.node}, whose session does not exist any more"
+            yield fail("holds", told, "solocron doctor --repair")
+        elif session.state is Life.DEAD:
+            told = f"{hold.run} is held by {hold.node}, which is dead"
+            if sight.now - (session.ended_at or 0) > session.lease or not sight.live:
+                yield fail("holds", f"{told}; nobody has taken it over", "solocron doctor --repair")
+            else:
+                yield warn("holds", f"{told}; a live node takes it over now", f"solocron runs {job.name}")
+    for name in sight.unknown:
+        if name not in named:  # another kind of document, or one that cannot be read
+            yield fail("holds", f"session {name} holds something and does not exist", "solocron doctor --repair")
+
+
+def _past_deadline(sight: Sight) -> Iterator[Check]:
+    leases = {session.name: session.lease for session in sight.live}
+    for job, hold in sight.holds:
+        lease = leases.get(hold.session)
+        if lease is None or hold.deadline is None or sight.now <= hold.deadline + lease:
+            continue
+        told = f"{hold.run} runs on {hold.node}, {seconds(sight.now - hold.deadline)} past its deadline"
+        yield fail(
+            "holds",
+            f"{told}: its body does not stop when told to, and {job.name} waits for it",
+            f'restart {hold.node}; on_stuck="abandon" lets go of such bodies',
+        )

@@ -1,0 +1,110 @@
+"""The engine's seams in a simulated world: a runtime per process, and dispatchers whose bodies are greenlets."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from solocron.clock import SECOND
+from solocron.dispatch.contract import Begin, End, Interrupt
+from solocron.simulator.kernel import Kernel, Process, SimEvent, SimMutex, SimTask
+
+__all__ = ["Interrupted", "SimClock", "SimDispatcher", "SimRuntime"]
+
+EPOCH = 1_790_000_000
+"""Where simulated time begins, in seconds since 1970."""
+
+
+class Interrupted(BaseException):
+    """What a cancelled coroutine sees."""
+
+
+class SimClock:
+    """A node's clocks: boot time at a rate of its own, wall time with a skew; neither decides anything."""
+
+    def __init__(self, kernel: Kernel, *, rate: float, skew: float) -> None:
+        self._kernel = kernel
+        self._born = kernel.now
+        self.rate = rate
+        self._skew = skew
+
+    def boot(self) -> float:
+        return 1000.0 + (self._kernel.now - self._born) * self.rate
+
+    def wall(self) -> int:
+        return round((EPOCH + self._kernel.now + self._skew) * SECOND)
+
+
+class SimRng:
+    def __init__(self, seed: int) -> None:
+        self._dice = random.Random(seed)  # noqa: S311 - reproducible on purpose
+
+    def token(self) -> str:
+        return f"{self._dice.getrandbits(128):032x}"
+
+    def uniform(self, low: float, high: float) -> float:
+        return self._dice.uniform(low, high)
+
+
+class SimRuntime:
+    """What a node of the simulated world gets instead of threads."""
+
+    def __init__(self, process: Process, *, rate: float, skew: float, number: int) -> None:
+        self._process = process
+        self._number = number
+        self.clock = SimClock(process.kernel, rate=rate, skew=skew)
+        self.rng = SimRng(process.kernel.dice.getrandbits(64))
+        self.failpoints: dict[str, Callable[[], None]] = {}
+
+    def spawn(self, body: Callable[[], None], name: str) -> SimTask:
+        return self._process.spawn(body, name)
+
+    def event(self) -> SimEvent:
+        return SimEvent(self._process.kernel, self.clock.rate)
+
+    def mutex(self) -> SimMutex:
+        return SimMutex()
+
+    def process(self) -> int:
+        return self._number
+
+    def failpoint(self, name: str) -> None:
+        action = self.failpoints.pop(name, None)
+        if action is not None:
+            action()
+            self.event().wait(0)  # a process that was just killed or frozen stops here
+
+
+class SimDispatcher:
+    """Bodies as greenlets of the node's process; `interruptible` ones are cancelled like coroutines."""
+
+    def __init__(self, process: Process, *, interruptible: bool) -> None:
+        self._process = process
+        self._interruptible = interruptible
+
+    def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
+        interrupted: list[bool] = []
+
+        def carry_out() -> None:
+            if not begin():
+                return
+            value, error = None, None
+            try:
+                value = body()
+            except BaseException as raised:  # noqa: BLE001 - whatever a body raises is its outcome
+                error = raised
+            end(value, error)
+
+        task = self._process.spawn(carry_out, name)
+
+        def interrupt() -> None:
+            if self._interruptible and not interrupted and not task.done:
+                interrupted.append(True)
+                # Into whatever it waits for when its turn comes, as a cancelled coroutine would see it.
+                self._process.kernel.after(0, lambda: self._process.resume(task, Interrupted(), task.turn))
+
+        return interrupt
+
+    def close(self) -> None:
+        """Nothing is kept."""

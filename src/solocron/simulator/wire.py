@@ -1,0 +1,246 @@
+"""A node's client of the simulated store: the store contract over a network that delays, loses, repeats and reorders.
+
+An `update` is three legs: select, change, commit. Silence is unknown, never no. A request that was sent may be
+applied at any later time, whatever its sender believes by then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from solocron.errors import StoreUnavailable
+from solocron.model.change import Absent, Kind, Note
+from solocron.model.job import Job
+from solocron.model.run import Record
+from solocron.model.session import Life, Session
+from solocron.simulator.database import Database, Selection, Write
+from solocron.simulator.faults import Network
+from solocron.simulator.kernel import Process, SimEvent
+from solocron.stores.contract import (
+    Applied,
+    Blocked,
+    Capabilities,
+    ChangeFn,
+    Check,
+    Doc,
+    Named,
+    Query,
+    Result,
+    Tier,
+    Verdict,
+    Which,
+)
+
+__all__ = ["WireStore"]
+
+T = TypeVar("T")
+
+
+class WireStore:
+    """The store as one process of the simulated world sees it."""
+
+    def __init__(self, database: Database, process: Process, network: Network, *, timeout: float, rate: float) -> None:
+        self.statements: Counter[str] = Counter()
+        self.url = "simulated://"
+        self.namespace = "default"
+        self.capabilities = Capabilities(tier=Tier.A, why="simulated", notifies=True)
+        self.last_confirmed: dict[str, float] = {}
+        """When the last renewal of a session that was answered in time had been sent."""
+        self._database = database
+        self._process = process
+        self._network = network
+        self._timeout = timeout
+        self._rate = rate
+        self._news = SimEvent(process.kernel, rate)
+        database.on_wake.append(self._wake)
+
+    # --- the network ---------------------------------------------------------------------------------------------
+
+    def _call(self, serve: Callable[[Callable[[T], None]], None], what: str) -> T:
+        """One round trip; raises when there was no answer in time."""
+        kernel, task = self._process.kernel, self._process.kernel.current
+        assert task is not None
+        self.statements[what] += 1
+        answered = SimEvent(kernel, self._rate)
+        box: list[T] = []
+
+        def reply(value: T) -> None:
+            def arrive() -> None:
+                if not box:
+                    box.append(value)
+                    answered.set()
+
+            if self._network.reply_passes(self._process.name):
+                kernel.after(self._network.delay(), arrive)
+
+        def deliver() -> None:
+            if self._database.up:
+                serve(reply)
+
+        trip = self._network.request(self._process.name)
+        for delay in trip:
+            kernel.after(delay, deliver)
+        answered.wait(self._timeout)
+        if not box:
+            raise StoreUnavailable(f"the store did not answer ({what})")
+        return box[0]
+
+    def _wake(self) -> None:
+        if self._process.alive and self._network.reply_passes(self._process.name):
+            self._process.kernel.after(self._network.delay(), self._news.set)
+
+    # --- the contract --------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Always open."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def clock(self) -> int:
+        return self._call(lambda reply: reply(self._database.clock()), "clock")
+
+    def read(self, which: Which) -> tuple[Doc, ...]:
+        return tuple(self._call(lambda reply: reply(self._database.read(which)), "read"))
+
+    def holders(self) -> frozenset[str]:
+        return self._call(lambda reply: reply(self._database.holders()), "holders")
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        sent = self._process.kernel.now
+        chosen: Selection = self._call(
+            lambda reply: self._database.select(self._process.name, which, reply, lock=True), "select"
+        )
+        results: dict[str, Result] = {}
+        writes: list[Write] = []
+        for doc, version in chosen.docs:
+            made, result = self._change(doc, version, change, chosen.now)
+            results[doc.name] = result
+            if made is not None:
+                writes.append(made)
+        if not writes:
+            self._send(lambda: self._database.rollback(chosen))
+            return self._applied(chosen, results)
+        serialization = self._network.serialization_fails()
+        if serialization:
+            self._send(lambda: self._database.rollback(chosen))
+            for write in writes:
+                results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
+            return self._applied(chosen, results)
+        once: list[tuple[bool, dict[str, bool]]] = []
+
+        def serve(reply: Callable[[tuple[bool, dict[str, bool]]], None]) -> None:
+            # A repeated request is recognised and answered as the first time.
+            if not once:
+                once.append(self._database.commit(chosen, writes, session))
+            reply(once[0])
+
+        try:
+            alive, applied = self._call(serve, "commit")
+        except StoreUnavailable:
+            for write in writes:
+                results[write.name] = Result(write.name, Verdict.UNKNOWN, write.before)
+            return self._applied(chosen, results)
+        if not alive:
+            return Applied(results=(), now=chosen.now, alive=False)
+        for write in writes:
+            if not applied[write.name]:
+                results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
+        self._confirm(which, results, sent)
+        return self._applied(chosen, results)
+
+    def _change(
+        self, doc: Doc | Absent, version: int, change: ChangeFn, now: int
+    ) -> tuple[Write | None, Result]:
+        made = change(doc, now)
+        if made is None:
+            return None, Result(doc.name, Verdict.DECLINED, doc)
+        result = Result(doc.name, Verdict.APPLIED, made.doc, made.answer)
+        if made.doc is doc and not made.entries:
+            return None, result
+        kind = doc.kind if isinstance(doc, Absent | Note) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
+        return Write(kind, doc.name, doc, version, made.doc, made.entries), result
+
+    def _applied(self, chosen: Selection, results: dict[str, Result]) -> Applied:
+        ordered = tuple(results[doc.name] for doc, _ in chosen.docs)
+        return Applied(results=ordered, now=chosen.now, next_due=chosen.next_due)
+
+    def _confirm(self, which: Which, results: dict[str, Result], sent: float) -> None:
+        if isinstance(which, Named) and which.kind is Kind.SESSION:
+            for name, result in results.items():
+                doc = result.doc
+                if result.verdict is Verdict.APPLIED and isinstance(doc, Session) and doc.state is Life.LIVE:
+                    self.last_confirmed[name] = sent
+
+    def _send(self, action: Callable[[], None]) -> None:
+        for delay in self._network.request(self._process.name):
+            self._process.kernel.after(delay, action)
+
+    def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
+        jobs = [doc for doc, _ in self._database.docs.values() if isinstance(doc, Job)]
+        mine = [j.due_at for j in jobs if j.definition.handler in handlers and j.definition.pool in pools]
+        return min((due for due in mine if due is not None), default=None)
+
+    def history(self, query: Query) -> tuple[Record, ...]:
+        def serve(reply: Callable[[tuple[Record, ...]], None]) -> None:
+            found = [r for r in self._database.log.values() if _matches(r, query)]
+            found.sort(key=lambda r: (r.recorded_at, r.run, r.attempt), reverse=True)
+            reply(tuple(found[: query.limit]))
+
+        return self._call(serve, "history")
+
+    def tally(self, since: int) -> Mapping[str, int]:
+        counts: Counter[str] = Counter()
+        for record in self._database.log.values():
+            if record.recorded_at >= since:
+                counts[record.status] += record.count
+        return counts
+
+    def prune(self, before: int, limit: int) -> int:
+        """History is kept: the checker reads it. Swept sessions go."""
+
+        def serve(reply: Callable[[int], None]) -> None:
+            old = [
+                key
+                for key, (doc, _) in self._database.docs.items()
+                if isinstance(doc, Session) and doc.state is Life.SWEPT and (doc.ended_at or 0) < before
+            ]
+            for key in old[:limit]:
+                del self._database.docs[key]
+            reply(0)
+
+        return self._call(serve, "prune")
+
+    def blocked(self) -> Sequence[Blocked]:
+        return ()
+
+    def unblock(self, kind: Kind, name: str) -> bool:
+        return False
+
+    def signal(self) -> None:
+        self._send(lambda: [wake() for wake in self._database.on_wake] and None)
+
+    def wait(self, timeout: float) -> bool:
+        woken = self._news.wait(timeout)
+        self._news.clear()
+        return woken
+
+    def checks(self) -> Sequence[Check]:
+        return ()
+
+    def shift_clock(self, by: int) -> None:
+        self._database.step += by / 1_000_000
+
+
+def _matches(record: Record, query: Query) -> bool:
+    return (
+        (query.job is None or record.job == query.job)
+        and (query.run is None or record.run == query.run)
+        and (not query.statuses or record.status in query.statuses)
+        and (query.since is None or record.recorded_at >= query.since)
+        and (query.until is None or record.recorded_at < query.until)
+    )
+
+

@@ -1,0 +1,175 @@
+"""One `update`: fetch, compute, commit; what was lost to another client is fetched and computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from solocron.errors import StoreError
+from solocron.model.change import Absent, Kind
+from solocron.stores.contract import All, Applied, ChangeFn, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.stores.redis.caller import VOID
+from solocron.stores.redis.drafts import Draft, draft, kind_of, still_selected
+from solocron.stores.redis.wire import Fetched, Row
+
+__all__ = ["Update"]
+
+_ROUNDS = 8
+"""How often an update tries again what it lost to others before it calls it contended."""
+_PORTION = 250
+"""Documents per commit: a few milliseconds of the server's time, in which it serves nobody else."""
+
+
+class Access(Protocol):
+    """What an update asks of the store."""
+
+    def fetch_due(self, which: Due, session: str, *, offer: bool) -> Fetched: ...
+    def fetch_named(self, kind: Kind, names: Sequence[str], session: str) -> Fetched: ...
+    def fetch_sweep(self, session: str) -> Fetched: ...
+    def names(self, which: HeldBy | All) -> list[str]: ...
+    def swap(self, kind: Kind, drafts: Sequence[Draft], session: str, release: Sequence[str] | None) -> str | None: ...
+    def set_aside(self, kind: Kind, name: str, reason: str) -> None: ...
+    def release(self, names: Sequence[str]) -> None: ...
+
+
+class _Over(Exception):
+    """The rest of the update cannot be done: what is not decided stays contended."""
+
+
+class Update:
+    """Collects the results; of several portions each is one commit."""
+
+    def __init__(self, access: Access, which: Which, change: ChangeFn, session: str | None) -> None:
+        self._access = access
+        self._which = which
+        self._kind = kind_of(which)
+        self._change = change
+        self._session = session or ""
+        self._results: dict[str, Result] = {}
+        self._now: int | None = None
+        self._next_due: int | None = None
+        self._alive = True
+
+    def run(self) -> Applied:
+        """Everything that could be decided; raises only while it certainly has written nothing."""
+        try:
+            for fetched in self._portions():
+                self._portion(fetched)
+        except _Over:
+            pass
+        except StoreError:
+            if not self._written():
+                raise
+        except BaseException:
+            self._let_go()
+            raise
+        if not self._alive and not self._written():
+            return Applied(results=(), now=self._now or 0, alive=False)
+        return Applied(results=tuple(self._results.values()), now=self._now or 0, next_due=self._next_due)
+
+    def _let_go(self) -> None:
+        """Interrupted: what was offered to us is anybody's again, at once if the server can be told."""
+        if isinstance(self._which, Due) and self._results:
+            try:
+                self._access.release(list(self._results))
+            except StoreError:
+                pass  # it is by itself, in a moment
+
+    def _written(self) -> bool:
+        return any(result.verdict in (Verdict.APPLIED, Verdict.UNKNOWN) for result in self._results.values())
+
+    def _portions(self) -> Iterator[Fetched]:
+        which = self._which
+        if isinstance(which, Due):
+            yield self._seen(self._access.fetch_due(which, self._session, offer=True))
+            return
+        if isinstance(which, ToSweep):
+            yield self._seen(self._access.fetch_sweep(self._session))
+            return
+        names = list(dict.fromkeys(which.names)) if isinstance(which, Named) else self._access.names(which)
+        # Named first, so that a selection of which only a part could be done does not look complete.
+        self._results = {name: Result(name, Verdict.CONTENDED) for name in names}
+        for start in range(0, len(names), _PORTION) if names else (0,):
+            yield self._seen(self._access.fetch_named(self._kind, names[start : start + _PORTION], self._session))
+
+    def _seen(self, fetched: Fetched) -> Fetched:
+        if self._now is None:
+            self._now, self._next_due = fetched.now, fetched.next_due
+        self._alive = fetched.live
+        if not fetched.live:
+            raise _Over
+        return fetched
+
+    def _portion(self, fetched: Fetched) -> None:
+        for row in fetched.rows:
+            self._results[row.name] = Result(row.name, Verdict.CONTENDED)
+        rows = self._selected(fetched) if isinstance(self._which, HeldBy | All) else fetched.rows
+        for _ in range(_ROUNDS):
+            lost = self._commit([draft(self._kind, row, self._change, fetched.now) for row in rows])
+            if not lost:
+                return
+            fetched = self._seen(self._access.fetch_named(self._kind, lost, self._session))
+            rows = self._selected(fetched)
+
+    def _selected(self, fetched: Fetched) -> list[Row]:
+        """The rows that belong to the selection as they are now; what has left it is not answered at all."""
+        rows = [row for row in fetched.rows if still_selected(self._which, row, fetched.now)]
+        for name in {row.name for row in fetched.rows} - {row.name for row in rows}:
+            del self._results[name]
+        return rows
+
+    def _commit(self, drafts: list[Draft]) -> list[str]:
+        """Decide these; returns the names of those that others had changed first."""
+        writes: list[Draft] = []
+        untouched: list[str] = []
+        for one in drafts:
+            if one.error is not None:
+                self._block(one, one.error)
+            elif one.words is not None:
+                writes.append(one)
+            else:
+                untouched.append(one.name)
+                self._results[one.name] = _applied(self._kind, one)
+        offered = isinstance(self._which, Due)
+        if offered and untouched and not writes:
+            self._access.release(untouched)
+        lost: list[str] = []
+        for start in range(0, len(writes), _PORTION):
+            portion = writes[start : start + _PORTION]
+            release = untouched if offered and start == 0 else () if offered else None
+            lost += self._settle(portion, self._access.swap(self._kind, portion, self._session, release))
+        return lost
+
+    def _settle(self, portion: list[Draft], answer: str | None) -> list[str]:
+        if answer is None:
+            for one in portion:
+                self._results[one.name] = Result(one.name, Verdict.UNKNOWN)
+            raise _Over
+        if answer == VOID:
+            return [one.name for one in portion]
+        if answer == "dead":
+            self._alive = False
+            raise _Over
+        facts, _, refusals = answer.partition("\n")
+        reasons = dict(line.split(" ", 1) for line in refusals.splitlines())
+        lost = []
+        for i, (one, verdict) in enumerate(zip(portion, facts.split(" ", 1)[0], strict=True), 1):
+            if verdict == "a":
+                self._results[one.name] = _applied(self._kind, one)
+            elif verdict == "c":
+                lost.append(one.name)
+            else:
+                self._block(one, reasons[str(i)])
+        return lost
+
+    def _block(self, one: Draft, reason: str) -> None:
+        self._results[one.name] = Result(one.name, Verdict.BLOCKED, error=reason)
+        if one.row.version:
+            self._access.set_aside(self._kind, one.name, reason)
+
+
+def _applied(kind: Kind, one: Draft) -> Result:
+    if one.change is None:
+        return Result(one.name, Verdict.DECLINED, one.doc)
+    doc = one.change.doc
+    return Result(one.name, Verdict.APPLIED, Absent(kind, one.name) if doc is None else doc, one.change.answer)

@@ -1,0 +1,112 @@
+"""What `doctor` shows of a PostgreSQL store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from solocron.errors import StoreError
+from solocron.stores.contract import Check
+from solocron.stores.sql import migrations
+from solocron.stores.sql.checks import check_clock, check_encryption, check_rights, check_schema, wall
+
+if TYPE_CHECKING:
+    from solocron.stores.sql.postgres.link import PostgresLink
+    from solocron.stores.sql.postgres.store import PostgresStore
+
+__all__ = ["checks"]
+
+_WEAK = {
+    "synchronous_commit": "a commit is acknowledged before it is on disk: a crash forgets claims (tier B)",
+    "fsync": "nothing is forced to disk: a crash may damage everything (tier B)",
+    "full_page_writes": "a crash in the middle of a page may damage it (tier B)",
+}
+
+
+def checks(store: PostgresStore) -> Sequence[Check]:
+    """Every line; what cannot even be looked at is a FAIL that says why."""
+    try:
+        with store.pool.link() as link:
+            found = _look(store, link)
+    except StoreError as error:
+        return [Check("store", "FAIL", str(error), "check the URL, the server and the rights")]
+    return [*found, _listening(store)]
+
+
+def _look(store: PostgresStore, link: PostgresLink) -> list[Check]:
+    before = wall()
+    row = link.all("about", {})[0]
+    version, replica, isolation, synchronous, fsync, pages, encoding, zone, clock, may_create = row
+    middle = (before + wall()) // 2
+    settings = {"synchronous_commit": synchronous, "fsync": fsync, "full_page_writes": pages}
+    return [
+        _version(version),
+        _role(replica),
+        _encoding(encoding),
+        _isolation(isolation),
+        *(_durable(name, value) for name, value in settings.items()),
+        _zone(zone),
+        check_encryption(store._url.hosts, link.db.pgconn.ssl_in_use),
+        check_rights(may_create, f"schema {store.schema_name or 'public'}"),
+        check_schema(migrations.Status(store._schema(link))),
+        check_clock(middle - clock),
+    ]
+
+
+def _version(number: int) -> Check:
+    from solocron.stores.sql.postgres.store import OLDEST
+
+    detail = f"PostgreSQL {number // 10000}.{number % 10000}"
+    if number < OLDEST:
+        return Check("version", "FAIL", detail, f"upgrade to {OLDEST // 10000} or later")
+    return Check("version", "OK", detail)
+
+
+def _role(replica: bool) -> Check:
+    if replica:
+        return Check("role", "FAIL", "a read replica: it lags, and cannot be written", "name the primary server")
+    return Check("role", "OK", "primary")
+
+
+def _encoding(encoding: str) -> Check:
+    if encoding != "UTF8":
+        return Check(
+            "encoding", "FAIL", f"{encoding} cannot hold every name", "create the database with ENCODING 'UTF8'"
+        )
+    return Check("encoding", "OK", encoding)
+
+
+def _isolation(level: str) -> Check:
+    if level != "read committed":
+        return Check(
+            "isolation",
+            "WARN",
+            f"{level} for single statements: renewals may fail and be repeated",
+            "ALTER ROLE ... SET default_transaction_isolation = 'read committed'",
+        )
+    return Check("isolation", "OK", level)
+
+
+def _durable(name: str, value: str) -> Check:
+    if value == "off":
+        return Check(name, "FAIL", f"off: {_WEAK[name]}", f"{name} = on")
+    if value == "local":
+        return Check(name, "WARN", "local: a failover may forget the last commits", f"{name} = on")
+    return Check(name, "OK", value)
+
+
+def _zone(zone: str) -> Check:
+    # Times are whole microseconds since 1970 everywhere, so that no zone can be wrong; shown for people.
+    return Check("time zone", "OK", f"{zone}; instants are stored as numbers")
+
+
+def _listening(store: PostgresStore) -> Check:
+    if store.bouncer:
+        return Check("wake-up", "WARN", "pgbouncer=1: no LISTEN, changes are seen at the next poll", "connect directly")
+    try:
+        with store.pool.link() as link:
+            link.execute(f'LISTEN "{store.channel}"')
+            link.execute("UNLISTEN *")
+    except StoreError as error:
+        return Check("wake-up", "WARN", f"cannot LISTEN ({error})", "add pgbouncer=1 to the URL if there is a pooler")
+    return Check("wake-up", "OK", "can LISTEN")

@@ -1,0 +1,198 @@
+"""One connection to PostgreSQL. No call waits beyond its bound, and every error says what it means for the data."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import psycopg
+from psycopg import errors
+
+from solocron.errors import StoreRefused, StoreUnavailable
+from solocron.stores.sql.statements import Statement
+from solocron.stores.sql.store import SqlLink
+from solocron.stores.sql.update import Poisoned, Retry, UnknownOutcome
+from solocron.stores.url import StoreUrl
+
+__all__ = ["LostRow", "PostgresLink", "SessionGone", "Socket"]
+
+_CONFLICTS = {"40001": "serialization failure", "40P01": "deadlock", "55P03": "rows stayed locked"}
+
+
+class LostRow(Retry):
+    """A row was not the one that was read; the whole batch was rolled back."""
+
+
+class SessionGone(Exception):
+    """The session that the batch is tied to is not live; the whole batch was rolled back."""
+
+
+class SilentServer(psycopg.OperationalError):
+    """The server has not answered within the bound of a call."""
+
+
+class Socket(psycopg.Connection[tuple[Any, ...]]):
+    """A connection whose calls end: a server that is frozen or cut off must not cost a lease."""
+
+    patience: float = 5.0
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **kwargs: Any) -> Any:
+        return super().wait(_bounded(gen, self.patience), *args, **kwargs)
+
+
+def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
+    """The same generator, which psycopg wakes several times a second, until the time is over."""
+    end = time.monotonic() + seconds
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > end:
+                raise SilentServer(f"no answer within {seconds:g} s")
+            wanted = gen.send(ready)
+    except StopIteration as stop:
+        return stop.value
+
+
+class PostgresLink(SqlLink):
+    """A connection in autocommit, on which transactions are begun by hand."""
+
+    def __init__(
+        self,
+        url: StoreUrl,
+        statements: Mapping[str, Statement],
+        count: Callable[[str], None],
+        *,
+        conninfo: Mapping[str, Any],
+        patience: float,
+        prepare: bool,
+    ) -> None:
+        self._url = url
+        self._sql = statements
+        self._count = count
+        with self.translating():
+            self.db = Socket.connect(**conninfo, autocommit=True, prepare_threshold=5 if prepare else None)
+        self.db.patience = patience
+        if self.db.pgconn.parameter_status(b"in_hot_standby") == b"on":
+            self.close()
+            self._refuse_replica()
+
+    # --- statements
+
+    def all(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        self._count(name)
+        with self.translating():
+            return self.db.execute(self._sql[name].sql, params).fetchall()
+
+    def run(self, name: str, params: Mapping[str, Any]) -> int:
+        self._count(name)
+        self._count("commit")
+        with self.translating(commits=True):
+            return self.db.execute(self._sql[name].sql, params).rowcount
+
+    def returning(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Run a writing statement of its own transaction; the rows that it answers with."""
+        self._count(name)
+        self._count("commit")
+        with self.translating(commits=True):
+            return self.db.execute(self._sql[name].sql, params).fetchall()
+
+    def execute(self, sql: str) -> None:
+        """Run something that has no name: a migration, a setting."""
+        with self.translating():
+            self.db.execute(sql)
+
+    def begin_with(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Begin a transaction and run its first statement, in one round trip."""
+        self._count(name)
+        with self.translating(), self.db.pipeline():
+            self.db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            cursor = self.db.execute(self._sql[name].sql, params)
+            return cursor.fetchall()
+
+    def commit_with(self, name: str, sql: str, params: Mapping[str, Any]) -> None:
+        """Run the last statement of a transaction and commit, in one round trip; an error of it stops the commit."""
+        self._count(name)
+        self._count("commit")
+        with self.translating(commits=True), self.db.pipeline():
+            self.db.execute(sql, params)
+            self.db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        with self.translating():
+            if self.db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                self.db.execute("ROLLBACK")
+
+    # --- its life
+
+    def is_stale(self) -> bool:
+        """An idle connection has nothing to say; if it has, the server said goodbye."""
+        if self.db.closed:
+            return True
+        readable, _, _ = select.select([self.db.fileno()], [], [], 0)
+        return bool(readable)
+
+    def close(self) -> None:
+        self.db.close()
+
+    # --- errors
+
+    @contextmanager
+    def translating(self, *, commits: bool = False) -> Iterator[None]:
+        """Say what an error of the driver means; `commits`: the server may have written before it went silent."""
+        try:
+            yield
+        except psycopg.Error as error:
+            self._explain(error, commits)
+
+    def _explain(self, error: psycopg.Error, commits: bool) -> NoReturn:
+        where, state = self._url.masked, error.sqlstate
+        text = self._url.scrub(str(error)).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if state in _CONFLICTS:
+            raise Retry(f"{where}: {_CONFLICTS[state]}") from None
+        if state == "2201E":
+            raise LostRow(f"{where}: others were faster") from None
+        if state == "22012":
+            raise SessionGone from None
+        if state == "25006":
+            self._refuse_replica()
+        if state == "42501":
+            raise StoreRefused(
+                f"{where} lacks a right ({text}); nothing was written. Grant what `solocron migrate --sql` lists."
+            ) from None
+        if state in ("42P01", "42703", "3F000"):
+            raise StoreRefused(
+                f"{where} has no schema of Solocron's, or an old one ({text}); nothing was written. "
+                "Run: solocron migrate"
+            ) from None
+        if state is not None and state[:2] in ("22", "23", "54", "21"):
+            duplicate = "duplicate record: " if state == "23505" else ""
+            raise Poisoned(f"{duplicate}{text}") from None
+        if _is_refusal(error, state, text):
+            raise StoreRefused(
+                f"{where} refuses us ({text}); nothing was written. Check user, password, database and pg_hba.conf."
+            ) from None
+        if state is None or state[:2] in ("08", "57", "53", "58", "25") or isinstance(error, errors.OperationalError):
+            if commits:
+                raise UnknownOutcome(f"{where}: {text} while committing") from None
+            raise StoreUnavailable(
+                f"{where} cannot be reached or does not answer ({text}); nothing was written. It is tried again."
+            ) from None
+        raise StoreRefused(f"{where} refused a statement ({state}: {text}); nothing was written.") from None
+
+    def _refuse_replica(self) -> NoReturn:
+        raise StoreRefused(
+            f"{self._url.masked} is a read replica or is set to read-only; nothing was written. "
+            "Name the primary server."
+        ) from None
+
+
+def _is_refusal(error: psycopg.Error, state: str | None, text: str) -> bool:
+    """A server that is there but will not have us. While connecting, libpq gives no code: only the words are left."""
+    if state is not None:
+        return state[:2] in ("28", "3D")
+    words = ("authentication failed", "no pg_hba.conf entry", "does not exist", "not permitted to log in", "invalid")
+    return isinstance(error, psycopg.OperationalError) and any(word in text for word in words)

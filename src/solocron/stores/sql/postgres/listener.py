@@ -1,0 +1,72 @@
+"""Hears NOTIFY on a connection of its own. A wake-up is a bonus: whoever waits looks again after a while anyway."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+
+from solocron.errors import StoreError
+from solocron.stores.sql.postgres.link import PostgresLink
+
+__all__ = ["Listener"]
+
+_parents: list[Any] = []
+"""Connections of a parent process: kept, so that nothing closes them in the child."""
+
+
+class Listener:
+    """Used by one waiting thread at a time."""
+
+    def __init__(self, connect: Callable[[], PostgresLink], channel: str, sender: str) -> None:
+        self._connect = connect
+        self._channel = channel
+        self._sender = sender
+        self._link: PostgresLink | None = None
+        self._mutex = threading.Lock()
+        self._process = os.getpid()
+
+    def wait(self, timeout: float, *, listen: bool) -> bool:
+        """True when somebody else has something to tell; also after the connection was made anew."""
+        if self._process != os.getpid():
+            _parents.append(self._link)
+            self._link, self._mutex, self._process = None, threading.Lock(), os.getpid()
+        end = time.monotonic() + timeout
+        if not listen:
+            time.sleep(timeout)
+            return False
+        with self._mutex:
+            try:
+                return self._hear(end)
+            except (psycopg.Error, StoreError):
+                self._drop()
+        time.sleep(max(0.0, end - time.monotonic()))
+        return False
+
+    def close(self) -> None:
+        if self._process == os.getpid():
+            with self._mutex:
+                self._drop()
+
+    def _hear(self, end: float) -> bool:
+        if self._link is None:
+            self._link = self._connect()
+            self._link.execute(f'LISTEN "{self._channel}"')
+            return True  # what was told before we listened is lost: look
+        while True:
+            left = max(0.0, end - time.monotonic())
+            self._link.db.patience = left + 5
+            for notification in self._link.db.notifies(timeout=left, stop_after=1):
+                if notification.payload != self._sender:
+                    return True
+            if time.monotonic() >= end:
+                return False
+
+    def _drop(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None

@@ -1,0 +1,353 @@
+"""The contract on PostgreSQL: two round trips per update, READ COMMITTED, rows locked in the order of their names.
+
+The first round trip locks the rows and then reads the clock, the second writes the whole batch, makes sure that the
+session lives, and commits. Whatever stops the batch raises inside its statement, so that the COMMIT that follows on
+its heels cannot happen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from psycopg.conninfo import conninfo_to_dict
+
+from solocron.clock import MILLISECOND, SECOND
+from solocron.errors import Invalid, StoreRefused
+from solocron.model.change import Kind
+from solocron.stores.contract import Capabilities, Check, Due, Named, Tier, Which
+from solocron.stores.sql import migrations
+from solocron.stores.sql.postgres.link import PostgresLink, SessionGone
+from solocron.stores.sql.postgres.listener import Listener
+from solocron.stores.sql.rows import COLUMNS, Batch, Draft, as_json
+from solocron.stores.sql.statements import Statement, load
+from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
+from solocron.stores.url import IDENTIFIER, StoreUrl
+
+__all__ = ["PostgresStore"]
+
+OLDEST = 120000
+_OURS = ("schema", "prefix", "pgbouncer")
+_AGAIN = 20 * MILLISECOND
+"""When to look again for due documents that others were just changing."""
+_CLOCK = "(extract(epoch FROM {}()) * 1000000)::bigint"
+_SELECTIONS = ("named_jobs", "held_jobs", "all_jobs", "named_documents", "held_documents", "all_documents", "to_sweep")
+_LIBPQ = frozenset(
+    (
+        *("sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcrl", "sslnegotiation", "channel_binding"),
+        *("ssl_min_protocol_version", "gssencmode", "krbsrvname", "require_auth", "target_session_attrs", "passfile"),
+        *("host", "hostaddr", "port", "user", "password", "dbname", "service", "application_name", "options"),
+        *("keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "load_balance_hosts"),
+    )
+)
+
+
+class PostgresStore(SqlStore[PostgresLink]):
+    """A namespace in a PostgreSQL database."""
+
+    options = _LIBPQ | frozenset(_OURS)
+
+    def __init__(self, url: StoreUrl, *, namespace: str = "default", lease: timedelta = timedelta(seconds=15)) -> None:
+        super().__init__(url, namespace=namespace, lease=lease)
+        self.schema_name = _identifier(url, "schema")
+        self.prefix = _identifier(url, "prefix") or "solocron_"
+        self.bouncer = url.options.get("pgbouncer", "0") in ("1", "true", "yes", "on")
+        self._words = migrations.names(self.prefix, self.schema_name, '"')
+        self._sql = statements(self.prefix, self.schema_name)
+        self._conninfo = self._connection_options()
+        self._sender = secrets.token_hex(8)
+        self._tier = Capabilities(tier=Tier.A, why="not opened yet", notifies=not self.bouncer)
+        where = f"{self.schema_name or ''}.{self.prefix}.{namespace}"
+        self.channel = "solocron_" + hashlib.blake2b(where.encode(), digest_size=8).hexdigest()
+        self._listener = Listener(self._connect, self.channel, self._sender)
+        self._read: tuple[int, float] | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._tier
+
+    # --- opening
+
+    def _connect(self) -> PostgresLink:
+        # The server ends a statement after a fifth of the lease; a silent server is given up before a third is over.
+        patience = max(0.5, self._lease / SECOND * 4 / 15)
+        return PostgresLink(
+            self._url, self._sql, self.count, conninfo=self._conninfo, patience=patience, prepare=not self.bouncer
+        )
+
+    def _connection_options(self) -> dict[str, Any]:
+        theirs = {name: value for name, value in self._url.options.items() if name not in _OURS}
+        secret = self._url.secret.reveal().partition("?")[0]
+        try:
+            info = conninfo_to_dict(secret) | theirs
+        except Exception:  # noqa: BLE001 - libpq shows the whole URL in its message
+            raise Invalid(f"the URL of {self._url.masked} cannot be read by libpq; nothing was opened.") from None
+        fifth = max(200, self._lease // MILLISECOND // 5)
+        info.setdefault("connect_timeout", max(2, int(self._lease / SECOND / 3)))
+        info.setdefault("application_name", "solocron")
+        info.setdefault("tcp_user_timeout", fifth)
+        info.setdefault("keepalives_idle", max(1, fifth // 1000))
+        info.setdefault("keepalives_interval", 1)
+        info.setdefault("keepalives_count", 3)
+        if not self.bouncer:
+            settings = {
+                "statement_timeout": fifth,
+                "lock_timeout": fifth,
+                "idle_in_transaction_session_timeout": fifth,
+                "timezone": "UTC",
+                "default_transaction_isolation": "read\\ committed",
+                # Every join of ours is a few rows against a key; fresh tables have no statistics that would say so.
+                "enable_hashjoin": "off",
+                "enable_mergejoin": "off",
+            }
+            ours = " ".join(f"-c {name}={value}" for name, value in settings.items())
+            info["options"] = f"{info.get('options', '')} {ours}".strip()
+        return info
+
+    def _prepare(self) -> None:
+        with self.pool.link() as link:
+            self._read_about(link)
+            if not migrations.Status(self._schema(link)).current:
+                self._migrate(link)
+
+    def _read_about(self, link: PostgresLink) -> None:
+        version, replica, _, synchronous, fsync, pages, encoding, *_ = link.all("about", {})[0]
+        if replica:
+            raise StoreRefused(
+                f"{self.url} is a read replica, which lags and cannot be written; nothing was written. "
+                "Name the primary server."
+            )
+        if version < OLDEST:
+            raise StoreRefused(
+                f"{self.url} runs PostgreSQL {version // 10000}; at least {OLDEST // 10000} is needed. Nothing was "
+                "written."
+            )
+        if encoding != "UTF8":
+            raise StoreRefused(
+                f"the database of {self.url} is encoded in {encoding}, which cannot hold every name; nothing was "
+                "written. Create it with ENCODING 'UTF8'."
+            )
+        weak = [f"{name}={value}" for name, value in _durability(synchronous, fsync, pages).items()]
+        self._tier = Capabilities(
+            tier=Tier.B if weak else Tier.A,
+            why=f"{', '.join(weak)}: the last commits may be lost in a crash" if weak else "primary, durable commits",
+            notifies=not self.bouncer,
+        )
+
+    def schema(self) -> int | None:
+        with self.pool.link() as link:
+            return self._schema(link)
+
+    def _schema(self, link: PostgresLink) -> int | None:
+        if not link.all("tables", {"meta": self._words["meta"]})[0][0]:
+            return None
+        return migrations.check_compatible(dict(link.all("schema_version", {})), self.url)
+
+    def _migrate(self, link: PostgresLink) -> None:
+        """Apply what is missing, in one transaction, while everybody else waits at the same advisory lock."""
+        key = int.from_bytes(hashlib.blake2b(self._words["meta"].encode(), digest_size=7).digest(), "big")
+        try:
+            link.execute("BEGIN")
+            link.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'")
+            link.execute(f"SELECT pg_advisory_xact_lock({key})")
+            applied = self._schema(link)
+            if not migrations.Status(applied).current:
+                if self.schema_name is not None:
+                    link.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema_name}"')
+                for statement in migrations.steps("postgres", self._words, applied):
+                    link.execute(statement)
+            link.execute("COMMIT")
+        except StoreRefused as error:
+            raise StoreRefused(
+                f"the schema of {self.url} is missing or old, and this user may not change it; nothing was written. "
+                "Run `solocron migrate` as a user who may, then start again."
+            ) from error
+
+    def close(self) -> None:
+        self._listener.close()
+        super().close()
+
+    # --- time
+
+    def now(self, link: PostgresLink) -> int:
+        return self._heard(link.all("clock", {"shift": self._shift})[0][0])
+
+    def _heard(self, now: int) -> int:
+        """Keep the server's time with our own: together they give a lower bound of it later on."""
+        self._read = (now - self._shift, self.boot())
+        return now
+
+    # --- documents
+
+    def among(self, values: Sequence[str]) -> list[str]:
+        return list(values)
+
+    def select(self, link: PostgresLink, which: Which, session: str | None, *, change: bool) -> Selection:
+        more = {"namespace": self._namespace, "shift": self._shift, "session": session}
+        if isinstance(which, Due):
+            return self._select_due(link, which, more, change)
+        if not change:
+            now = self.now(link) if _needs_time(which) else 0
+            name, params = self.selecting(which, now)
+            return Selection(arrange(which, link.all(name, params)), now)
+        name, params = self.selecting(which, 0)
+        rows = link.begin_with(f"{name}_locked", params | more)
+        tail = next(row for row in rows if row[0] is None)
+        found = [row[:4] for row in rows if row[0] is not None]
+        return Selection(arrange(which, found), self._heard(tail[4]), alive=tail[6])
+
+    def _select_due(self, link: PostgresLink, which: Due, more: Mapping[str, Any], change: bool) -> Selection:
+        pools = sorted(which.pools)
+        params = {
+            **more,
+            "pool": pools[0] if len(pools) == 1 else None,
+            "pools": pools,
+            "handlers": sorted(which.handlers),
+            "exclude": sorted(which.exclude),
+            "limit": which.limit,
+        }
+        if not change:
+            rows = link.all("due_now", params)
+            return Selection(arrange(which, rows), 0)
+        rows = link.begin_with("due_jobs" if len(pools) == 1 else "due_jobs_of_pools", params)
+        tail = next(row for row in rows if row[0] is None)
+        found = sorted((row for row in rows if row[0] is not None), key=lambda row: (row[4], row[0]))
+        now, following = self._heard(tail[4]), tail[5]
+        if following is not None and following <= now and len(found) < which.limit:
+            following = now + _AGAIN  # due, but others are just changing them
+        return Selection({row[0]: row[:4] for row in found}, now, alive=tail[6], next_due=following)
+
+    def recall(self, which: Which, session: str | None) -> Selection | None:
+        """A session's own renewal: the row that we wrote last, at a time that the server has surely reached."""
+        row = self.known_session(which, session)
+        if row is None or self._read is None:
+            return None
+        return Selection({row[0]: row}, self.time_since(*self._read) + self._shift, recalled=True)
+
+    def commit(self, link: PostgresLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
+        batch = Batch.of(self._namespace, drafts[0].kind, drafts)
+        if selection.recalled:
+            outcome = self._renew(link, batch, drafts[0], selection.now)
+        else:
+            outcome = self._write(link, batch, session)
+        self.remember_session(drafts, outcome)
+        return outcome
+
+    def abandon(self, link: PostgresLink) -> None:
+        link.rollback()
+
+    def _renew(self, link: PostgresLink, batch: Batch, one: Draft, now: int) -> Outcome:
+        if batch.rings or not batch.alone or not batch.redefined:
+            return Outcome(lost={one.name})  # not a plain renewal: ask the server first
+        columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
+        window = {"now": now, "latest": now + self.window, "shift": self._shift}
+        rows = link.returning("session_renewed", columns | window)
+        if not rows:
+            return Outcome(lost={one.name})
+        self._heard(rows[0][0] + self._shift)
+        return Outcome()
+
+    def _write(self, link: PostgresLink, batch: Batch, session: str | None) -> Outcome:
+        parts = [(name, rows) for name, rows in batch.writes() if rows]
+        extras = [(name, rows) for name, rows in batch.follow_ups() if rows]
+        params: dict[str, Any] = {name: as_json(name, rows) for name, rows in (*parts, *extras)}
+        params |= {
+            "namespace": self._namespace,
+            "expected": sum(len(rows) for _, rows in parts),
+            "session": session,
+            "channel": self.channel,
+            "sender": self._sender,
+        }
+        names = (tuple(name for name, _ in parts), tuple(name for name, _ in extras))
+        sql = writing(self.prefix, self.schema_name, *names, session=session is not None, notify=batch.rings)
+        try:
+            link.commit_with("write", sql, params)
+        except SessionGone:
+            link.rollback()
+            return Outcome(alive=False)
+        return Outcome()
+
+    # --- waking up
+
+    def signal(self) -> None:
+        self.call(lambda link: link.returning("notify", {"channel": self.channel, "sender": ""}))
+
+    def wait(self, timeout: float) -> bool:
+        self.open()
+        return self._listener.wait(timeout, listen=not self.bouncer)
+
+    def checks(self) -> Sequence[Check]:
+        from solocron.stores.sql.postgres.checks import checks
+
+        return checks(self)
+
+
+def _needs_time(which: Which) -> bool:
+    return not isinstance(which, Named) and getattr(which, "kind", Kind.SESSION) is Kind.SESSION
+
+
+def _durability(synchronous: str, fsync: str, pages: str) -> dict[str, str]:
+    """Which settings are too weak to keep what was committed."""
+    found = {"synchronous_commit": synchronous, "fsync": fsync, "full_page_writes": pages}
+    return {name: value for name, value in found.items() if value == "off"}
+
+
+def _identifier(url: StoreUrl, option: str) -> str | None:
+    value = url.options.get(option)
+    if value is None:
+        return None
+    if not IDENTIFIER.fullmatch(value):
+        raise Invalid(
+            f"{url.masked}: {option}= must be a small letter or _, then up to 47 of a-z, 0-9 and _; nothing was opened."
+        )
+    return value
+
+
+@cache
+def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
+    """PostgreSQL's statements for these table names."""
+    words = migrations.names(prefix, schema, '"') | {
+        "share": "FOR SHARE",
+        "greatest": "greatest",
+        "clock": _CLOCK.format("clock_timestamp"),
+        "statement_clock": _CLOCK.format("statement_timestamp"),
+        "schema": f"'{schema}'" if schema else "current_schema()",
+        "selection": "{selection}",
+        "counts": "{counts}",
+    }
+    found = load(("common", "postgres"), words, among=lambda name: f"= ANY(:{name})", driver="pyformat")
+    for name in _SELECTIONS:
+        plain = found[name]
+        selection = plain.sql.replace(
+            "SELECT name, version, definition, state", "SELECT name, version, definition AS fixed, state"
+        )
+        selection = selection.replace("SELECT name, version, fixed, body", "SELECT name, version, fixed, body AS state")
+        selection = selection.replace("%(now)s", f"{words['statement_clock']} + %(shift)s")
+        sql = found["select"].sql.replace("{selection}", f"{selection} FOR UPDATE")
+        found[f"{name}_locked"] = Statement(f"{name}_locked", f"{plain.about} Locked.", sql)
+    one = found["due_jobs"]
+    many = one.sql.replace("pool = %(pool)s", "pool = ANY(%(pools)s)")
+    found["due_jobs_of_pools"] = Statement("due_jobs_of_pools", one.about, many)
+    return found
+
+
+@cache
+def writing(
+    prefix: str, schema: str | None, writes: tuple[str, ...], extras: tuple[str, ...], *, session: bool, notify: bool
+) -> str:
+    """One statement for a batch: the parts that it needs, then what must hold for its commit."""
+    sql = statements(prefix, schema)
+    parts = [f"{name} AS ({sql[name].sql} RETURNING 1)" for name in writes]
+    parts += [f"{name} AS ({sql[name].sql})" for name in extras]
+    counts = " + ".join(f"(SELECT count(*) FROM {name})" for name in writes) or "0"
+    answers = [sql["all_written"].sql.replace("{counts}", counts)]
+    if session:
+        answers.append(sql["session_lives"].sql)
+    if notify:
+        answers.append(sql["notify"].sql)
+    before = f"WITH {', '.join(parts)} " if parts else ""
+    return f"{before}SELECT {', '.join(f'({answer})' for answer in answers)}"  # noqa: S608 - from our own files

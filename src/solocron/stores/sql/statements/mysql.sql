@@ -1,0 +1,214 @@
+-- What only MySQL and MariaDB say so. Rows come as one JSON text: one statement per batch, whatever its size.
+
+-- due_jobs --  Due documents of one pool, locked; the others' locked ones are passed over.
+SELECT name, version, definition, state, due_at FROM {jobs} FORCE INDEX ({jobs_due})
+WHERE namespace = :namespace AND pool = :pool AND due_at <= {clock} + :shift AND handler {in:handlers}
+  AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= {clock} + :shift)
+ORDER BY due_at, name LIMIT :limit FOR UPDATE SKIP LOCKED
+
+-- due_now --  Due documents of one pool as they are.
+SELECT name, version, definition, state, due_at FROM {jobs} FORCE INDEX ({jobs_due})
+WHERE namespace = :namespace AND pool = :pool AND due_at <= {clock} + :shift AND handler {in:handlers}
+  AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= {clock} + :shift)
+ORDER BY due_at, name LIMIT :limit
+
+-- after_locks --  The time, read when every lock is held, and whether the session lives.
+SELECT {clock} + :shift, :session IS NULL OR EXISTS (
+    SELECT 1 FROM {documents}
+    WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live')
+
+-- after_due --  The same, and the earliest instant at which something else in this pool can be selected.
+SELECT {clock} + :shift, :session IS NULL OR EXISTS (
+    SELECT 1 FROM {documents}
+    WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live'),
+    (SELECT due_at FROM {jobs} FORCE INDEX ({jobs_due})
+     WHERE namespace = :namespace AND pool = :pool AND due_at IS NOT NULL AND handler {in:handlers}
+       AND name NOT {in:exclude} AND blocked_until IS NULL
+     ORDER BY due_at, name LIMIT 1),
+    (SELECT min(greatest(due_at, blocked_until)) FROM {jobs}
+     WHERE namespace = :namespace AND blocked_until IS NOT NULL AND pool = :pool AND due_at IS NOT NULL
+       AND handler {in:handlers} AND name NOT {in:exclude})
+
+-- clock --  The server's time in microseconds.
+SELECT {clock} + :shift
+
+-- job_moved --  Jobs whose state alone has changed, if they are still those that were read.
+UPDATE {jobs} j JOIN JSON_TABLE(:job_moved, '$[*]' COLUMNS (
+    due_at BIGINT PATH '$.due_at', cursor_at BIGINT PATH '$.cursor_at', paused SMALLINT PATH '$.paused',
+    active INTEGER PATH '$.active', state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', namespace
+    VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH
+    '$.name', version BIGINT PATH '$.version')) r
+ON j.namespace = r.namespace AND j.name = r.name
+SET j.due_at = r.due_at, j.cursor_at = r.cursor_at, j.paused = r.paused, j.active = r.active, j.state = r.state, j.version = j.version + 1,
+    j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
+WHERE j.version = r.version
+
+-- job_redefined --  Jobs with a new definition, if they are still those that were read.
+UPDATE {jobs} j JOIN JSON_TABLE(:job_redefined, '$[*]' COLUMNS (
+    pool VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.pool', handler VARCHAR(1000) CHARACTER SET utf8mb4 PATH
+    '$.handler', definition MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.definition', due_at BIGINT PATH
+    '$.due_at', cursor_at BIGINT PATH '$.cursor_at', paused SMALLINT PATH '$.paused', active INTEGER PATH
+    '$.active', state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', namespace VARCHAR(64) CHARACTER SET
+    utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH
+    '$.version')) r
+ON j.namespace = r.namespace AND j.name = r.name
+SET j.pool = r.pool, j.handler = r.handler, j.definition = r.definition, j.due_at = r.due_at, j.cursor_at = r.cursor_at, j.paused = r.paused, j.active = r.active, j.state = r.state, j.version = j.version + 1,
+    j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
+WHERE j.version = r.version
+
+-- job_added --  New jobs; one of that name that came first refuses the batch.
+INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version)
+SELECT pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version
+FROM JSON_TABLE(:job_added, '$[*]' COLUMNS (
+    pool VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.pool', handler VARCHAR(1000) CHARACTER SET utf8mb4 PATH
+    '$.handler', definition MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.definition', due_at BIGINT PATH
+    '$.due_at', cursor_at BIGINT PATH '$.cursor_at', paused SMALLINT PATH '$.paused', active INTEGER PATH
+    '$.active', state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', namespace VARCHAR(64) CHARACTER SET
+    utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH
+    '$.version')) r
+
+-- job_touched --  Jobs of which only the log changes, if they are still those that were read.
+UPDATE {jobs} j JOIN JSON_TABLE(:job_touched, '$[*]' COLUMNS (
+    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4
+    PATH '$.name', version BIGINT PATH '$.version')) r
+ON j.namespace = r.namespace AND j.name = r.name
+SET j.version = j.version + 1
+WHERE j.version = r.version
+
+-- job_removed --  Jobs go, if they are still those that were read.
+DELETE j FROM {jobs} j JOIN JSON_TABLE(:job_removed, '$[*]' COLUMNS (
+    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4
+    PATH '$.name', version BIGINT PATH '$.version')) r
+ON j.namespace = r.namespace AND j.name = r.name
+WHERE j.version = r.version
+
+-- document_changed --  Documents as they shall be, if they are still those that were read.
+UPDATE {documents} j JOIN JSON_TABLE(:document_changed, '$[*]' COLUMNS (
+    state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', expires_at BIGINT PATH '$.expires_at', ended_at
+    BIGINT PATH '$.ended_at', fixed MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.fixed', body MEDIUMTEXT
+    CHARACTER SET utf8mb4 PATH '$.body', namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace',
+    kind VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.kind', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH
+    '$.name', version BIGINT PATH '$.version')) r
+ON j.namespace = r.namespace AND j.kind = r.kind AND j.name = r.name
+SET j.state = r.state, j.expires_at = r.expires_at, j.ended_at = r.ended_at, j.fixed = r.fixed, j.body = r.body, j.version = j.version + 1,
+    j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
+WHERE j.version = r.version
+
+-- document_added --  New documents; one of that name that came first refuses the batch.
+INSERT INTO {documents} (state, expires_at, ended_at, fixed, body, namespace, kind, name, version)
+SELECT state, expires_at, ended_at, fixed, body, namespace, kind, name, version
+FROM JSON_TABLE(:document_added, '$[*]' COLUMNS (
+    state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', expires_at BIGINT PATH '$.expires_at', ended_at
+    BIGINT PATH '$.ended_at', fixed MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.fixed', body MEDIUMTEXT
+    CHARACTER SET utf8mb4 PATH '$.body', namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace',
+    kind VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.kind', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH
+    '$.name', version BIGINT PATH '$.version')) r
+
+-- document_touched --  Documents of which only the log changes, if they are still those that were read.
+UPDATE {documents} j JOIN JSON_TABLE(:document_touched, '$[*]' COLUMNS (
+    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', kind VARCHAR(16) CHARACTER SET utf8mb4
+    PATH '$.kind', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH '$.version')) r
+ON j.namespace = r.namespace AND j.kind = r.kind AND j.name = r.name
+SET j.version = j.version + 1
+WHERE j.version = r.version
+
+-- document_removed --  Documents go, if they are still those that were read.
+DELETE j FROM {documents} j JOIN JSON_TABLE(:document_removed, '$[*]' COLUMNS (
+    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', kind VARCHAR(16) CHARACTER SET utf8mb4
+    PATH '$.kind', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH '$.version')) r
+ON j.namespace = r.namespace AND j.kind = r.kind AND j.name = r.name
+WHERE j.version = r.version
+
+-- run_opened --  New records; a second one of the same run and attempt is refused.
+INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence, claimed_at,
+    started_at, finished_at, error, result, progress, first_slot, slots, namespace)
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence, claimed_at,
+    started_at, finished_at, error, result, progress, first_slot, slots, namespace
+FROM JSON_TABLE(:run_opened, '$[*]' COLUMNS (
+    run VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.run', job VARCHAR(1000) CHARACTER SET utf8mb4 PATH
+    '$.job', attempt INTEGER PATH '$.attempt', slot BIGINT PATH '$.slot', origin VARCHAR(16) CHARACTER SET
+    utf8mb4 PATH '$.origin', status VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.status', run_key MEDIUMTEXT
+    CHARACTER SET utf8mb4 PATH '$.run_key', recorded_at BIGINT PATH '$.recorded_at', reason MEDIUMTEXT
+    CHARACTER SET utf8mb4 PATH '$.reason', node MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.node', session
+    VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.session', fence BIGINT PATH '$.fence', claimed_at BIGINT
+    PATH '$.claimed_at', started_at BIGINT PATH '$.started_at', finished_at BIGINT PATH '$.finished_at',
+    error MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.error', result MEDIUMTEXT CHARACTER SET utf8mb4 PATH
+    '$.result', progress MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.progress', first_slot BIGINT PATH
+    '$.first_slot', slots BIGINT PATH '$.slots', namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH
+    '$.namespace')) r
+
+-- run_closed --  Running records end; those that have ended are left alone.
+UPDATE {runs} u JOIN JSON_TABLE(:run_closed, '$[*]' COLUMNS (
+    status VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.status', reason MEDIUMTEXT CHARACTER SET utf8mb4 PATH
+    '$.reason', started_at BIGINT PATH '$.started_at', finished_at BIGINT PATH '$.finished_at', error
+    MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.error', result MEDIUMTEXT CHARACTER SET utf8mb4 PATH
+    '$.result', progress MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.progress', namespace VARCHAR(64) CHARACTER
+    SET utf8mb4 PATH '$.namespace', run VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.run', attempt INTEGER
+    PATH '$.attempt')) r
+ON u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt
+SET u.status = r.status, u.reason = r.reason, u.started_at = r.started_at, u.finished_at = r.finished_at, u.error =
+    r.error, u.result = r.result, u.progress = coalesce(r.progress, u.progress)
+WHERE u.status = 'running'
+
+-- run_noted --  The progress of running records.
+UPDATE {runs} u JOIN JSON_TABLE(:run_noted, '$[*]' COLUMNS (
+    progress MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.progress', namespace VARCHAR(64) CHARACTER SET utf8mb4
+    PATH '$.namespace', run VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.run', attempt INTEGER PATH
+    '$.attempt')) r
+ON u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt
+SET u.progress = r.progress
+WHERE u.status = 'running'
+
+-- hold_added --  Sessions hold something.
+INSERT INTO {holds} (namespace, session, kind, name)
+SELECT namespace, session, kind, name
+FROM JSON_TABLE(:hold_added, '$[*]' COLUMNS (
+    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', session VARCHAR(1000) CHARACTER SET
+    utf8mb4 PATH '$.session', kind VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.kind', name VARCHAR(1000)
+    CHARACTER SET utf8mb4 PATH '$.name')) r
+ON DUPLICATE KEY UPDATE kind = r.kind
+
+-- hold_removed --  Sessions no longer hold it.
+DELETE h FROM {holds} h JOIN JSON_TABLE(:hold_removed, '$[*]' COLUMNS (
+    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', session VARCHAR(1000) CHARACTER SET
+    utf8mb4 PATH '$.session', kind VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.kind', name VARCHAR(1000)
+    CHARACTER SET utf8mb4 PATH '$.name')) r
+ON h.namespace = r.namespace AND h.session = r.session AND h.kind = r.kind AND h.name = r.name
+
+-- session_renewed --  A session as it shall be, if it is the one that we wrote last and our idea of the time is right.
+UPDATE {documents} SET state = :state, expires_at = :expires_at, ended_at = :ended_at, fixed = :fixed, body = :body,
+    version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+WHERE namespace = :namespace AND kind = 'session' AND name = :name AND version = :version
+  AND {clock} + :shift BETWEEN :now AND :latest
+
+-- prune_runs --  The oldest records that ended before then go.
+DELETE FROM {runs}
+WHERE namespace = :namespace AND recorded_at < :before AND finished_at < :before AND status <> 'running'
+ORDER BY recorded_at LIMIT :limit
+
+-- ring --  Tell those who wait that something has changed.
+INSERT INTO {signals} (namespace, count) VALUES (:namespace, 1) ON DUPLICATE KEY UPDATE count = count + 1
+
+-- signals --  How often something has changed.
+SELECT count FROM {signals} WHERE namespace = :namespace
+
+-- tables --  Whether there is a schema at all.
+SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = :meta
+
+-- settings --  What `doctor` and the start want to know of the server.
+SHOW VARIABLES WHERE Variable_name IN ('version', 'read_only', 'super_read_only', 'innodb_read_only', 'wsrep_on',
+    'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_doublewrite', 'sql_mode', 'time_zone',
+    'tx_isolation', 'transaction_isolation', 'character_set_connection', 'have_ssl', 'default_storage_engine')
+
+-- collations --  How names are compared in our tables.
+SELECT table_name, table_collation FROM information_schema.tables
+WHERE table_schema = database() AND table_name IN (:jobs, :documents, :runs)
+
+-- migrating --  Wait until nobody else changes the schema.
+SELECT get_lock(:lock, :seconds)
+
+-- migrated --  Let the next one look.
+SELECT release_lock(:lock)
+
+-- encrypted --  Whether this connection is.
+SHOW SESSION STATUS LIKE 'Ssl_cipher'

@@ -1,0 +1,163 @@
+-- What only PostgreSQL says so. A selection to be changed is one statement: lock the rows, then read the clock; a batch
+-- is one statement too, put together from the parts that it needs. Rows come as one JSON text: one parameter, one plan.
+
+-- select --  A selection, locked, and then the clock: the last row is read when every lock is held.
+WITH locked AS MATERIALIZED ({selection})
+SELECT name, version, fixed, state, NULL::bigint, NULL::bigint, NULL::boolean FROM locked
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, {clock} + :shift + 0 * counted.n, NULL,
+       :session::text IS NULL OR EXISTS (SELECT 1 FROM {documents} d
+        WHERE d.namespace = :namespace AND d.kind = 'session' AND d.name = :session AND d.state = 'live')
+FROM (SELECT count(*) AS n FROM locked) counted
+
+-- due_jobs --  Due documents this node may run, locked; the others' locked ones are passed over. Then clock and next.
+WITH locked AS MATERIALIZED (
+    SELECT name, version, definition, state, due_at FROM {jobs}
+    WHERE namespace = :namespace AND pool = :pool AND handler = ANY(:handlers) AND name <> ALL(:exclude)
+      AND due_at <= {statement_clock} + :shift
+      AND (blocked_until IS NULL OR blocked_until <= {statement_clock} + :shift)
+    ORDER BY due_at, name LIMIT :limit FOR UPDATE SKIP LOCKED)
+SELECT name, version, definition, state, due_at, NULL::bigint, NULL::boolean FROM locked
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, {clock} + :shift + 0 * counted.n,
+       least((SELECT due_at FROM {jobs}
+              WHERE namespace = :namespace AND pool = :pool AND handler = ANY(:handlers) AND name <> ALL(:exclude)
+                AND due_at IS NOT NULL AND blocked_until IS NULL AND name NOT IN (SELECT name FROM locked)
+              ORDER BY due_at, name LIMIT 1),
+             (SELECT min(greatest(due_at, blocked_until)) FROM {jobs}
+              WHERE namespace = :namespace AND pool = :pool AND handler = ANY(:handlers) AND name <> ALL(:exclude)
+                AND due_at IS NOT NULL AND blocked_until IS NOT NULL AND name NOT IN (SELECT name FROM locked))),
+       :session::text IS NULL OR EXISTS (SELECT 1 FROM {documents} d
+        WHERE d.namespace = :namespace AND d.kind = 'session' AND d.name = :session AND d.state = 'live')
+FROM (SELECT count(*) AS n FROM locked) counted
+
+-- due_now --  Due documents as they are.
+SELECT name, version, definition, state FROM {jobs}
+WHERE namespace = :namespace AND pool = ANY(:pools) AND handler = ANY(:handlers) AND name <> ALL(:exclude)
+  AND due_at <= {statement_clock} + :shift
+  AND (blocked_until IS NULL OR blocked_until <= {statement_clock} + :shift)
+ORDER BY due_at, name LIMIT :limit
+
+-- clock --  The server's time in microseconds.
+SELECT {clock} + :shift
+
+-- job_moved --  Jobs whose state alone has changed, if they are still those that were read.
+UPDATE {jobs} j SET due_at = r.due_at, cursor_at = r.cursor_at, paused = r.paused, active = r.active, state = r.state,
+    version = j.version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+FROM json_to_recordset(:job_moved) AS r (due_at bigint, cursor_at bigint, paused smallint, active integer, state text,
+    namespace text, name text, version bigint)
+WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
+
+-- job_redefined --  Jobs with a new definition, if they are still those that were read.
+UPDATE {jobs} j SET pool = r.pool, handler = r.handler, definition = r.definition, due_at = r.due_at,
+    cursor_at = r.cursor_at, paused = r.paused, active = r.active, state = r.state,
+    version = j.version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+FROM json_to_recordset(:job_redefined) AS r (pool text, handler text, definition text, due_at bigint, cursor_at bigint,
+    paused smallint, active integer, state text, namespace text, name text, version bigint)
+WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
+
+-- job_added --  New jobs; one of that name that came first is left alone.
+INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version)
+SELECT pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version
+FROM json_to_recordset(:job_added) AS r (pool text, handler text, definition text, due_at bigint, cursor_at bigint,
+    paused smallint, active integer, state text, namespace text, name text, version bigint)
+ON CONFLICT (namespace, name) DO NOTHING
+
+-- job_touched --  Jobs of which only the log changes, if they are still those that were read.
+UPDATE {jobs} j SET version = j.version + 1
+FROM json_to_recordset(:job_touched) AS r (namespace text, name text, version bigint)
+WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
+
+-- job_removed --  Jobs go, if they are still those that were read.
+DELETE FROM {jobs} j USING json_to_recordset(:job_removed) AS r (namespace text, name text, version bigint)
+WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
+
+-- document_changed --  Documents as they shall be, if they are still those that were read.
+UPDATE {documents} d SET state = r.state, expires_at = r.expires_at, ended_at = r.ended_at, fixed = r.fixed,
+    body = r.body, version = d.version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+FROM json_to_recordset(:document_changed) AS r (state text, expires_at bigint, ended_at bigint, fixed text, body text,
+    namespace text, kind text, name text, version bigint)
+WHERE d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name AND d.version = r.version
+
+-- document_added --  New documents; one of that name that came first is left alone.
+INSERT INTO {documents} (state, expires_at, ended_at, fixed, body, namespace, kind, name, version)
+SELECT state, expires_at, ended_at, fixed, body, namespace, kind, name, version
+FROM json_to_recordset(:document_added) AS r (state text, expires_at bigint, ended_at bigint, fixed text, body text,
+    namespace text, kind text, name text, version bigint)
+ON CONFLICT (namespace, kind, name) DO NOTHING
+
+-- document_touched --  Documents of which only the log changes, if they are still those that were read.
+UPDATE {documents} d SET version = d.version + 1
+FROM json_to_recordset(:document_touched) AS r (namespace text, kind text, name text, version bigint)
+WHERE d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name AND d.version = r.version
+
+-- document_removed --  Documents go, if they are still those that were read.
+DELETE FROM {documents} d
+USING json_to_recordset(:document_removed) AS r (namespace text, kind text, name text, version bigint)
+WHERE d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name AND d.version = r.version
+
+-- run_opened --  New records; a second one of the same run and attempt is refused.
+INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace
+FROM json_to_recordset(:run_opened) AS r (run text, job text, attempt integer, slot bigint, origin text, status text,
+    run_key text, recorded_at bigint, reason text, node text, session text, fence bigint, claimed_at bigint,
+    started_at bigint, finished_at bigint, error text, result text, progress text, first_slot bigint, slots bigint,
+    namespace text)
+
+-- run_closed --  Running records end; those that have ended are left alone.
+UPDATE {runs} u SET status = r.status, reason = r.reason, started_at = r.started_at, finished_at = r.finished_at,
+    error = r.error, result = r.result, progress = coalesce(r.progress, u.progress)
+FROM json_to_recordset(:run_closed) AS r (status text, reason text, started_at bigint, finished_at bigint, error text,
+    result text, progress text, namespace text, run text, attempt integer)
+WHERE u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt AND u.status = 'running'
+
+-- run_noted --  The progress of running records.
+UPDATE {runs} u SET progress = r.progress
+FROM json_to_recordset(:run_noted) AS r (progress text, namespace text, run text, attempt integer)
+WHERE u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt AND u.status = 'running'
+
+-- hold_added --  Sessions hold something.
+INSERT INTO {holds} (namespace, session, kind, name)
+SELECT namespace, session, kind, name
+FROM json_to_recordset(:hold_added) AS r (namespace text, session text, kind text, name text)
+ON CONFLICT DO NOTHING
+
+-- hold_removed --  Sessions no longer hold it.
+DELETE FROM {holds} h USING json_to_recordset(:hold_removed) AS r (namespace text, session text, kind text, name text)
+WHERE h.namespace = r.namespace AND h.session = r.session AND h.kind = r.kind AND h.name = r.name
+
+-- all_written --  Raises 2201E unless every row was still the one that was read: the COMMIT behind it must not happen.
+SELECT ln((:expected = ({counts}))::integer)
+
+-- session_lives --  Raises 22012 unless the session is live, and keeps it so until the commit.
+SELECT 1 / count(*) FROM (
+    SELECT 1 FROM {documents}
+    WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live' FOR SHARE
+) living
+
+-- notify --  Tell those who listen, once it is committed; the sender says who it is, so that it can overhear itself.
+SELECT pg_notify(:channel, :sender)
+
+-- session_renewed --  A session as it shall be, if it is the one that we wrote last and our idea of the time is right.
+UPDATE {documents} SET state = :state, expires_at = :expires_at, ended_at = :ended_at, fixed = :fixed, body = :body,
+    version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+WHERE namespace = :namespace AND kind = 'session' AND name = :name AND version = :version
+  AND {clock} + :shift BETWEEN :now AND :latest
+RETURNING {clock}
+
+-- prune_runs --  The oldest records that ended before then go.
+DELETE FROM {runs} WHERE (namespace, run, attempt) IN (
+    SELECT namespace, run, attempt FROM {runs}
+    WHERE namespace = :namespace AND recorded_at < :before AND finished_at < :before AND status <> 'running'
+    ORDER BY recorded_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+
+-- about --  What `doctor` and the start want to know of the server.
+SELECT current_setting('server_version_num')::integer, pg_is_in_recovery(), current_setting('transaction_isolation'),
+       current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),
+       current_setting('server_encoding'), current_setting('TimeZone'), {clock},
+       has_schema_privilege({schema}, 'CREATE')
+
+-- tables --  Whether there is a schema at all.
+SELECT to_regclass(:meta) IS NOT NULL

@@ -1,0 +1,52 @@
+"""The oracle agrees with itself, comes by everything that can happen to a run, and hears a store that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from solocron.model.run import Entry, Record, Status
+from solocron.stores._world import LogKey, Space
+from solocron.stores.memory import MemoryStore
+from tests.conformance.oracle import same_as_memory
+from tests.conformance.wrong_stores import documents, log, races, selections
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_memory_stores_hear_the_same_story(seed: int) -> None:
+    same_as_memory(MemoryStore, seed=seed, steps=200)
+
+
+def test_the_stories_come_by_every_status() -> None:
+    seen: set[Status] = set()
+
+    class Listening(MemoryStore):
+        def _records(self, space: Space, entries: tuple[Entry, ...]) -> dict[LogKey, Record]:
+            seen.update(entry.record.status for entry in entries)
+            return super()._records(space, entries)
+
+    for seed in range(10, 13):
+        same_as_memory(Listening, seed=seed, steps=200)
+    # Queues of a thousand are too long for a story: the machine's own tests drop runs.
+    assert seen == set(Status) - {Status.DROPPED}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        documents.InsertsOnly,
+        documents.FoldsNames,
+        documents.KnowsOnlyThreeBytes,
+        log.ForgetsEntriesAlone,
+        log.ReplacesOnClosing,
+        log.PrunesWhatRuns,
+        races.IgnoresSessions,
+        selections.ForgetsHoldersOnUpdate,
+        selections.ForgetsTheDead,
+        selections.IgnoresPools,
+    ],
+)
+def test_a_store_that_differs_is_heard(wrong: Callable[[], MemoryStore]) -> None:
+    with pytest.raises(AssertionError, match="the last of the story"):
+        same_as_memory(wrong, seed=1, steps=300)

@@ -1,0 +1,10 @@
+"""Stores that are wrong on purpose, each in one way; the suite must notice every one of them.
+
+Each is the memory store with one promise broken, and names the tests that must fail on it. The other way round, every
+test of the suite is named by at least one wrong store: a test that nothing can fail proves nothing.
+"""
+
+from tests.conformance.wrong_stores import documents, house, log, races, selections
+from tests.conformance.wrong_stores.registry import WRONG
+
+__all__ = ["WRONG", "documents", "house", "log", "races", "selections"]

@@ -1,0 +1,203 @@
+"""Wrong in races: reads and then writes, revives, gives up, or lets a dead session write."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from solocron.errors import StoreUnavailable
+from solocron.model.change import Kind
+from solocron.model.session import Life
+from solocron.stores import memory
+from solocron.stores._world import Row, Space
+from solocron.stores.contract import Applied, Capabilities, ChangeFn, Due, Named, Which
+from solocron.stores.memory import Draft, MemoryStore
+from tests.conformance.wrong_stores.registry import a_moment, breaks
+
+
+@breaks(
+    "test_i1_of_twenty_clients_one_gets_the_slot",
+    "test_of_twenty_clients_one_creates_a_document",
+    "test_no_write_is_lost",
+    "test_a_change_in_between_is_not_overwritten",
+    "test_what_was_deleted_in_between_does_not_come_back",
+    "test_a_document_deleted_and_made_anew_is_another_document",
+    "test_a_due_job_that_another_took_in_between_is_not_claimed_again",
+    "test_many_due_jobs_are_shared_out_each_to_one",
+    "test_batches_in_opposite_orders_all_get_through",
+    "test_one_client_serves_many_threads",
+    "test_a_renewal_of_a_buried_session_is_refused",
+    "test_a_renewal_never_makes_a_session",
+)
+class ReadsThenWrites(MemoryStore):
+    """Compares nothing: the last writer wins."""
+
+    def _draft(self, kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int) -> Draft:
+        draft = super()._draft(kind, name, row, change, now)
+        a_moment()
+        return draft
+
+    def _is_current(self, space: Space, kind: Kind, draft: Draft) -> bool:
+        return True
+
+
+@breaks("test_what_was_deleted_in_between_does_not_come_back", "test_a_renewal_never_makes_a_session")
+class Upserts(MemoryStore):
+    """INSERT ... ON CONFLICT UPDATE: a late renewal brings back what was pruned."""
+
+    def _is_current(self, space: Space, kind: Kind, draft: Draft) -> bool:
+        return draft.name not in space.rows[kind] or super()._is_current(space, kind, draft)
+
+
+@breaks("test_a_document_deleted_and_made_anew_is_another_document")
+class CountsVersionsAnew(MemoryStore):
+    """A document made anew has the version of the one that was deleted."""
+
+    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+        old = space.rows[kind].get(name)
+        super()._put(space, kind, name, new and replace(new, version=old.version + 1 if old else 1))
+
+
+@breaks("test_what_was_lost_to_another_is_tried_again")
+class GivesUp(MemoryStore):
+    """One lost race, and the caller comes back empty-handed."""
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        rounds = memory._ROUNDS
+        memory._ROUNDS = 1
+        try:
+            return super().update(which, change, session=session)
+        finally:
+            memory._ROUNDS = rounds
+
+
+@breaks("test_a_due_job_that_another_took_in_between_is_not_claimed_again")
+class HandsOverWhatIsTaken(MemoryStore):
+    """Tries a lost document again though it has left the selection."""
+
+    def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
+        row = space.rows[Kind.JOB].get(name)
+        taken = isinstance(which, Due) and row is not None and row.due_at is None
+        return bool(taken and row and row.holders) or super()._selects(space, which, name, now)
+
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+        found = super()._select(space, which, now)
+        return {name: row for name, row in found.items() if not isinstance(which, Due) or (row and row.due_at)}
+
+
+_TABLE: dict[str, threading.Lock] = {}
+
+
+@breaks("test_batches_in_opposite_orders_all_get_through")
+class Deadlocks(MemoryStore):
+    """Locks rows in the order in which they were named."""
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        if not (isinstance(which, Named) and which.kind is Kind.KEY):
+            return super().update(which, change, session=session)
+        locked = []
+        try:
+            for name in which.names:
+                lock = _TABLE.setdefault(name, threading.Lock())
+                if not lock.acquire(timeout=0.1):
+                    raise StoreUnavailable("deadlock detected; nothing was written. Repeat it.")
+                locked.append(lock)
+                a_moment()
+            return super().update(which, change, session=session)
+        finally:
+            for lock in locked:
+                lock.release()
+
+
+@breaks("test_one_client_serves_many_threads")
+class HasOneConnection(MemoryStore):
+    """A second thread on the same client finds the connection in use."""
+
+    busy = False
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        if self.busy:
+            raise StoreUnavailable("the connection is in use; nothing was written. Use another client.")
+        self.busy = True
+        try:
+            a_moment()
+            return super().update(which, change, session=session)
+        finally:
+            self.busy = False
+
+
+@breaks(
+    "test_processes_share_out_due_jobs_each_to_one",
+    "test_a_client_that_was_forked_goes_on_in_both_processes",
+    "test_a_signal_reaches_other_processes",
+)
+class SaysThatItIsShared(MemoryStore):
+    """Every process has a world of its own: the disaster that this library is about."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, shared=True)
+
+
+@breaks(
+    "test_i4_a_session_that_is_not_live_writes_nothing",
+    "test_a_session_writes_its_own_documents_under_its_own_condition",
+    "test_a_run_is_claimed_finished_and_taken_over",
+)
+class IgnoresSessions(MemoryStore):
+    """Whoever claims, claims."""
+
+    def _is_live(self, space: Space, session: str | None) -> bool:
+        return True
+
+
+@breaks(
+    "test_no_claim_is_committed_after_the_burial_that_came_in_between",
+    "test_no_claim_is_committed_after_a_burial_at_the_same_time",
+)
+class ChecksSessionsTooSoon(MemoryStore):
+    """The session is looked at before the change is computed, not in the commit: its holds belong to nobody."""
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        with self._locked("session") as space:
+            if not self._is_live(space, session):
+                return Applied(results=(), now=self.world.now(), alive=False)
+        if session is not None:
+            a_moment()
+        return super().update(which, change)
+
+
+@breaks("test_a_session_writes_its_own_documents_under_its_own_condition")
+class TiesJobsAlone(MemoryStore):
+    """Steps, keys and locks of a dead session are still written."""
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        plain = isinstance(which, Named) and which.kind is not Kind.JOB
+        return super().update(which, change, session=None if plain else session)
+
+
+@breaks("test_a_live_session_writes_also_when_it_has_expired")
+class BuriesByTheClock(MemoryStore):
+    """Expiry ends a session, so one step of the clock ends them all."""
+
+    def _is_live(self, space: Space, session: str | None) -> bool:
+        row = space.rows[Kind.SESSION].get(session or "")
+        return super()._is_live(space, session) and (row is None or row.expires_at > self.world.now())
+
+
+@breaks("test_claims_and_renewals_of_one_session_do_not_hinder_each_other")
+class ComparesTheSessionsVersion(MemoryStore):
+    """A claim fails because its session was renewed meanwhile."""
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        seen = self._version_of(session)
+        if session is not None:
+            a_moment()
+        if self._version_of(session) != seen:
+            return Applied(results=(), now=self.world.now(), alive=False)
+        return super().update(which, change, session=session)
+
+    def _version_of(self, session: str | None) -> int | None:
+        with self._locked("session") as space:
+            row = space.rows[Kind.SESSION].get(session or "")
+        return row.version if row and row.life is Life.LIVE else None

@@ -1,0 +1,190 @@
+"""Wrong about selections: too early, too many, too few, in the wrong order, or not where they belong any more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from solocron.clock import MILLISECOND
+from solocron.model.change import Kind
+from solocron.model.session import Life
+from solocron.stores._world import Row, Space
+from solocron.stores.contract import All, Applied, ChangeFn, Due, HeldBy, Result, ToSweep, Which
+from solocron.stores.memory import Draft, MemoryStore
+from tests.conformance.wrong_stores.registry import breaks
+
+
+@breaks("test_i15_nothing_is_selected_before_it_is_due")
+class ComesEarly(MemoryStore):
+    """Looks a millisecond ahead, as a node whose own clock decides would."""
+
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+        return super()._select(space, which, now + (MILLISECOND if isinstance(which, Due) else 0))
+
+
+@breaks("test_due_jobs_come_oldest_first_up_to_the_limit")
+class NewestFirst(MemoryStore):
+    """Without ORDER BY, or with the wrong one."""
+
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+        found = super()._select(space, which, now)
+        return dict(reversed(found.items())) if isinstance(which, Due) else found
+
+
+@breaks(
+    "test_only_jobs_of_these_handlers_and_pools_are_due",
+    "test_next_due_is_the_earliest_instant_of_what_was_not_returned",
+    "test_next_due_can_be_asked_for_alone",
+)
+class IgnoresHandlers(MemoryStore):
+    """Every job is due here."""
+
+    def _fits(self, which: Due, row: Row) -> bool:
+        return row.pool in which.pools and row.name not in which.exclude
+
+
+@breaks("test_only_jobs_of_these_handlers_and_pools_are_due", "test_next_due_can_be_asked_for_alone")
+class IgnoresPools(MemoryStore):
+    """Jobs of other pools are due here too."""
+
+    def _fits(self, which: Due, row: Row) -> bool:
+        return row.handler in which.handlers and row.name not in which.exclude
+
+
+@breaks("test_excluded_jobs_are_left_out_and_make_room")
+class ExcludesAfterTheLimit(MemoryStore):
+    """What is excluded still takes a place of the limit: n of them starve all others."""
+
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+        if not isinstance(which, Due):
+            return super()._select(space, which, now)
+        found = super()._select(space, replace(which, exclude=frozenset()), now)
+        return {name: row for name, row in found.items() if name not in which.exclude}
+
+
+@breaks("test_next_due_is_the_earliest_instant_of_what_was_not_returned")
+class ForgetsWhatTheLimitCut(MemoryStore):
+    """The next instant is looked for in the future alone."""
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        applied = super().update(which, change, session=session)
+        late = applied.next_due is not None and applied.next_due <= applied.now
+        return replace(applied, next_due=None) if late else applied
+
+
+@breaks("test_next_due_is_the_earliest_instant_of_what_was_not_returned")
+class CountsWhatItReturned(MemoryStore):
+    """The next instant is that of a job which was just handed over and declined: the caller spins."""
+
+    def _next_due(self, space: Space, which: Due) -> int | None:
+        return super()._next_due(space, replace(which, exclude=frozenset()))
+
+
+@breaks(
+    "test_a_job_is_due_again_when_it_says_so",
+    "test_a_redefined_job_moves_to_its_new_handler_and_pool",
+    "test_held_by_follows_claims_ends_and_deletions",
+)
+class NeverReindexes(MemoryStore):
+    """The columns are written with the first version of a document and then forgotten."""
+
+    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+        old = space.rows[kind].get(name)
+        if old and new:
+            new = replace(new, due_at=old.due_at, holders=old.holders, handler=old.handler, pool=old.pool)
+        super()._put(space, kind, name, new)
+
+
+@breaks("test_a_declined_job_stays_due")
+class SetsTheDeclinedAside(MemoryStore):
+    """What one node declines, no node gets."""
+
+    def _commit(self, space: Space, kind: Kind, draft: Draft, now: int) -> Result:
+        if draft.change is None and draft.error is None:
+            self._set_aside(space, kind, draft, "declined", now)
+        return super()._commit(space, kind, draft, now)
+
+
+@breaks(
+    "test_held_by_finds_every_job_that_names_the_session",
+    "test_holders_names_every_session_that_holds_anything",
+)
+class KnowsOneHolder(MemoryStore):
+    """The index has room for one holder of a document."""
+
+    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+        super()._put(space, kind, name, new and replace(new, holders=frozenset(sorted(new.holders)[:1])))
+
+
+@breaks("test_held_by_follows_claims_ends_and_deletions", "test_plain_documents_are_held_too")
+class ForgetsHoldersOnUpdate(MemoryStore):
+    """A second write of a document loses it from the index, though it is still held."""
+
+    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+        again = name in space.rows[kind]
+        super()._put(space, kind, name, new and replace(new, holders=frozenset()) if again else new)
+
+
+@breaks("test_held_by_follows_claims_ends_and_deletions", "test_holders_names_every_session_that_holds_anything")
+class KeepsOldHolders(MemoryStore):
+    """Who once held a document holds it for ever."""
+
+    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+        old = space.rows[kind].get(name)
+        super()._put(space, kind, name, replace(new, holders=new.holders | old.holders) if old and new else new)
+
+
+@breaks("test_an_update_of_what_is_held_reaches_all_of_it", "test_i19_an_unreadable_document_is_set_aside_alone")
+class SweepsAFew(MemoryStore):
+    """A sweep that passes over some documents leaves holds that nobody will ever end."""
+
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+        found = super()._select(space, which, now)
+        return dict(list(found.items())[:3]) if isinstance(which, HeldBy) else found
+
+
+@breaks("test_plain_documents_are_held_too", "test_holders_names_every_session_that_holds_anything")
+class IndexesJobsAlone(MemoryStore):
+    """Locks and keys have holders too."""
+
+    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+        held = kind is Kind.JOB or new is None
+        super()._put(space, kind, name, new if held else replace(new, holders=frozenset()))  # type: ignore[type-var]
+
+
+@breaks("test_holders_names_every_session_that_holds_anything")
+class NamesKnownHolders(MemoryStore):
+    """Only sessions that exist are named; holds of missing ones stay for ever."""
+
+    def holders(self) -> frozenset[str]:
+        with self._locked("holders") as space:
+            known = space.rows[Kind.SESSION].keys()
+        return super().holders() & known
+
+
+@breaks("test_expired_and_dead_sessions_are_to_be_swept", "test_a_run_is_claimed_finished_and_taken_over")
+class ForgetsTheDead(MemoryStore):
+    """A sweeper that died between burial and takeover leaves a session that no selection finds."""
+
+    def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
+        dead = isinstance(which, ToSweep) and space.rows[Kind.SESSION][name].life is Life.DEAD
+        return not dead and super()._selects(space, which, name, now)
+
+
+@breaks("test_expired_and_dead_sessions_are_to_be_swept")
+class SweepsTwice(MemoryStore):
+    """Swept sessions come up again and again."""
+
+    def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
+        swept = isinstance(which, ToSweep) and space.rows[Kind.SESSION][name].life is Life.SWEPT
+        return swept or super()._selects(space, which, name, now)
+
+
+@breaks(
+    "test_all_of_a_kind_comes_in_pages_in_the_order_of_names",
+    "test_an_update_of_a_page_touches_that_page_alone",
+)
+class RepeatsTheLastName(MemoryStore):
+    """Pages overlap by one."""
+
+    def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
+        return (isinstance(which, All) and name == which.after) or super()._selects(space, which, name, now)

@@ -1,0 +1,75 @@
+"""What holds for every test: it leaves nothing running, and it finds the same examples twice under CI."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+from tests.servers import SERVERS, Server, janitor, processes
+
+pytest_plugins = ["pytester", "tests.servers.fixtures"]
+
+GRACE = 5.0
+"""Seconds in which what a test has told to end may end; waited only when something is still there."""
+
+hypothesis.settings.register_profile("dev", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run the tests marked `long`, which take minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of each server, so that `-m postgres` finds them, and leave the long ones out unless asked for."""
+    fixtures = {"redis_server": "redis"} | {name: name for name in SERVERS if name != "redis"}
+    for item in items:
+        asked = {fixtures[name] for name in getattr(item, "fixturenames", ()) if name in fixtures}
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        asked |= {value for value in params.values() if isinstance(value, str) and value in SERVERS}
+        for name in asked:
+            item.add_marker(name)
+    if not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test ends what it began: threads, child processes and sockets. `may_leak(reason)` is the way out."""
+    threads, children, sockets = set(threading.enumerate()), _children(), processes.open_sockets()
+    yield
+    if request.node.get_closest_marker("may_leak"):
+        return
+
+    def left() -> list[str]:
+        return [
+            *(f"thread {thread.name}" for thread in set(threading.enumerate()) - threads),
+            *(f"process {pid}: {processes.command(pid)}" for pid in _children() - children),
+            *(f"open {name}" for name in processes.open_sockets() - sockets),
+        ]
+
+    if not left():
+        return
+    gc.collect()  # a socket in a reference cycle is nobody's any more
+    until = time.monotonic() + GRACE
+    nothing = threading.Event()
+    while (rest := left()) and time.monotonic() < until:
+        nothing.wait(0.02)
+    if rest:
+        pytest.fail("the test left behind: " + "; ".join(rest), pytrace=False)
+
+
+def _children() -> set[int]:
+    """Our child processes, without the servers that several tests share and the janitor that guards them."""
+    shared = {server.pid for server in Server.running if server.shared}
+    return processes.children(os.getpid()) - shared - {janitor.pid()}

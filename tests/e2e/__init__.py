@@ -1,0 +1,1 @@
+"""Whole programs, as users run them: real processes, real files, real signals."""

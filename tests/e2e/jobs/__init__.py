@@ -1,0 +1,1 @@
+"""Jobs that the fleets of the end-to-end tests run."""

@@ -1,0 +1,1 @@
+"""Programs of users, as small as they can be: a web application, one that forks."""

@@ -1,0 +1,33 @@
+"""A fork after start is another process and so another node: it shares neither session nor connections."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from solocron.testing.fleet import Ledger
+from solocron.testing.fleet.ledger import FOLDER
+
+
+def test_a_fork_after_start_gets_a_session_of_its_own_and_leaves_the_parents_alone(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), FOLDER: str(ledger.folder)}
+    command = [sys.executable, "-m", "tests.e2e.programs.forking", f"sqlite:///{tmp_path / 'store.db'}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    (parents,) = facts["before"]
+    assert facts["before"][parents][0] == facts["pid"]
+    assert facts["threads"] == [], "no loop of the parent's runs in the child"
+    own = [session for session, (pid, _) in facts["both"].items() if pid == facts["child"]]
+    assert len(own) == 1
+    assert own[0] != parents
+    assert facts["both"][own[0]][1] != facts["both"][parents][1], "nor do they share a node's name"
+    assert set(facts["after"]) == {parents}, "the child's goodbye ended the child's session only"
+    assert facts["clean"]
+    assert facts["child_clean"]
+    starts = [(line.run, line.attempt) for line in ledger.lines(event="start")]
+    assert len(starts) == len(set(starts)), "nothing was started twice"

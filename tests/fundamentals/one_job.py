@@ -1,0 +1,221 @@
+"""One job's document, a store's clock and a log, without a store: only what the machine itself decides.
+
+Times are seconds after `T0`, a round hour, so that `every 1m` has its slots at 60, 120, 180 and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from solocron.clock import SECOND, to_us
+from solocron.model import asking, claiming, defining, ending
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.claiming import Claimant
+from solocron.model.definition import Definition
+from solocron.model.ending import Outcome
+from solocron.model.job import Hold, Job
+from solocron.model.policy import CatchUp, Overlap
+from solocron.model.run import Entry, Op, Record, Status
+from solocron.model.timetable import EMPTY, Resolve, Timetable
+from solocron.schedules import Every, Schedule, dump, load
+
+__all__ = ["BEAT", "LATE_FOR", "LEASE", "T0", "OneJob", "definition", "resolve", "seconds"]
+
+T0 = to_us(datetime(2026, 1, 5, tzinfo=UTC))
+LEASE, BEAT = 15, 5
+LATE_FOR = LEASE + 2 * BEAT
+"""Seconds for which a slot is late before it is missed."""
+
+
+def seconds(us: int) -> float:
+    """An instant as seconds after T0."""
+    return (us - T0) / SECOND
+
+
+def resolve(spec: Mapping[str, Any] | None) -> Timetable:
+    """The slots of a stored schedule; one of the user's own classes is known to nodes with its code alone."""
+    if spec is None:
+        return EMPTY
+    schedule = load(spec)
+    return Timetable(schedule, known=schedule is not None)
+
+
+def definition(schedule: Schedule | str | None = "1m", **options: Any) -> Definition:
+    """A definition as a decorator makes it: a text is a period, durations are in seconds."""
+    for name, parse in (("overlap", Overlap.parse), ("catch_up", CatchUp.parse)):
+        if name in options:
+            options[name] = parse(options[name])
+    for name in ("timeout", "start_within"):
+        if options.get(name) is not None:
+            options[name] = round(options[name] * SECOND)
+    found = Every(schedule) if isinstance(schedule, str) else schedule
+    return Definition(handler="work", schedule=None if found is None else dump(found), **options)
+
+
+class OneJob:
+    """The job `work` as a store would keep it; each verb applies one transition at the clock's time."""
+
+    def __init__(self, schedule: Schedule | str | None = "1m", *, by: Resolve = resolve, **options: Any) -> None:
+        self.now = T0
+        self.by = by
+        self.doc: Job | Absent = Absent(Kind.JOB, "work")
+        self.log: dict[tuple[str, int], Record] = {}
+        self.define(schedule, **options)
+
+    @property
+    def job(self) -> Job:
+        """The document, which must be there."""
+        assert isinstance(self.doc, Job)
+        return self.doc
+
+    def at(self, after: float) -> OneJob:
+        """Set the store's clock to that many seconds after T0."""
+        self.now = T0 + round(after * SECOND)
+        return self
+
+    # --- what nodes do ---------------------------------------------------------------------------------------------
+
+    def claim(self, node: str = "a") -> Hold | None:
+        """Decide what is due and take one run; None when there is none to take."""
+        who = Claimant(session=f"session of {node}", node=node, late_for=LATE_FOR * SECOND)
+        hold: Hold | None = self.apply(lambda doc: claiming.claim(doc, now=self.now, by=who, resolve=self.by))
+        return hold
+
+    def claims(self, node: str = "a") -> Hold:
+        """Claim, and be sure to get a run."""
+        hold = self.claim(node)
+        assert hold is not None, "nothing to claim"
+        return hold
+
+    def finish(self, hold: Hold, outcome: Outcome | None = None) -> str | None:
+        """End an attempt; None says that the write was stale."""
+        how = outcome or Outcome.succeeded()
+        answer: str | None = self.apply(
+            lambda doc: ending.finish(
+                doc, run=hold.run, fence=hold.fence, outcome=how, now=self.now, resolve=self.by
+            )
+        )
+        return answer
+
+    def fail(self, hold: Hold) -> str | None:
+        return self.finish(hold, Outcome.failed("it broke"))
+
+    def hand_back(self, hold: Hold, reason: str = "the node drains") -> str | None:
+        answer: str | None = self.apply(
+            lambda doc: ending.hand_back(
+                doc, run=hold.run, fence=hold.fence, now=self.now, reason=reason, resolve=self.by
+            )
+        )
+        return answer
+
+    def take_over(self, node: str = "a") -> str | None:
+        """The session of a node was buried: end whatever it held."""
+        answer: str | None = self.apply(
+            lambda doc: ending.take_over(
+                doc, session=f"session of {node}", now=self.now, reason="its session was buried", resolve=self.by
+            )
+        )
+        return answer
+
+    def run_all(self, node: str = "a") -> list[float]:
+        """Claim and finish until nothing is left to run now; the slots that ran, in order."""
+        ran = []
+        while (hold := self.claim(node)) is not None:
+            ran.append(seconds(hold.slot))
+            self.finish(hold)
+        return ran
+
+    # --- what people do --------------------------------------------------------------------------------------------
+
+    def trigger(self, request: str = "r1", *, payload: Any = None, at: float | None = None) -> str | None:
+        when = None if at is None else T0 + round(at * SECOND)
+        answer: str | None = self.apply(
+            lambda doc: asking.trigger(
+                doc, request=request, payload=payload, at=when, now=self.now, resolve=self.by
+            )
+        )
+        return answer
+
+    def cancel(self, run: str, reason: str = "a person asked") -> str | None:
+        answer: str | None = self.apply(
+            lambda doc: asking.cancel(doc, run=run, reason=reason, now=self.now, resolve=self.by)
+        )
+        return answer
+
+    def pause(self, *, until: float | None = None, note: str | None = None, by: str | None = None) -> str | None:
+        end = None if until is None else T0 + round(until * SECOND)
+        late_for = LATE_FOR * SECOND
+        answer: str | None = self.apply(
+            lambda doc: asking.pause(
+                doc, by=by, note=note, until=end, now=self.now, late_for=late_for, resolve=self.by
+            )
+        )
+        return answer
+
+    def resume(self) -> str | None:
+        answer: str | None = self.apply(lambda doc: asking.resume(doc, now=self.now, resolve=self.by))
+        return answer
+
+    def define(self, schedule: Schedule | str | None = "1m", **options: Any) -> str | None:
+        """Make the job what is given here; options that are left out have their defaults."""
+        return self.propose(defining.Proposal(definition=definition(schedule, **options), source=None))
+
+    def propose(self, proposal: defining.Proposal) -> str | None:
+        answer: str | None = self.apply(
+            lambda doc: defining.define(
+                doc, proposal=proposal, now=self.now, late_for=LATE_FOR * SECOND, resolve=self.by
+            )
+        )
+        return answer
+
+    def remove(self) -> str | None:
+        answer: str | None = self.apply(
+            lambda doc: defining.remove(doc, now=self.now, late_for=LATE_FOR * SECOND, resolve=self.by)
+        )
+        return answer
+
+    # --- what a store does -----------------------------------------------------------------------------------------
+
+    def apply(self, transition: Callable[[Job | Absent], Change | None]) -> Any:
+        """Swap the document and write the log in one step, as a store does; the answer, or None if refused."""
+        change = transition(self.doc)
+        if change is None:
+            return None
+        assert change.doc is None or isinstance(change.doc, Job)
+        self.doc = Absent(Kind.JOB, "work") if change.doc is None else change.doc
+        for entry in change.entries:
+            self._write(entry)
+        return change.answer
+
+    def _write(self, entry: Entry) -> None:
+        where = (entry.record.run, entry.record.attempt)
+        old = self.log.get(where)
+        if entry.op is Op.OPEN:
+            assert old is None, f"{where} is on record already"
+        else:
+            assert old is not None, f"{where} was never opened"
+            assert old.status is Status.RUNNING, f"{where} has ended already"
+        self.log[where] = entry.record
+
+    # --- what can be read ------------------------------------------------------------------------------------------
+
+    def ended(self) -> list[tuple[float, str]]:
+        """What became of each slot: (slot, status), in the order in which it was recorded; summaries by their last."""
+        return [(seconds(record.slot), str(record.status)) for record in self.log.values()]
+
+    def records(self, status: str) -> list[Record]:
+        """The records of one status."""
+        return [record for record in self.log.values() if record.status == status]
+
+    def reasons(self, status: str) -> list[str | None]:
+        return [record.reason for record in self.records(status)]
+
+    def covered(self, status: str) -> list[tuple[float, float, int]]:
+        """The records of one status as (first slot, last slot, how many)."""
+        found = []
+        for record in self.records(status):
+            first = record.slot if record.first is None else record.first
+            found.append((seconds(first), seconds(record.slot), record.count))
+        return found

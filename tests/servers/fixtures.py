@@ -1,0 +1,77 @@
+"""The fixtures: one server of each kind per test process (so per xdist worker), started when first asked for.
+
+Private to the worker, so that a test may kill, freeze or restart it without hurting a test elsewhere. It must
+leave it running; data may stay, which is why a test that needs an empty database takes `fresh_url()`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Protocol, TypeVar
+
+import pytest
+
+from tests.servers import MariaDB, Postgres, Redis, Server, Valkey
+
+S = TypeVar("S", bound=Server)
+
+
+class StartServer(Protocol):
+    """Starts a server of the test's own."""
+
+    def __call__(self, kind: type[S], *, settings: Mapping[str, str] | None = None) -> S: ...
+
+
+def require(server: type[Server]) -> None:
+    """A laptop may lack a server; a continuous build that lacks one would prove nothing, so there it fails."""
+    if server.binary() is not None:
+        return
+    if os.environ.get("CI"):
+        pytest.fail(f"{server.name} is not installed, and CI is set: {server.hint}", pytrace=False)
+    pytest.skip(f"{server.name} is not installed: {server.hint}")
+
+
+def _shared(kind: type[S]) -> Iterator[S]:
+    require(kind)
+    with kind(shared=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """This worker's PostgreSQL."""
+    yield from _shared(Postgres)
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    """This worker's MariaDB."""
+    yield from _shared(MariaDB)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Redis]:
+    """This worker's Redis."""
+    yield from _shared(Redis)
+
+
+@pytest.fixture(scope="session")
+def valkey() -> Iterator[Valkey]:
+    """This worker's Valkey."""
+    yield from _shared(Valkey)
+
+
+@pytest.fixture
+def start_server() -> Iterator[StartServer]:
+    """`start_server(Redis, settings={"appendonly": "no"})`: one for this test only, ended after it."""
+    with ExitStack() as stack:
+
+        def start(kind: type[S], *, settings: Mapping[str, str] | None = None) -> S:
+            require(kind)
+            server = kind(settings=settings)
+            stack.enter_context(server)
+            return server
+
+        yield start

@@ -1,0 +1,66 @@
+"""A private PostgreSQL, as the account `postgres` when root runs the tests: the server refuses root."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import signal
+from pathlib import Path
+
+from tests.servers.base import Server
+
+
+class Postgres(Server):
+    """Durable as it comes: fsync and synchronous_commit are on unless the settings say otherwise."""
+
+    name = "postgres"
+    hint = "apt-get install postgresql, or put the folder of its `postgres` program on the PATH"
+    account = "postgres"
+    stop_signal = signal.SIGINT  # "fast": do not wait for clients
+
+    _numbers = itertools.count(1)
+
+    @classmethod
+    def binary(cls) -> Path | None:
+        found = shutil.which("postgres")
+        if found:
+            return Path(found).resolve()
+        # Debian keeps each version in a folder of its own, off the PATH.
+        versions = Path("/usr/lib/postgresql").glob("*/bin/postgres")
+        return max(versions, key=lambda path: int(path.parts[-3]), default=None)
+
+    @property
+    def url(self) -> str:
+        return self._url("postgres")
+
+    def fresh_url(self) -> str:
+        import psycopg
+
+        database = f"fresh_{next(self._numbers)}"
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {database}")
+        return self._url(database)
+
+    def prepare(self) -> None:
+        initdb = self._program().with_name("initdb")
+        how = ["--auth=trust", "--no-sync", "--username=solocron", "--encoding=UTF8", "--locale=C"]
+        self.run([str(initdb), *how, "--pgdata", str(self.folder / "data")])
+
+    def command(self) -> list[str]:
+        where = ["-D", str(self.folder / "data"), "-p", str(self.port), "-k", str(self.folder)]
+        settings = {"listen_addresses": "127.0.0.1"} | self.settings
+        return [str(self._program()), *where, *(f"--{name}={value}" for name, value in settings.items())]
+
+    def ask(self) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url, connect_timeout=5) as connection:
+            connection.execute("SELECT 1")
+
+    def _program(self) -> Path:
+        found = self.binary()
+        assert found is not None, self.hint
+        return found
+
+    def _url(self, database: str) -> str:
+        return f"postgresql://solocron@127.0.0.1:{self.port}/{database}"

@@ -1,0 +1,215 @@
+"""Every server of ours starts, answers, survives its death with its data, can be frozen, and leaves nothing."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pymysql
+import pytest
+import redis
+from pymysql.cursors import Cursor
+
+from tests.servers import SERVERS, MariaDB, Postgres, Redis, Server, ServerFailed, Valkey, janitor, processes
+from tests.servers.base import free_port
+from tests.servers.fixtures import StartServer, require
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = {"postgres": "postgres", "mariadb": "mariadb", "redis": "redis_server", "valkey": "valkey"}
+
+
+class Notes:
+    """Keeps a note in a database of any kind, through the driver that the store uses."""
+
+    def __init__(self, url: str, timeout: int = 10) -> None:
+        self.parts = urlsplit(url)
+        self.timeout = timeout
+
+    def write(self, text: str) -> None:
+        match self.parts.scheme:
+            case "postgresql":
+                with self._postgres() as connection:
+                    connection.execute("CREATE TABLE note (text varchar(99))")
+                    connection.execute("INSERT INTO note VALUES (%s)", [text])
+            case "mariadb":
+                with self.mariadb() as session, session.cursor() as cursor:
+                    cursor.execute("CREATE TABLE note (text varchar(99))")
+                    cursor.execute("INSERT INTO note VALUES (%s)", [text])
+                    session.commit()
+            case _:
+                with self.client() as client:
+                    client.set("note", text)
+
+    def read(self) -> str:
+        match self.parts.scheme:
+            case "postgresql":
+                with self._postgres() as connection:
+                    row = connection.execute("SELECT text FROM note").fetchone()
+            case "mariadb":
+                with self.mariadb() as session, session.cursor() as cursor:
+                    cursor.execute("SELECT text FROM note")
+                    row = cursor.fetchone()
+            case _:
+                with self.client() as client:
+                    found = client.get("note")
+                    assert isinstance(found, bytes | None)
+                    row = (found.decode(),) if found else None
+        assert row is not None
+        return str(row[0])
+
+    def _postgres(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.parts.geturl(), connect_timeout=self.timeout)
+
+    def mariadb(self) -> pymysql.Connection[Cursor]:
+        assert self.parts.port is not None
+        return pymysql.connect(
+            host="127.0.0.1",
+            port=self.parts.port,
+            user=self.parts.username,
+            database=self.parts.path.lstrip("/"),
+            connect_timeout=self.timeout,
+            read_timeout=self.timeout,
+        )
+
+    def client(self) -> redis.Redis:
+        url = self.parts._replace(scheme="redis").geturl()
+        return redis.Redis.from_url(url, socket_timeout=self.timeout, socket_connect_timeout=self.timeout, retry=None)
+
+
+@pytest.fixture(params=list(SERVERS))
+def server(request: pytest.FixtureRequest) -> Server:
+    """Each of this worker's shared servers in turn."""
+    found: Server = request.getfixturevalue(FIXTURES[request.param])
+    return found
+
+
+def test_a_server_answers_through_the_driver_of_its_store(server: Server) -> None:
+    notes = Notes(server.fresh_url())
+    notes.write("kept")
+    assert notes.read() == "kept"
+
+
+def test_what_a_server_has_acknowledged_survives_kill_9(server: Server) -> None:
+    notes = Notes(server.fresh_url())
+    notes.write("kept")
+    before = server.pid
+    server.kill9()
+    with pytest.raises((psycopg.OperationalError, pymysql.OperationalError, redis.ConnectionError)):
+        notes.read()
+    server.restart()
+    assert server.pid != before
+    assert notes.read() == "kept"
+
+
+def test_a_restart_in_the_normal_way_keeps_the_data_and_the_url(server: Server) -> None:
+    notes = Notes(server.fresh_url())
+    notes.write("kept")
+    url = server.url
+    server.restart()
+    assert server.url == url
+    assert notes.read() == "kept"
+
+
+def test_a_frozen_server_is_silent_until_it_is_thawed(server: Server) -> None:
+    url = server.fresh_url()
+    Notes(url).write("kept")
+    server.freeze()
+    try:
+        with pytest.raises((psycopg.OperationalError, pymysql.OperationalError, redis.TimeoutError)):
+            Notes(url, timeout=2).read()
+    finally:
+        server.thaw()
+    assert Notes(url).read() == "kept"
+
+
+def test_two_fresh_databases_know_nothing_of_each_other(server: Server) -> None:
+    one, other = Notes(server.fresh_url()), Notes(server.fresh_url())
+    one.write("one")
+    other.write("other")
+    assert one.read() == "one"
+
+
+@pytest.mark.parametrize("name", list(SERVERS))
+def test_a_stopped_server_leaves_no_process_and_no_folder(name: str) -> None:
+    require(SERVERS[name])
+    server = SERVERS[name]().start()
+    assert server.pid is not None
+    pids, folder = processes.tree(server.pid), server.folder
+    server.stop()
+    assert [processes.command(pid) for pid in pids if processes.birth(pid)] == []
+    assert not folder.exists()
+    server.stop()
+
+
+@pytest.mark.parametrize("name", list(SERVERS))
+def test_a_server_ends_even_if_the_test_process_is_killed(name: str) -> None:
+    """The janitor sees the pipe end, kills the whole tree and deletes the folder."""
+    require(SERVERS[name])
+    program = f"""
+import sys
+from tests.servers import SERVERS, janitor, processes
+server = SERVERS[{name!r}]().start()
+print(janitor.pid(), server.folder, *processes.tree(server.pid), flush=True)
+sys.stdin.read()
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as runner:
+        assert runner.stdout is not None
+        guard, folder, *pids = runner.stdout.readline().split()
+        runner.send_signal(signal.SIGKILL)
+        runner.wait()
+    processes.wait_gone([int(guard)])
+    assert [pid for pid in pids if processes.birth(int(pid))] == []
+    assert not Path(folder).exists()
+
+
+def test_settings_reach_each_server(start_server: StartServer) -> None:
+    """Doctor's tests set a real server wrongly, and must be able to."""
+    require(Postgres)
+    require(MariaDB)
+    require(Redis)
+    require(Valkey)
+    with psycopg.connect(start_server(Postgres, settings={"synchronous_commit": "off"}).url) as connection:
+        assert connection.execute("SHOW synchronous_commit").fetchone() == ("off",)
+    mariadb = start_server(MariaDB, settings={"innodb_flush_log_at_trx_commit": "2"})
+    with Notes(mariadb.url).mariadb() as session, session.cursor() as cursor:
+        cursor.execute("SELECT @@innodb_flush_log_at_trx_commit")
+        assert cursor.fetchone() == (2,)
+    for kind in (Redis, Valkey):
+        server = start_server(kind, settings={"appendonly": "no", "requirepass": "canary"})
+        with Notes(server.url).client() as client:
+            assert client.config_get("appendonly") == {"appendonly": "no"}
+
+
+def test_a_server_that_cannot_start_shows_its_log_and_leaves_nothing(start_server: StartServer) -> None:
+    require(Redis)
+    with pytest.raises(ServerFailed, match="no-such-setting"):
+        start_server(Redis, settings={"no-such-setting": "1"})
+    assert not [server for server in Server.running if not server.shared]
+
+
+def test_a_missing_server_skips_on_a_laptop_and_fails_under_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Redis, "binary", classmethod(lambda _: None))
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="apt-get install redis-server"):
+        require(Redis)
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="apt-get install redis-server"):
+        require(Redis)
+
+
+def test_ports_are_not_those_of_outgoing_connections() -> None:
+    """A client that calls a dead server could otherwise be given the server's own port, and meet itself."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert all(free_port() < lowest for _ in range(50))
+
+
+def test_the_janitor_is_one_per_process(redis_server: Redis, valkey: Valkey) -> None:
+    before = janitor.pid()
+    redis_server.restart()
+    assert before is not None
+    assert janitor.pid() == before

@@ -1,0 +1,388 @@
+"""Plays a tiny world: one integer is one event, so that a failing history is a list of numbers that shrinks well.
+
+Two jobs under policies drawn at random, three nodes that claim, finish, die, come back and send stale writes, people
+who trigger, cancel, pause, redefine, remove and restore, and a store clock that runs, jumps over outages and steps back.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+
+from solocron.clock import SECOND, to_us
+from solocron.model import asking, claiming, defining, ending, session
+from solocron.model.definition import Definition
+from solocron.model.ending import Outcome
+from solocron.model.job import Hold
+from solocron.model.run import run_id
+from solocron.model.policy import Backoff, CatchUp, Overlap, allow
+from solocron.model.session import Life, Session
+from solocron.schedules import At, Cron, Every, Schedule, dump
+from tests.simulation.model_world import LATE_FOR, LEASE, World, resolve
+
+__all__ = ["Driver", "play"]
+
+BEAT = LEASE // 3
+STARTS = [datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 3, 28, 22, tzinfo=UTC), datetime(2026, 10, 24, 22, tzinfo=UTC)]
+"""A plain day, and the evenings before Paris sets its clocks."""
+
+
+@dataclass
+class Node:
+    """What a node knows: its session, the holds it runs, and those it once had and may still write about."""
+
+    name: str
+    session: str | None = None
+    holds: list[tuple[str, Hold]] = field(default_factory=list)
+    past: list[tuple[str, Hold]] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """Its session is lost: what it ran becomes a zombie whose writes may still arrive."""
+        self.past = (self.past + self.holds)[-20:]
+        self.holds, self.session = [], None
+
+
+class Driver:
+    """The nodes, the people and the clock around a world."""
+
+    def __init__(self, code: int) -> None:
+        dice = random.Random(code)
+        self.world = World(to_us(dice.choice(STARTS)))
+        self.nodes = [Node(name) for name in "abc"]
+        self.names = ["alpha", "beta"]
+        self.seen: Counter[str] = Counter()
+        self._serial = 0
+        for name in self.names:
+            self._define(dice, name)
+
+    def step(self, code: int) -> None:
+        """The event that a number stands for, in the world as it is."""
+        dice = random.Random(code)
+        event = dice.choices(_EVENTS, _WEIGHTS)[0]
+        self.seen[event.__name__] += 1
+        event(self, dice, dice.choice(self.names))
+
+    # --- time --------------------------------------------------------------------------------------------------------
+
+    def _wait(self, dice: random.Random, name: str) -> None:
+        """Mostly to the next thing that is due, or a little while."""
+        due = [job.due_at for job in self.world.jobs.values() if job.due_at is not None and job.due_at > self.world.now]
+        if due and dice.random() < 0.5:
+            self.world.now = min(min(due) + dice.choice([0, 0, 1, SECOND]), self.world.now + 86_400 * SECOND)
+        else:
+            self.world.now += dice.randrange(2 * BEAT)
+
+    def _outage(self, dice: random.Random, name: str) -> None:
+        """Nobody is there for up to a few hundred slots; every session runs out."""
+        job = self.world.jobs.get(name)
+        slots = None if job is None else resolve(job.definition.schedule)
+        following = None if slots is None else slots.after(self.world.now)
+        after = None if slots is None or following is None else slots.after(following)
+        period = LEASE if following is None or after is None else after - following
+        self.world.now += LEASE + dice.randrange(min(period * dice.choice([1, 3, 30, 300]), 3 * 86_400 * SECOND))
+
+    def _step_back(self, dice: random.Random, name: str) -> None:
+        """The store's clock is set back."""
+        self.world.now -= dice.randrange(1, 30 * SECOND)
+
+    # --- nodes -------------------------------------------------------------------------------------------------------
+
+    def _begin(self, dice: random.Random, name: str) -> None:
+        node = dice.choice(self.nodes)
+        if node.session is None:
+            self._serial += 1
+            node.session = f"{node.name}{self._serial}"
+            new = Session(name=node.session, node=node.name, host="h", pid=1, lease=LEASE)
+            self.world.on_session("begin", new.name, lambda doc: session.begin(doc, new, now=self.world.now))
+
+    def _renew(self, dice: random.Random, name: str) -> None:
+        """A beat; sometimes of a session that the node has long given up."""
+        node = dice.choice(self.nodes)
+        which = node.session or f"{node.name}{dice.randint(1, self._serial or 1)}"
+        renewed = self.world.on_session("renew", which, lambda doc: session.renew(doc, now=self.world.now))
+        if node.session is not None and not renewed:
+            node.forget()
+
+    def _die(self, dice: random.Random, name: str) -> None:
+        dice.choice(self.nodes).forget()
+
+    def _claim(self, dice: random.Random, name: str) -> None:
+        """Rule 1: the claim commits only if its session is live. Now and then somebody asks too early."""
+        node = dice.choice(self.nodes)
+        job = self.world.jobs.get(name)
+        if node.session is None or job is None or not self.world.live(node.session):
+            return
+        if (job.due_at is None or job.due_at > self.world.now) and dice.random() < 0.9:
+            return
+        by = claiming.Claimant(session=node.session, node=node.name, late_for=LATE_FOR)
+        hold = self.world.on_job(
+            "claim", name, lambda doc: claiming.claim(doc, now=self.world.now, by=by, resolve=resolve)
+        )
+        if hold is not None:
+            node.holds.append((name, hold))
+
+    def _finish(self, dice: random.Random, name: str) -> None:
+        node = dice.choice(self.nodes)
+        if node.holds:
+            where = node.holds.pop(dice.randrange(len(node.holds)))
+            node.past.append(where)
+            self._end(*where, dice.choices(_OUTCOMES, _OUTCOME_WEIGHTS)[0])
+
+    def _write_again(self, dice: random.Random, name: str) -> None:
+        """A reply was lost, or a zombie wakes up: the same write comes once more, or as another one."""
+        past = [one for node in self.nodes for one in (*node.past, *node.holds)]
+        if past:
+            where, hold = dice.choice(past)
+            what = dice.choice([self._end, self._hand_back_hold, self._progress_of])
+            what(where, hold)
+
+    def _end(self, name: str, hold: Hold, outcome: Outcome | None = None) -> None:
+        how = outcome or Outcome.succeeded()
+        self.world.on_job(
+            "finish",
+            name,
+            lambda doc: ending.finish(
+                doc, run=hold.run, fence=hold.fence, outcome=how, now=self.world.now, resolve=resolve
+            ),
+            run=hold.run,
+            fence=hold.fence,
+        )
+
+    def _hand_back(self, dice: random.Random, name: str) -> None:
+        node = dice.choice(self.nodes)
+        if node.holds:
+            where = node.holds.pop(dice.randrange(len(node.holds)))
+            node.past.append(where)
+            self._hand_back_hold(*where)
+
+    def _hand_back_hold(self, name: str, hold: Hold) -> None:
+        self.world.on_job(
+            "hand back",
+            name,
+            lambda doc: ending.hand_back(
+                doc, run=hold.run, fence=hold.fence, now=self.world.now, reason="draining", resolve=resolve
+            ),
+            run=hold.run,
+            fence=hold.fence,
+        )
+
+    def _progress_of(self, name: str, hold: Hold) -> None:
+        self.world.on_job(
+            "progress",
+            name,
+            lambda doc: ending.note_progress(
+                doc, run=hold.run, fence=hold.fence, progress="1/2", now=self.world.now
+            ),
+            run=hold.run,
+            fence=hold.fence,
+        )
+
+    def _sweep(self, dice: random.Random, name: str) -> None:
+        """One step of a sweeper: bury, take one job over, or mark as swept what holds nothing any more."""
+        for found in list(self.world.sessions.values()):
+            if session.expired(found, now=self.world.now):
+                self.world.on_session(
+                    "bury",
+                    found.name,
+                    partial(session.bury, now=self.world.now, reason="expired", seen=found.expires_at),
+                )
+                return
+            if found.state is Life.DEAD:
+                self._take_over(found.name)
+                return
+
+    def _take_over(self, dead: str) -> None:
+        for job in self.world.jobs.values():
+            if any(hold.session == dead for hold in job.active):
+                take_over = partial(
+                    ending.take_over, session=dead, now=self.world.now, reason="its node died", resolve=resolve
+                )
+                self.world.on_job("take over", job.name, take_over)
+                return
+        self.world.on_session("swept", dead, lambda doc: session.swept(doc, now=self.world.now))
+
+    # --- people ------------------------------------------------------------------------------------------------------
+
+    def _trigger(self, dice: random.Random, name: str) -> None:
+        request = f"r{dice.randrange(60)}"
+        at = None if dice.random() < 0.7 else self.world.now + dice.randrange(600 * SECOND)
+        job = self.world.jobs.get(name)
+        forgotten = job is not None and all(known.id != request for known in job.requests)
+        if job is not None and forgotten and run_id(name, job.incarnation, "trigger", request) in self.world.recorded:
+            return  # a client looks older requests up in the log before it asks
+        self.world.on_job(
+            "trigger",
+            name,
+            lambda doc: asking.trigger(
+                doc, request=request, payload=None, at=at, now=self.world.now, resolve=resolve
+            ),
+            request=request,
+        )
+
+    def _cancel(self, dice: random.Random, name: str) -> None:
+        job = self.world.jobs.get(name)
+        runs = [] if job is None else [one.run for one in (*job.active, *job.owed)]
+        if runs:
+            run = dice.choice(runs)
+            self.world.on_job(
+                "cancel",
+                name,
+                lambda doc: asking.cancel(doc, run=run, reason="asked", now=self.world.now, resolve=resolve),
+            )
+
+    def _pause(self, dice: random.Random, name: str) -> None:
+        until = None if dice.random() < 0.4 else self.world.now + dice.randrange(1800 * SECOND)
+        self.world.on_job(
+            "pause",
+            name,
+            lambda doc: asking.pause(
+                doc, by=None, note=None, until=until, now=self.world.now, late_for=LATE_FOR, resolve=resolve
+            ),
+        )
+
+    def _resume(self, dice: random.Random, name: str) -> None:
+        self.world.on_job("resume", name, lambda doc: asking.resume(doc, now=self.world.now, resolve=resolve))
+
+    def _define(self, dice: random.Random, name: str) -> None:
+        self._define_as(name, definition(dice, self.world.now))
+
+    def _define_as(self, name: str, new: Definition) -> None:
+        proposal = defining.Proposal(definition=new, source=None)
+        self.world.on_job(
+            "define",
+            name,
+            lambda doc: defining.define(
+                doc, proposal=proposal, now=self.world.now, late_for=LATE_FOR, resolve=resolve
+            ),
+        )
+
+    def _remove(self, dice: random.Random, name: str) -> None:
+        self.world.on_job(
+            "remove",
+            name,
+            lambda doc: defining.remove(doc, now=self.world.now, late_for=LATE_FOR, resolve=resolve),
+        )
+
+    def _restore(self, dice: random.Random, name: str) -> None:
+        self.world.on_job(
+            "restore", name, lambda doc: defining.move_to_now(doc, fence=0, now=self.world.now, resolve=resolve)
+        )
+
+    # --- after the faults ----------------------------------------------------------------------------------------------
+
+    def heal(self) -> None:
+        """No more faults: the dead are swept, everything is resumed and enabled, and one node works off what is owed."""
+        dice = random.Random(0)
+        for node in self.nodes:
+            node.forget()
+        self.world.now = max([self.world.now, *(found.expires_at for found in self.world.sessions.values())]) + SECOND
+        while any(found.state is not Life.SWEPT for found in self.world.sessions.values()):
+            self._sweep(dice, "")
+        self._begin_here()
+        for name in list(self.world.jobs):
+            self._resume(dice, name)
+            job = self.world.jobs[name]
+            if not job.definition.enabled:
+                self._define_as(name, replace(job.definition, enabled=True))
+        horizon = self.world.now + 2 * 3600 * SECOND
+        for name in list(self.world.jobs):
+            while (job := self.world.jobs.get(name)) is not None and job.due_at is not None:
+                if job.due_at > self.world.now:
+                    if not job.waiting and not job.active:
+                        break
+                    assert job.due_at < horizon, f"{name} waits for ever"
+                    self.world.now = job.due_at
+                self._work_off(name)
+        self.world.now = max(self.world.now, horizon)
+        for name in list(self.world.jobs):
+            self._work_off(name)
+
+    def _begin_here(self) -> None:
+        new = Session(name="healer", node="healer", host="h", pid=1, lease=LEASE)
+        self.world.on_session("begin", new.name, lambda doc: session.begin(doc, new, now=self.world.now))
+
+    def _work_off(self, name: str) -> None:
+        by = claiming.Claimant(session="healer", node="healer", late_for=LATE_FOR)
+        while True:
+            job = self.world.jobs[name]
+            if job.due_at is None or job.due_at > self.world.now:
+                return
+            hold = self.world.on_job(
+                "claim", name, lambda doc: claiming.claim(doc, now=self.world.now, by=by, resolve=resolve)
+            )
+            if hold is not None:
+                self._end(name, hold)
+
+
+def play(first: int, codes: Iterable[int]) -> Driver:
+    """A world begun by one number and driven by others, then healed."""
+    driver = Driver(first)
+    for code in codes:
+        driver.step(code)
+    driver.heal()
+    return driver
+
+
+def definition(dice: random.Random, now: int) -> Definition:
+    """Any policies; a healed world works off what they owe, so ages and queues are kept small."""
+    schedule: Schedule | None = dice.choice(
+        [
+            None,
+            Every("5s"),
+            Every("20s"),
+            Every("1m"),
+            Every("1h"),
+            Cron("*/15 * * * *", tz="Europe/Paris"),
+            Cron("30 2 * * *", tz="Europe/Paris", dst={"fold": dice.choice(["first", "last", "both"])}),
+            At(datetime.fromtimestamp(now // SECOND + dice.randrange(1, 300), UTC)),
+        ]
+    )
+    return Definition(
+        handler="work",
+        schedule=None if schedule is None else dump(schedule),
+        retries=dice.choice([0, 0, 1, 3]),
+        backoff=Backoff(first=dice.choice([0, 1, 30]), cap=60),
+        on_crash=dice.choice(["retry", "retry", "fail"]),
+        overlap=dice.choice([*map(Overlap, ("skip", "queue", "queue-all", "replace")), allow(2)]),
+        catch_up=dice.choice(
+            [CatchUp("skip"), CatchUp("latest"), CatchUp("all", 40), CatchUp("all", 5), CatchUp("all", 60, 900 * SECOND)]
+        ),
+        start_within=dice.choice([None, None, None, 10 * SECOND, 120 * SECOND]),
+        enabled=dice.random() < 0.9,
+    )
+
+
+_OUTCOMES = [
+    Outcome.succeeded(),
+    Outcome.failed("it broke"),
+    Outcome.timed_out("too slow"),
+    Outcome.cancelled("asked"),
+    Outcome.cancelled("shutdown", again=True),
+]
+_OUTCOME_WEIGHTS = [70, 15, 5, 5, 5]
+
+_TABLE = [
+    (22, Driver._wait),
+    (1, Driver._outage),
+    (1, Driver._step_back),
+    (6, Driver._begin),
+    (10, Driver._renew),
+    (1, Driver._die),
+    (30, Driver._claim),
+    (16, Driver._finish),
+    (4, Driver._write_again),
+    (2, Driver._hand_back),
+    (6, Driver._sweep),
+    (3, Driver._trigger),
+    (1, Driver._cancel),
+    (1, Driver._pause),
+    (2, Driver._resume),
+    (1, Driver._define),
+    (0.3, Driver._remove),
+    (0.2, Driver._restore),
+]
+_WEIGHTS, _EVENTS = [weight for weight, _ in _TABLE], [event for _, event in _TABLE]

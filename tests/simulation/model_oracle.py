@@ -1,0 +1,86 @@
+"""What should become of each slot, worked out naively: one slot after the other, straight from the declared choices.
+
+Nothing here is shared with the machine: no ranges, no counting in closed form, no cleverness.
+"""
+
+from __future__ import annotations
+
+from solocron.model.job import Job
+from solocron.model.timetable import Resolve
+
+__all__ = ["expected"]
+
+
+def expected(job: Job, resolve: Resolve, *, verb: str, now: int, late_for: int, upto: int) -> dict[int, str]:
+    """For each slot after the cursor and not after `upto`: "owed", "missed", "skipped" or "dropped".
+
+    `job` is the document before the decision; `verb` tells a person's resume, redefinition or restore from the rest.
+    """
+    schedule = resolve(job.definition.schedule)
+    slots = []
+    slot = schedule.after(job.cursor)
+    while slot is not None and slot <= upto:
+        slots.append(slot)
+        slot = schedule.after(slot)
+
+    if verb in ("resume", "restore"):
+        return dict.fromkeys(slots, "skipped")
+    verdicts: dict[int, str] = {}
+    asleep_until = 0 if job.definition.enabled else now
+    if job.paused is not None:
+        ends = now if job.paused.until is None else min(job.paused.until, now)
+        asleep_until = max(asleep_until, ends)
+    for slot in slots:
+        if slot <= asleep_until:
+            verdicts[slot] = "skipped"
+    awake = [slot for slot in slots if slot > asleep_until]
+    missed = [slot for slot in awake if _too_late(job, slot, now, late_for)]
+    late = [slot for slot in awake if slot not in set(missed)]
+    for slot in missed:
+        verdicts[slot] = "owed" if _caught_up(job, slot, missed, now) else "missed"
+    _overlap(job, late, verdicts, now)
+    if verb == "remove":  # what waits is given up in the same step
+        verdicts = {slot: "cancelled" if verdict == "owed" else verdict for slot, verdict in verdicts.items()}
+    return verdicts
+
+
+def _too_late(job: Job, slot: int, now: int, late_for: int) -> bool:
+    limit = job.definition.start_within
+    return now - slot >= late_for or (limit is not None and now - slot > limit)
+
+
+def _caught_up(job: Job, slot: int, missed: list[int], now: int) -> bool:
+    limit = job.definition.start_within
+    if limit is not None and now - slot > limit:
+        return False
+    policy = job.definition.catch_up
+    if policy.kind == "skip":
+        return False
+    newer = sum(other > slot for other in missed)
+    if policy.kind == "latest":
+        return newer == 0
+    young = policy.within is None or now - slot <= policy.within
+    return young and (policy.limit is None or newer < policy.limit)
+
+
+def _overlap(job: Job, late: list[int], verdicts: dict[int, str], now: int) -> None:
+    kind = job.definition.overlap.kind
+    running = len(job.active) + sum(owed.tries > 0 for owed in job.owed)
+    caught_up = sum(verdict == "owed" for verdict in verdicts.values())
+    for index, slot in enumerate(late):
+        if kind == "replace":
+            verdicts[slot] = "owed" if slot == late[-1] else "skipped"
+        elif running < job.definition.overlap.most:
+            verdicts[slot] = "owed"
+        elif kind == "queue-all":
+            full = job.waiting + caught_up + index >= 1000
+            verdicts[slot] = "dropped" if full else "owed"
+        elif kind == "queue":
+            queued = job.stretches or any(owed.tries == 0 and owed.ready_at <= now for owed in job.owed)
+            verdicts[slot] = "owed" if index == 0 and not queued and not caught_up else "skipped"
+        else:
+            verdicts[slot] = "skipped"
+    if kind == "replace" and late:
+        for slot, verdict in list(verdicts.items()):
+            if verdict == "owed" and slot != late[-1]:
+                verdicts[slot] = "skipped"

@@ -1,0 +1,482 @@
+"""A tiny world for the pure machine, and what must hold of its history.
+
+One dict of documents, one store clock, one log, every commit kept in order with the document before and after it. Each
+invariant of the reliability rules that the machine alone can show is one checker over that history: it yields a
+sentence for everything that is wrong, and nothing for a sound one. The checkers know the rules, not the machine: they
+walk slots one by one and keep their own books.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from solocron.clock import MILLISECOND, SECOND
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.claiming import Claimant, claim
+from solocron.model.codec import decode, encode
+from solocron.model.job import Job
+from solocron.model.run import Entry, Op, Origin, Record, Status
+from solocron.model.session import Life, Session
+from solocron.model.timetable import EMPTY, Timetable
+from solocron.schedules import load
+from tests.simulation.model_oracle import expected
+
+__all__ = ["CHECKERS", "LATE_FOR", "LEASE", "Broken", "Commit", "World", "check", "resolve"]
+
+LEASE = 15 * SECOND
+LATE_FOR = LEASE + 2 * (LEASE // 3)
+
+
+class Broken(AssertionError):
+    """An invariant does not hold; `name` is which, such as "i4"."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"{name}: {what}")
+        self.name = name
+
+
+def resolve(spec: Mapping[str, Any] | None) -> Timetable:
+    """The slots of a stored schedule."""
+    return EMPTY if spec is None else Timetable(load(spec))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One call of a transition: what was asked, the document before and after, what was logged and answered."""
+
+    at: int
+    verb: str
+    name: str
+    before: Job | Session | None
+    after: Job | Session | None
+    entries: tuple[Entry, ...]
+    accepted: bool
+    answer: Any
+    asked: Mapping[str, Any]
+
+    @property
+    def jobs(self) -> tuple[Job, Job] | None:
+        """Before and after, if it is about a job that was there and still is."""
+        return (self.before, self.after) if isinstance(self.before, Job) and isinstance(self.after, Job) else None
+
+
+class World:
+    """The store: documents are kept as their JSON, swapped in one step, and the log is written in that same step."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+        self.jobs: dict[str, Job] = {}
+        self.sessions: dict[str, Session] = {}
+        self.commits: list[Commit] = []
+        self.recorded: set[str] = set()
+        """The runs that the log knows."""
+
+    def on_job(self, verb: str, name: str, change: Callable[[Job | Absent], Change | None], **asked: Any) -> Any:
+        """Apply a transition to a job; the answer, or None if it was refused."""
+        before = self.jobs.get(name)
+        made = change(before or Absent(Kind.JOB, name))
+        after = before if made is None else made.doc
+        assert after is None or isinstance(after, Job)
+        if after is not before:
+            self.jobs.pop(name, None)
+            if after is not None:
+                kept = decode(Kind.JOB, name, *encode(after))
+                assert isinstance(kept, Job)
+                self.jobs[name] = after = kept
+        return self._commit(verb, name, before, after, made, asked)
+
+    def on_session(self, verb: str, name: str, change: Callable[[Session | Absent], Change | None]) -> bool:
+        """Apply a transition to a session; whether it was accepted."""
+        before = self.sessions.get(name)
+        made = change(before or Absent(Kind.SESSION, name))
+        after = before if made is None else made.doc
+        assert isinstance(after, Session | None)
+        if after is not None:
+            self.sessions[name] = after
+        self._commit(verb, name, before, after, made, {})
+        return made is not None
+
+    def live(self, session: str) -> bool:
+        """Rule 1: a claim commits only if its session is live in that very step."""
+        found = self.sessions.get(session)
+        return found is not None and found.state is Life.LIVE
+
+    def _commit(
+        self,
+        verb: str,
+        name: str,
+        before: Job | Session | None,
+        after: Job | Session | None,
+        made: Change | None,
+        asked: Mapping[str, Any],
+    ) -> Any:
+        answer = None if made is None else made.answer
+        entries = () if made is None else made.entries
+        self.recorded.update(entry.record.run for entry in entries)
+        self.commits.append(
+            Commit(at=self.now, verb=verb, name=name, before=before, after=after, entries=entries,
+                   accepted=made is not None, answer=answer, asked=asked)
+        )  # fmt: skip
+        return answer
+
+
+# --- the books ------------------------------------------------------------------------------------------------------
+
+Which = tuple[str, int, str]
+"""A run: job, incarnation, and its slot or request."""
+
+
+@dataclass(slots=True)
+class Tale:
+    """All that the log says of one run."""
+
+    opened: list[tuple[int, Commit]] = field(default_factory=list)
+    closed: list[tuple[int, Commit]] = field(default_factory=list)
+    passed: list[Record] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    held: int = 0
+    most_held: int = 0
+    over: bool = False
+    claimed_when_over: bool = False
+    waits: bool = True
+    """At the end of the history: whether it is still owed or held."""
+
+    @property
+    def started(self) -> int:
+        """Attempts whose bodies may have started: all but those handed back."""
+        handed_back = {attempt for attempt, commit in self.closed if commit.verb == "hand back"}
+        return len([attempt for attempt, _ in self.opened if attempt not in handed_back])
+
+
+def books(world: World) -> dict[Which, Tale]:
+    """One pass over the commits: the tale of every run, scheduled or asked for."""
+    tales: dict[Which, Tale] = defaultdict(Tale)
+    for commit in world.commits:
+        doc = commit.after if isinstance(commit.after, Job) else commit.before
+        if not isinstance(doc, Job):
+            continue
+        touched: set[Which] = set()
+        for entry in commit.entries:
+            for which in covered(doc, entry.record, commit.before):
+                touched.add(which)
+                _note(tales[which], entry, commit)
+        for which in touched:
+            tales[which].over = not (isinstance(commit.after, Job) and _waiting(commit.after, which))
+    for (name, incarnation, what), tale in tales.items():
+        job = world.jobs.get(name)
+        same = job is not None and job.incarnation == incarnation
+        tale.waits = job is not None and same and _waiting(job, (name, incarnation, what))
+    return tales
+
+
+def _note(tale: Tale, entry: Entry, commit: Commit) -> None:
+    record = entry.record
+    if record.count == 1:
+        tale.keys.add(record.key)
+    if record.attempt == 0:
+        tale.passed.append(record)
+    elif entry.op is Op.OPEN:
+        tale.claimed_when_over |= tale.over
+        tale.opened.append((record.attempt, commit))
+        tale.held += 1
+        tale.most_held = max(tale.held, tale.most_held)
+    elif entry.op is Op.CLOSE:
+        tale.closed.append((record.attempt, commit))
+        tale.held -= 1
+
+
+def covered(job: Job, record: Record, before: Job | Session | None) -> Iterator[Which]:
+    """The runs that a record is about: one, or every slot from its first to its last."""
+    if record.origin is Origin.TRIGGER:
+        yield job.name, job.incarnation, record.key
+        return
+    schedule = job.definition.schedule
+    if isinstance(before, Job):
+        schedule = before.definition.schedule
+        for stretch in before.stretches:
+            if stretch.first == record.first and stretch.last == record.slot and stretch.schedule is not None:
+                schedule = stretch.schedule
+    slots, slot = resolve(schedule), record.slot if record.first is None else record.first
+    for _ in range(record.count):
+        yield job.name, job.incarnation, f"slot {slot}"
+        slot = slots.after(slot) or slot
+
+
+def _waiting(job: Job, which: Which) -> bool:
+    """Whether a run is owed or held."""
+    if job.incarnation != which[1]:
+        return False
+    what = which[2]
+    if not what.startswith("slot "):
+        request = what.partition("!")[2]
+        return any(one.request == request for one in (*job.active, *job.owed) if one.origin is Origin.TRIGGER)
+    slot = int(what[5:])
+    if any(one.slot == slot for one in (*job.active, *job.owed) if one.origin is Origin.SCHEDULE):
+        return True
+    return any(
+        stretch.first <= slot <= stretch.last
+        and resolve(stretch.schedule or job.definition.schedule).count(slot - 1, slot)
+        for stretch in job.stretches
+    )
+
+
+# --- the invariants -------------------------------------------------------------------------------------------------
+
+
+def i1_single_live_claim(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """At no moment do two claims on one slot stand."""
+    for which, tale in tales.items():
+        if tale.most_held > 1:
+            yield f"{which} was held {tale.most_held} times at once"
+    for commit in world.commits:
+        if isinstance(commit.after, Job):
+            slots = [(hold.origin, hold.slot, hold.request) for hold in commit.after.active]
+            if len(slots) != len(set(slots)):
+                yield f"{commit.name} holds one slot twice"
+
+
+def i2_slot_at_most_once(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """Attempts count 1, 2, 3; nothing is claimed again once its last word is on record."""
+    for which, tale in tales.items():
+        attempts = [attempt for attempt, _ in tale.opened]
+        if attempts != list(range(1, len(attempts) + 1)):
+            yield f"{which} was attempted as {attempts}"
+        if tale.claimed_when_over:
+            yield f"{which} was claimed after it had ended"
+
+
+def i3_fence_monotone(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """Fences of a job grow with every claim, over its incarnations too, and are at least the store's milliseconds."""
+    highest: dict[str, int] = defaultdict(int)
+    for commit in world.commits:
+        for entry in commit.entries:
+            if entry.op is Op.OPEN and entry.record.status is Status.RUNNING:
+                if entry.record.fence <= highest[commit.name]:
+                    yield f"{commit.name} granted fence {entry.record.fence} after {highest[commit.name]}"
+                if entry.record.fence < commit.at // MILLISECOND:
+                    yield f"{commit.name} granted fence {entry.record.fence} at {commit.at}"
+                highest[commit.name] = entry.record.fence
+        if commit.jobs and commit.jobs[1].fence < commit.jobs[0].fence:
+            yield f"the fence of {commit.name} went back"
+        if commit.verb == "take over" and isinstance(commit.after, Job) and commit.after.fence <= highest[commit.name]:
+            yield f"{commit.name}: a takeover left fence {commit.after.fence}, which was handed out before"
+
+
+def i4_no_stale_write(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """A finish, hand-back or progress counts exactly if its hold stands just before; a renewal only if not buried."""
+    for commit in world.commits:
+        if commit.verb in ("finish", "hand back", "progress"):
+            run, fence = commit.asked["run"], commit.asked["fence"]
+            holds = commit.before.active if isinstance(commit.before, Job) else ()
+            stands = any(hold.run == run and hold.fence == fence for hold in holds)
+            effect = commit.after is not commit.before or bool(commit.entries)
+            if stands != effect:
+                yield f"{commit.verb} of ({run}, {fence}) had {'an' if effect else 'no'} effect, its hold stood: {stands}"
+        if commit.verb in ("begin", "renew") and commit.accepted and isinstance(commit.before, Session):
+            if commit.before.state is not Life.LIVE:
+                yield f"session {commit.name} was revived"
+
+
+def i5_nothing_lost(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """After the heal every slot has its last word, nothing is held, and every slot that was due is decided."""
+    for which, tale in tales.items():
+        if tale.waits or not (tale.passed or tale.closed) or tale.held:
+            yield f"{which} has no last word"
+    for job in world.jobs.values():
+        if job.active or job.waiting:
+            yield f"{job.name} still has {len(job.active)} held and {job.waiting} waiting"
+        following = resolve(job.definition.schedule).after(job.cursor)
+        if job.paused is None and job.definition.enabled and following is not None and following <= world.now:
+            yield f"{job.name} has not decided {following}"
+
+
+def i6_one_terminal_record(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """No attempt ends twice, and what is over has exactly one last word (being handed back is none)."""
+    for which, tale in tales.items():
+        ended = [attempt for attempt, _ in tale.closed]
+        if len(ended) != len(set(ended)):
+            yield f"{which}: an attempt ended twice, {ended}"
+        words = len(tale.passed) + any(commit.verb != "hand back" for _, commit in tale.closed)
+        asked_to_stop = any(commit.verb == "hand back" for _, commit in tale.closed) and words == 0
+        if not tale.waits and words != 1 and not asked_to_stop:
+            yield f"{which} has {words} last words: {[record.status for record in tale.passed]} {ended}"
+
+
+def i9_overlap(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """A claim finds fewer runs than may run at once; nothing else ever adds one."""
+    for commit in world.commits:
+        if commit.jobs is None:
+            continue
+        before, after = commit.jobs
+        if len(after.active) > len(before.active) and len(before.active) >= before.definition.overlap.most:
+            yield f"{commit.name}: {len(after.active)} run at once, {before.definition.overlap} allows fewer"
+        if len(after.active) > len(before.active) + (commit.verb == "claim"):
+            yield f"{commit.name}: {commit.verb} added a hold"
+
+
+def i10_catch_up_complete(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """Each slot that a commit decides ends as a naive walk over the slots says by the job's policies."""
+    for commit in world.commits:
+        before, after = commit.before, commit.after
+        if not isinstance(before, Job) or before.removed or not (isinstance(after, Job) or commit.verb == "remove"):
+            continue
+        asleep = before.paused is not None or not before.definition.enabled
+        upto = after.cursor if isinstance(after, Job) else before.cursor if asleep else commit.at
+        should = expected(before, resolve, verb=commit.verb, now=commit.at, late_for=LATE_FOR, upto=upto)
+        did = _decided(commit, should) if should else {}
+        if did != should:
+            wrong = {slot: (did.get(slot), should[slot]) for slot in should if did.get(slot) != should[slot]}
+            yield f"{commit.name} at {commit.at} ({commit.verb}, {before.definition}): slot -> (is, should be) {wrong}"
+
+
+def _decided(commit: Commit, slots: Mapping[int, str]) -> dict[int, str]:
+    """What a commit made of these slots: "owed" or the status under which it recorded them."""
+    before, after = commit.before, commit.after
+    assert isinstance(before, Job)
+    found: dict[int, str] = {}
+    for entry in commit.entries:
+        if entry.record.attempt == 0 and entry.record.origin is Origin.SCHEDULE:
+            for _, _, what in covered(before, entry.record, before):
+                if int(what[5:]) in slots:
+                    found[int(what[5:])] = str(entry.record.status)
+    for slot in slots:
+        if slot not in found and isinstance(after, Job) and _waiting(after, (after.name, after.incarnation, f"slot {slot}")):
+            found[slot] = "owed"
+    return found
+
+
+def i11_cursor(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """The cursor never goes back, and with each move every slot passed is on record, owed or held in the same step."""
+    for commit in world.commits:
+        if commit.jobs is None:
+            continue
+        before, after = commit.jobs
+        if after.cursor < before.cursor:
+            yield f"the cursor of {commit.name} went back by {before.cursor - after.cursor}"
+        if before.removed or after.cursor <= before.cursor:
+            continue
+        slots, slot, passed = resolve(before.definition.schedule), before.cursor, {}
+        while (following := slots.after(slot)) is not None and following <= after.cursor:
+            slot = following
+            passed[slot] = ""
+        decided = _decided(commit, passed)
+        missing = [slot for slot in passed if slot not in decided]
+        if missing:
+            yield f"{commit.name} ({commit.verb}) passed {len(missing)} slots without a word, the first {missing[0]}"
+
+
+def i12_history(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """The log is append-and-close: opened once, closed once while it runs, stamped with its commit, never rewritten."""
+    log: dict[tuple[str, int], Record] = {}
+    for commit in world.commits:
+        for entry in commit.entries:
+            record = entry.record
+            where = (record.run, record.attempt)
+            old = log.get(where)
+            if (entry.op is Op.OPEN) != (old is None) or (old is not None and old.status is not Status.RUNNING):
+                yield f"{entry.op} of {where}, which is {old.status if old else 'not there'}"
+            if old is not None and (old.fence, old.slot, old.key) != (record.fence, record.slot, record.key):
+                yield f"{entry.op} of {where} rewrites what it is about"
+            if record.recorded_at != commit.at and record.attempt:
+                yield f"{where} is stamped {record.recorded_at} in a commit of {commit.at}"
+            if entry.op is Op.CLOSE and record.status is Status.RUNNING:
+                yield f"{where} was closed as running"
+            log[where] = record
+
+
+def i13_request_idempotence(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """The same request is the same run and has no second effect; so has a finish that was accepted before."""
+    answers: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
+    finished: set[tuple[str, int, int]] = set()
+    for commit in world.commits:
+        if not isinstance(commit.before, Job):
+            continue
+        scope = (commit.name, commit.before.incarnation)
+        if commit.verb == "trigger" and commit.answer is not None and not str(commit.answer).startswith("!"):
+            known = answers[scope]
+            request = commit.asked["request"]
+            if request in list(known)[-32:]:
+                if commit.answer != known[request] or commit.after is not commit.before:
+                    yield f"{commit.name}: request {request} answered {commit.answer}, was {known[request]}"
+            else:
+                known.pop(request, None)
+                known[request] = commit.answer
+        if commit.verb == "finish" and commit.accepted:
+            effect = (*scope, commit.asked["fence"])
+            if effect in finished and (commit.after is not commit.before or commit.entries):
+                yield f"{commit.name}: the finish of fence {commit.asked['fence']} had a second effect"
+            finished.add(effect)
+
+
+def i16_key_stability(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """One key for all attempts of a run, another for every other run of the job."""
+    owners: dict[str, Which] = {}
+    for which, tale in tales.items():
+        if len(tale.keys) > 1:
+            yield f"{which} has the keys {sorted(tale.keys)}"
+        for key in tale.keys:
+            other = owners.setdefault(key, which)
+            if (other[0], other[2]) != (which[0], which[2]):
+                yield f"{which} and {other} share the key {key}"
+
+
+def i18_schedule_determinism(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """Another node, with a schedule read anew, makes the same of the same document at the same time."""
+    other = Claimant(session="other", node="other", late_for=LATE_FOR)
+    for commit in world.commits:
+        if commit.verb != "claim" or not isinstance(commit.before, Job):
+            continue
+        made = claim(
+            commit.before, now=commit.at, by=other, resolve=lambda spec: EMPTY if spec is None else Timetable(load(spec))
+        )
+        if (made is not None) != commit.accepted:
+            yield f"{commit.name} at {commit.at}: one node decides, another does not"
+        elif made is not None and isinstance(made.doc, Job) and isinstance(commit.after, Job):
+            if _anonymous(made.doc) != _anonymous(commit.after) or len(made.entries) != len(commit.entries):
+                yield f"{commit.name} at {commit.at}: two nodes decide differently"
+
+
+def _anonymous(job: Job) -> Job:
+    return replace(job, active=tuple(replace(hold, session="", node="") for hold in job.active))
+
+
+def i20_no_storm(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
+    """Bodies start at most 1 + retries times a run; a claim is made only when due, and what gave nothing is not due."""
+    retries: dict[str, int] = defaultdict(int)
+    for commit in world.commits:
+        if isinstance(commit.after, Job):
+            retries[commit.name] = max(retries[commit.name], commit.after.definition.retries)
+        if commit.verb != "claim" or commit.jobs is None:
+            continue
+        before, after = commit.jobs
+        due = before.due_at is not None and before.due_at <= commit.at
+        if (commit.answer is not None or before.cursor != after.cursor) and not due:
+            yield f"{commit.name} at {commit.at} had something to decide, but was due only at {before.due_at}"
+        if commit.answer is None and after.due_at is not None and after.due_at <= commit.at:
+            yield f"{commit.name} at {commit.at} gave nothing and is still due at {after.due_at}"
+    for which, tale in tales.items():
+        if tale.started > 1 + retries[which[0]]:
+            yield f"{which} was started {tale.started} times with {retries[which[0]]} retries"
+
+
+Checker = Callable[[World, Mapping[Which, Tale]], Iterator[str]]
+
+CHECKERS: dict[str, Checker] = {
+    checker.__name__.partition("_")[0]: checker
+    for checker in (
+        i1_single_live_claim, i2_slot_at_most_once, i3_fence_monotone, i4_no_stale_write, i5_nothing_lost,
+        i6_one_terminal_record, i9_overlap, i10_catch_up_complete, i11_cursor, i12_history, i13_request_idempotence,
+        i16_key_stability, i18_schedule_determinism, i20_no_storm,
+    )
+}  # fmt: skip
+
+
+def check(world: World, *names: str) -> None:
+    """Raise `Broken` for the first thing that is wrong by these invariants, or by any."""
+    tales = books(world)
+    for name in names or CHECKERS:
+        for what in CHECKERS[name](world, tales):
+            raise Broken(name, what)

@@ -1,0 +1,206 @@
+"""`trigger`, `pause`, `resume`, `cancel`, `remove`, `restored`: what they change, and what they answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from solocron import Run, Scheduler
+from solocron.cli import main
+from tests.unit.cli.kit import Answer, Shop
+
+Cli = Callable[..., Answer]
+
+
+def test_trigger_answers_the_runs_id(cli: Cli, shop: Shop) -> None:
+    answer = cli("trigger", "invoices", "--store", shop.url)
+    assert answer.code == 0
+    assert shop.scheduler.run(answer.out.strip()).status == "waiting"
+    assert set(cli("trigger", "invoices", "--store", shop.url, "--json").json) == {"run"}
+
+
+def test_trigger_says_when_nobody_can_run_it(cli: Cli, shop: Shop) -> None:
+    assert "no live node can run invoices" in cli("trigger", "invoices", "--store", shop.url).err
+    with shop.scheduler:
+        assert cli("trigger", "invoices", "--store", shop.url).err == ""
+
+
+def test_the_same_key_twice_is_one_run(cli: Cli, shop: Shop) -> None:
+    first = cli("trigger", "invoices", "--key", "order-7", "--store", shop.url).out
+    assert cli("trigger", "invoices", "--key", "order-7", "--store", shop.url).out == first
+
+
+def test_the_payload_reaches_the_run(cli: Cli) -> None:
+    seen: list[object] = []
+    scheduler = Scheduler("memory://payload")
+
+    @scheduler.every("1h", name="echo")
+    def echo(run: Run) -> None:
+        seen.append(run.payload)
+
+    scheduler.tick()
+    assert cli("trigger", "echo", "--payload", '{"to": ["kim"]}', "--store", "memory://payload").code == 0
+    scheduler.tick()
+    assert seen == [{"to": ["kim"]}]
+
+
+def test_a_payload_that_is_no_json_triggers_nothing(cli: Cli, shop: Shop) -> None:
+    answer = cli("trigger", "invoices", "--payload", "{to: kim}", "--store", shop.url)
+    assert answer.code == 2
+    assert "--payload is not JSON" in answer.err
+    assert "Nothing" in answer.err or "nothing was triggered" in answer.err
+    assert shop.scheduler.job("invoices").waiting == 0
+
+
+def test_at_takes_an_instant_or_a_time_from_now(cli: Cli, shop: Shop) -> None:
+    at = datetime(2037, 1, 1, 12, tzinfo=UTC)
+    run = cli("trigger", "invoices", "--at", "2037-01-01T13:00+01:00", "--store", shop.url).out.strip()
+    assert shop.scheduler.run(run).slot == at
+    run = cli("trigger", "invoices", "--at", "10m", "--store", shop.url).out.strip()
+    away = shop.scheduler.run(run).slot - shop.scheduler.status().now
+    assert timedelta(minutes=9) < away <= timedelta(minutes=10)
+
+
+def test_at_an_unreadable_instant_nothing_is_triggered(cli: Cli, shop: Shop) -> None:
+    answer = cli("trigger", "invoices", "--at", "soon", "--store", shop.url)
+    assert answer.code == 2
+    assert "neither an instant" in answer.err
+    assert shop.scheduler.job("invoices").waiting == 0
+
+
+def test_triggering_an_unknown_job_is_not_found(cli: Cli, shop: Shop) -> None:
+    answer = cli("trigger", "invocies", "--store", shop.url)
+    assert answer.code == 3
+    assert "did you mean 'invoices'?" in answer.err
+
+
+def test_triggering_a_disabled_job_is_a_conflict(cli: Cli) -> None:
+    scheduler = Scheduler("memory://disabled")
+    scheduler.every("1h", name="off", enabled=False)(lambda: None)
+    scheduler.tick()
+    assert cli("trigger", "off", "--store", "memory://disabled").code == 4
+
+
+@pytest.mark.parametrize("order", [("--wait", "60", "invoices"), ("invoices", "--wait"), ("--wait", "invoices")])
+def test_wait_shows_how_it_ended(cli: Cli, shop: Shop, order: tuple[str, ...]) -> None:
+    with shop.scheduler:
+        answer = cli("trigger", *order, "--store", shop.url, "--json")
+    assert answer.code == 0
+    assert (answer.json["job"], answer.json["status"]) == ("invoices", "succeeded")
+
+
+def test_wait_for_a_run_that_fails_is_a_failure(cli: Cli, shop: Shop) -> None:
+    with shop.scheduler:
+        answer = cli("trigger", "broken", "--wait", "60", "--store", shop.url)
+    assert answer.code == 1
+    assert "status    failed" in answer.lines
+
+
+def test_wait_that_takes_too_long_says_where_to_look(cli: Cli, shop: Shop) -> None:
+    answer = cli("trigger", "invoices", "--wait", "0.01", "--store", shop.url, "--json")
+    assert answer.code == 6
+    assert answer.json["status"] == "waiting"
+    assert f"next: solocron show {answer.json['run']}" in answer.err
+
+
+def test_wait_takes_a_time_with_a_unit_too(cli: Cli, shop: Shop) -> None:
+    assert cli("trigger", "invoices", "--wait", "10ms", "--store", shop.url).code == 6
+
+
+def test_pause_keeps_who_why_and_until_when(cli: Cli, shop: Shop) -> None:
+    answer = cli("pause", "invoices", "--by", "kim", "--note", "audit", "--until", "2h", "--store", shop.url)
+    assert answer.code == 0
+    paused = shop.scheduler.job("invoices").paused
+    assert paused is not None
+    assert (paused.by, paused.note) == ("kim", "audit")
+    assert paused.until is not None
+    assert f"{paused.until:%Y-%m-%d %H:%M:%S}" in answer.out
+
+
+def test_pause_names_the_user_of_the_terminal(cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "robin")
+    assert cli("pause", "invoices", "--store", shop.url, "--json").json["paused"]["by"] == "robin"
+
+
+def test_pause_until_the_past_is_refused(cli: Cli, shop: Shop) -> None:
+    assert cli("pause", "invoices", "--until", "2001-01-01", "--store", shop.url).code == 2
+    assert shop.scheduler.job("invoices").paused is None
+
+
+def test_resume_goes_on(cli: Cli, shop: Shop) -> None:
+    shop.scheduler.pause("invoices")
+    answer = cli("resume", "invoices", "--store", shop.url)
+    assert answer.code == 0
+    assert "its next slot is" in answer.out
+    assert shop.scheduler.job("invoices").paused is None
+    assert cli("resume", "invoices", "--store", shop.url, "--json").json["paused"] is None
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "remove"])
+def test_of_an_unknown_job_nothing_is_changed(cli: Cli, shop: Shop, verb: str) -> None:
+    answer = cli(verb, "invoice", "--store", shop.url)
+    assert answer.code == 3
+    assert "did you mean 'invoices'?" in answer.err
+
+
+def test_cancel_of_a_run_that_waits(cli: Cli, shop: Shop) -> None:
+    run = shop.scheduler.trigger("invoices")
+    assert cli("cancel", run, "--store", shop.url, "--json").json == {"run": run, "answer": "cancelled"}
+    assert cli("cancel", run, "--store", shop.url).code == 0  # asking twice is no mistake
+    assert shop.scheduler.run(run).status == "cancelled"
+
+
+def test_cancel_of_a_run_that_is_over_is_a_conflict(cli: Cli, shop: Shop) -> None:
+    run = shop.ran("invoices")
+    answer = cli("cancel", run, "--store", shop.url)
+    assert (answer.code, answer.out) == (4, "")
+    assert "is over already: succeeded" in answer.err
+
+
+def test_cancel_asks_the_node_that_runs_it(capsys: pytest.CaptureFixture[str]) -> None:
+    begun, told = threading.Event(), threading.Event()
+    scheduler = Scheduler("memory://cancelling")
+
+    @scheduler.every("1h", name="long")
+    def long(run: Run) -> None:
+        begun.set()
+        assert told.wait(60)
+        run.check()
+
+    with scheduler:
+        run = scheduler.trigger("long")
+        assert begun.wait(60)
+        assert main(["cancel", run, "--store", "memory://cancelling"]) == 0
+        assert "was asked to stop" in capsys.readouterr().out
+        scheduler.on("cancelling", lambda event: told.set())
+        told.set() if scheduler.events.counts["cancelling"] else None
+        assert scheduler.wait(run, 60).status == "cancelled"
+
+
+def test_cancel_of_an_unknown_run_is_not_found(cli: Cli, shop: Shop) -> None:
+    assert cli("cancel", "invoices@nothing", "--store", shop.url).code == 3
+
+
+def test_remove_forgets_a_job_that_no_running_code_declares(cli: Cli, shop: Shop) -> None:
+    assert cli("remove", "invoices", "--store", shop.url, "--json").json == {"job": "invoices", "removed": True}
+    assert "invoices" not in [job.name for job in shop.scheduler.jobs()]
+
+
+def test_remove_leaves_what_running_code_declares(cli: Cli, shop: Shop) -> None:
+    with shop.scheduler:
+        answer = cli("remove", "invoices", "--store", shop.url)
+    assert answer.code == 4
+    assert "was not removed" in answer.err
+
+
+def test_restored_lets_nothing_before_now_run_again(cli: Cli, shop: Shop) -> None:
+    shop.later(5 * 3600)
+    assert cli("restored", "--store", shop.url, "--json").json == {"jobs": 3}
+    assert cli("restored", "--store", shop.url).out.startswith("3 jobs moved to now")
+    shop.tick()
+    (found,) = cli("runs", "invoices", "--store", shop.url, "--json").json
+    assert (found["status"], found["count"]) == ("skipped", 5)
+    assert found["reason"] == "the store was restored from a backup"

@@ -1,0 +1,199 @@
+"""`jobs`, `runs`, `show`, `nodes`, `status`: for people and, with `--json`, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from solocron import Scheduler
+from solocron.model.change import Change, Kind
+from solocron.stores.contract import Named
+from tests.unit.cli.kit import Answer, Shop
+
+Cli = Callable[..., Answer]
+
+
+def moment(text: str) -> datetime:
+    """An instant as `--json` writes it; fails for anything that is not UTC."""
+    assert text.endswith("Z")
+    return datetime.fromisoformat(text)
+
+
+def test_jobs_are_listed_with_their_schedule_and_state(cli: Cli, shop: Shop) -> None:
+    answer = cli("jobs", "--store", shop.url)
+    assert answer.code == 0
+    assert answer.lines[0].split() == ["JOB", "SCHEDULE", "NEXT", "LAST", "STATE"]
+    (report,) = [line for line in answer.lines if line.startswith("report ")]
+    assert "At 02:30 every day, America/New_York" in report
+    assert report.endswith("orphaned")  # the tick that declared it is over
+
+
+def test_jobs_as_json_are_one_list_of_objects(cli: Cli, shop: Shop) -> None:
+    shop.scheduler.pause("broken", by="kim", note="no paper")
+    found = {job["name"]: job for job in cli("jobs", "--store", shop.url, "--json").json}
+    assert set(found) == {"broken", "invoices", "report"}
+    assert found["broken"]["paused"]["by"] == "kim"
+    assert found["broken"]["next"] is None
+    assert moment(found["report"]["next"])
+    assert found["report"]["zone"] == "America/New_York"
+
+
+def test_a_paused_job_shows_who_and_why(cli: Cli, shop: Shop) -> None:
+    shop.scheduler.pause("broken", by="kim", note="no paper")
+    assert "paused by kim: no paper" in cli("jobs", "--store", shop.url).out
+
+
+def test_the_store_may_be_named_before_the_command_or_by_the_environment(
+    cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(cli("--store", shop.url, "jobs", "--json").json) == 3
+    monkeypatch.setenv("SOLOCRON_STORE", shop.url)
+    assert len(cli("jobs", "--json").json) == 3
+    assert cli("jobs", "--namespace", "other", "--json").json == []
+
+
+def test_an_empty_namespace_is_said_on_stderr(cli: Cli, shop: Shop) -> None:
+    answer = cli("jobs", "--store", shop.url, "--namespace", "other")
+    assert (answer.code, answer.out) == (0, "")
+    assert "no jobs in namespace 'other'" in answer.err
+
+
+def test_a_job_that_cannot_be_read_here_does_not_hide_the_others(cli: Cli, shop: Shop) -> None:
+    def move_to_mars(doc: object, now: int) -> Change:
+        spec = {"kind": "cron", "expression": "0 0 * * *", "tz": "Mars/Base"}
+        return Change(replace(doc, definition=replace(doc.definition, schedule=spec)))  # type: ignore[type-var,attr-defined]
+
+    shop.store.update(Named(Kind.JOB, ("broken",)), move_to_mars)
+    answer = cli("jobs", "--store", shop.url)
+    assert answer.code == 0
+    assert "unknown time zone 'Mars/Base'" in answer.out
+    assert "invoices" in answer.out
+
+
+def test_runs_have_every_documented_key(cli: Cli, shop: Shop) -> None:
+    run = shop.ran("invoices")
+    (found,) = cli("runs", "invoices", "--store", shop.url, "--json").json
+    assert {"run", "job", "slot", "attempt", "status", "reason", "node", "fence"} <= set(found)
+    assert (found["run"], found["job"], found["status"], found["node"]) == (run, "invoices", "succeeded", "kitchen")
+    assert moment(found["slot"]) <= moment(found["started_at"]) <= moment(found["finished_at"])
+    assert (found["attempt"], found["error"], found["result"]) == (1, None, {"sent": 3})
+
+
+def test_runs_are_newest_first_and_bounded(cli: Cli, shop: Shop) -> None:
+    runs = [shop.ran("invoices") for _ in range(3)]
+    found = cli("runs", "--store", shop.url, "--limit", "2", "--json").json
+    assert [run["run"] for run in found] == [runs[2], runs[1]]
+
+
+def test_runs_can_be_filtered_by_status(cli: Cli, shop: Shop) -> None:
+    shop.ran("invoices")
+    broken = shop.ran("broken")
+    for given in (("--status", "failed,lost"), ("--status", "lost", "--status", "failed")):
+        assert [run["run"] for run in cli("runs", "--store", shop.url, *given, "--json").json] == [broken]
+
+
+def test_an_unknown_status_is_refused_with_the_nearest(cli: Cli, shop: Shop) -> None:
+    answer = cli("runs", "--store", shop.url, "--status", "fialed")
+    assert answer.code == 2
+    assert "did you mean 'failed'?" in answer.err
+
+
+def test_runs_of_an_unknown_job_are_not_found(cli: Cli, shop: Shop) -> None:
+    answer = cli("runs", "invoice", "--store", shop.url)
+    assert answer.code == 3
+    assert "did you mean 'invoices'?" in answer.err
+
+
+def test_a_job_without_runs_is_no_error(cli: Cli, shop: Shop) -> None:
+    assert cli("runs", "report", "--store", shop.url, "--json").json == []
+    assert "no runs on record of report" in cli("runs", "report", "--store", shop.url).err
+
+
+def test_a_removed_job_is_still_on_record(cli: Cli, shop: Shop) -> None:
+    shop.ran("invoices")
+    assert cli("remove", "invoices", "--store", shop.url).code == 0
+    assert len(cli("runs", "invoices", "--store", shop.url, "--json").json) == 1
+
+
+def test_what_a_job_wrote_cannot_move_the_terminal(cli: Cli, shop: Shop) -> None:
+    run = shop.ran("broken")
+    for answer in (cli("runs", "--store", shop.url), cli("show", run, "--store", shop.url)):
+        assert "\x1b" not in answer.out
+        assert r"no paper\x1b[2Jin the printer" in answer.out
+
+
+def test_slots_that_did_not_run_are_listed_with_the_reason(cli: Cli, shop: Shop) -> None:
+    shop.scheduler.pause("invoices", note="audit")
+    shop.later(3 * 3600)
+    shop.scheduler.resume("invoices")
+    (found,) = cli("runs", "invoices", "--store", shop.url, "--json").json
+    assert (found["status"], found["count"], found["attempt"]) == ("skipped", 3, 0)
+    assert "3 slots from" in cli("runs", "invoices", "--store", shop.url).out
+
+
+def test_show_has_the_run_and_every_attempt(cli: Cli, shop: Shop) -> None:
+    run = shop.ran("broken")
+    found = cli("show", run, "--store", shop.url, "--json").json
+    assert found["run"] == run
+    assert [attempt["attempt"] for attempt in found["attempts"]] == [1]
+    shown = cli("show", run, "--store", shop.url).lines
+    assert "status    failed" in shown
+    assert "node      kitchen" in shown
+
+
+def test_show_of_a_run_that_waits(cli: Cli, shop: Shop) -> None:
+    run = shop.scheduler.trigger("invoices")
+    found = cli("show", run, "--store", shop.url, "--json").json
+    assert (found["status"], found["attempts"]) == ("waiting", [])
+
+
+def test_an_unknown_run_is_not_found(cli: Cli, shop: Shop) -> None:
+    answer = cli("show", "invoices@nothing", "--store", shop.url)
+    assert answer.code == 3
+    assert "`solocron runs` lists them" in answer.err
+
+
+def test_nodes_are_listed_while_they_live(cli: Cli, shop: Shop) -> None:
+    assert cli("nodes", "--store", shop.url, "--json").json == []
+    assert "no nodes" in cli("nodes", "--store", shop.url).err
+    with shop.scheduler:
+        (node,) = cli("nodes", "--store", shop.url, "--json").json
+        assert (node["node"], node["state"], node["pools"]) == ("kitchen", "live", ["default"])
+        assert moment(node["expires_at"]) > moment(node["started_at"])
+        assert cli("nodes", "--store", shop.url).lines[1].split()[:3] == ["kitchen", "live", "default"]
+
+
+def test_status_has_nodes_what_runs_and_the_counts_of_a_day(cli: Cli, shop: Shop) -> None:
+    shop.ran("invoices")
+    shop.ran("broken")
+    with shop.scheduler:
+        found = cli("status", "--store", shop.url, "--json").json
+    assert [node["node"] for node in found["nodes"]] == ["kitchen"]
+    assert found["running"] == []
+    assert found["counts"] == {"succeeded": 1, "failed": 1}
+    assert (found["jobs"], found["tier"], found["namespace"], found["store"]) == (3, "A", "default", shop.url)
+    assert moment(found["now"])
+
+
+def test_status_for_people_is_one_screen(cli: Cli, shop: Shop) -> None:
+    shop.ran("invoices")
+    shop.scheduler.pause("report")
+    answer = cli("status", "--store", shop.url)
+    assert answer.code == 0
+    shown = dict(line.split(None, 1) for line in answer.lines)
+    assert shown["paused"] == "report"
+    assert shown["nodes"] == "none"
+    assert answer.lines[-1] == "24 hours  1 succeeded"
+
+
+def test_counts_leave_out_what_is_older_than_a_day(cli: Cli) -> None:
+    scheduler = Scheduler("memory://yesterday")
+    scheduler.every("1000d", name="rare")(lambda: None)
+    scheduler.tick()
+    scheduler.trigger("rare")
+    scheduler.tick()
+    scheduler.client.store.shift_clock(25 * 3600 * 1_000_000)
+    assert cli("status", "--store", "memory://yesterday", "--json").json["counts"] == {}

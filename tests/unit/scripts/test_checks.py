@@ -1,0 +1,121 @@
+"""The project's own checks find what they are for, and let the rest alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import check_files  # noqa: E402
+import check_seams  # noqa: E402
+
+
+def seams(tmp_path: Path, where: str, source: str) -> list[str]:
+    file = tmp_path / where
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(source)
+    return list(check_seams.problems(tmp_path))
+
+
+@pytest.mark.parametrize("folder", ["engine", "model"])
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import time", "imports time"),
+        ("from random import choice", "imports random"),
+        ("import uuid as u", "imports uuid"),
+        ("import secrets", "imports secrets"),
+        ("import threading", "imports threading"),
+        ("from queue import Queue", "imports queue"),
+        ("import concurrent.futures", "imports concurrent.futures"),
+        ("import asyncio", "imports asyncio"),
+        ("from multiprocessing import Process", "imports multiprocessing"),
+        ("import socket", "imports socket"),
+        ("from os import environ", "imports os"),
+        ("def f():\n    import os", "imports os"),
+        ("datetime.now(UTC)", "calls datetime.now()"),
+        ("datetime.datetime.utcnow()", "calls datetime.datetime.utcnow()"),
+        ("date.today()", "calls date.today()"),
+        ("datetime.fromtimestamp(0)", "calls datetime.fromtimestamp()"),
+    ],
+)
+def test_the_engine_and_the_model_may_not_reach_past_their_seams(
+    tmp_path: Path, folder: str, source: str, said: str
+) -> None:
+    (problem,) = seams(tmp_path, f"{folder}/deep/file.py", source)
+    assert said in problem
+    assert problem.startswith(f"{folder}/deep/file.py:")
+
+
+@pytest.mark.parametrize(
+    ("where", "source"),
+    [
+        ("runtime.py", "import threading, os, time"),
+        ("dispatch/thread.py", "import queue"),
+        ("engine/node.py", "from solocron.clock import Clock\nclock.now()\ndatetime.fromtimestamp(0, UTC)"),
+        ("model/time.py", "from solocron.model import time"),
+        ("cli/run.py", "subprocess.run(argv, shell=False)\nre.compile('x')\nexecute()"),
+    ],
+)
+def test_what_is_in_its_place_is_let_alone(tmp_path: Path, where: str, source: str) -> None:
+    assert seams(tmp_path, where, source) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from marshal import loads",
+        "import shelve",
+        "eval(text)",
+        "exec(text)",
+        "subprocess.run(text, shell=True)",
+        "subprocess.run(text, shell=flag)",
+        "os.system(text)",
+        "__import__(name)",
+    ],
+)
+def test_nothing_in_the_package_runs_code_from_data(tmp_path: Path, source: str) -> None:
+    assert len(seams(tmp_path, "cli/anything.py", source)) == 1
+
+
+def test_the_package_as_it_is_keeps_to_its_seams() -> None:
+    assert list(check_seams.problems(check_seams.PACKAGE)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.py", "open('/wor" + "k/data')"),
+        ("a.md", "sqlite:////tm" + "p/solocron.db"),
+        ("requirements.txt", "--inde" + "x-url there"),
+        ("requirements.txt", "--find-link" + "s there"),
+        ("a.toml", "url = 'https://example.org/simpl" + "e/'"),
+        ("package-lock.json", '"resolve' + 'd": "x"'),
+    ],
+)
+def test_what_belongs_to_one_machine_is_found(tmp_path: Path, name: str, line: str) -> None:
+    (tmp_path / name).write_text(f"first\n{line}\n")
+    (problem,) = check_files.problems(tmp_path, [tmp_path / name])
+    assert problem.startswith(f"{name}:2: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("a.py", "resolved = path.resolve()"),
+        ("a.md", "see https://example.org/docs and the tmp folder, at work/life balance"),
+        ("binary.bin", "\udcff"),
+    ],
+)
+def test_ordinary_files_are_let_alone(tmp_path: Path, name: str, line: str) -> None:
+    (tmp_path / name).write_text(line, errors="surrogateescape")
+    assert list(check_files.problems(tmp_path, [tmp_path / name, tmp_path / "removed"])) == []
+
+
+def test_the_project_as_it_is_belongs_to_no_machine() -> None:
+    assert list(check_files.problems(ROOT, check_files.project_files(ROOT))) == []

@@ -1,0 +1,100 @@
+"""The rules that hold for every test are themselves tested: a leak is found, a mark is set, a long test waits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A small project with our rules."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeconftest("from tests.conftest import *\nimport tests.conftest\ntests.conftest.GRACE = 0.1")
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\nmarkers = ['long', 'may_leak', 'redis', 'postgres']")
+    return pytester
+
+
+def run(suite: pytest.Pytester, *args: str) -> pytest.RunResult:
+    return suite.runpytest_subprocess("-p", "no:valkey", "-p", "no:cacheprovider", *args)
+
+
+@pytest.mark.parametrize(
+    ("leak", "said"),
+    [
+        ("threading.Thread(target=threading.Event().wait, name='stray', daemon=True).start()", "thread stray"),
+        ("kept.append(subprocess.Popen(['sleep', '60']))", "process *sleep 60"),
+        ("kept.append(socket.socket())", "open socket:*"),
+    ],
+)
+def test_what_a_test_leaves_behind_fails_it(suite: pytest.Pytester, leak: str, said: str) -> None:
+    suite.makepyfile(f"""
+        import atexit, socket, subprocess, threading
+        kept = []
+        atexit.register(lambda: [one.kill() for one in kept if hasattr(one, "kill")])
+
+        def test_leaks():
+            {leak}
+    """)
+    result = run(suite)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines([f"the test left behind: {said}"])
+
+
+def test_what_a_test_has_ended_is_no_leak(suite: pytest.Pytester) -> None:
+    suite.makepyfile("""
+        import socket, subprocess, threading
+
+        def test_tidy():
+            stop = threading.Event()
+            thread = threading.Thread(target=stop.wait)
+            thread.start()
+            with socket.socket(), subprocess.Popen(["true"]):
+                stop.set()
+            cycle = [socket.socket()]
+            cycle[0].close()
+    """)
+    run(suite).assert_outcomes(passed=1)
+
+
+def test_a_test_may_say_that_it_leaks_and_why(suite: pytest.Pytester) -> None:
+    suite.makepyfile("""
+        import pytest, threading
+
+        @pytest.mark.may_leak("a body that cannot be stopped is the point")
+        def test_leaks():
+            threading.Thread(target=threading.Event().wait, daemon=True).start()
+    """)
+    run(suite).assert_outcomes(passed=1)
+
+
+def test_a_long_test_waits_until_it_is_asked_for(suite: pytest.Pytester) -> None:
+    suite.makepyfile("""
+        import pytest
+
+        @pytest.mark.long
+        def test_long(): pass
+
+        def test_short(): pass
+    """)
+    run(suite).assert_outcomes(passed=1, deselected=1)
+    run(suite, "--long").assert_outcomes(passed=2)
+
+
+def test_a_test_is_marked_with_the_servers_it_uses(suite: pytest.Pytester) -> None:
+    """By the fixture that it takes, or by the name among its parameters."""
+    suite.makepyfile("""
+        import pytest
+
+        @pytest.fixture
+        def redis_server(): pass
+
+        def test_takes_a_fixture(redis_server): pass
+
+        @pytest.mark.parametrize("store", ["memory", "redis", "postgres"])
+        def test_takes_a_name(store): pass
+    """)
+    run(suite, "-m", "redis").assert_outcomes(passed=2, deselected=2)

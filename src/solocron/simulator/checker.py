@@ -140,9 +140,10 @@ class Checker:
 
     def _i11(self, commit: Commit) -> None:
         """The cursor never goes back."""
-        if isinstance(commit.before, Job) and isinstance(commit.after, Job):
-            if commit.after.incarnation == commit.before.incarnation and commit.after.cursor < commit.before.cursor:
-                raise Violation("I11", f"{commit.name}: the cursor went back to {iso(commit.after.cursor)}")
+        before, after = commit.before, commit.after
+        same = isinstance(before, Job) and isinstance(after, Job) and after.incarnation == before.incarnation
+        if same and after.cursor < before.cursor:
+            raise Violation("I11", f"{commit.name}: the cursor went back to {iso(after.cursor)}")
 
     def _i5(self, commit: Commit) -> None:
         """No slot vanishes: every one that the cursor passed is owed, held, or on record; retries are owed."""
@@ -159,8 +160,8 @@ class Checker:
             if _first_owed(before) + passed != _first_owed(after) + recorded + started:
                 raise Violation(
                     "I5",
-                    f"{commit.name}: {passed} slots passed and {_first_owed(before)} owed, but {_first_owed(after)} owed, "
-                    f"{recorded} recorded and {started} started afterwards",
+                    f"{commit.name}: {passed} slots passed with {_first_owed(before)} owed, and then there are "
+                    f"{_first_owed(after)} owed, {recorded} recorded and {started} started",
                 )
         for entry in commit.entries:
             if entry.op is Op.CLOSE and isinstance(after, Job):
@@ -198,11 +199,11 @@ class Checker:
         granted = self._granted.get((line.run, line.fence))
         if granted is None or not line.stoppable:
             return
-        confirmed = self.world.confirmed(line.process, granted[1])
+        member = self.world.member_of(line.process)
+        confirmed = member.store.last_confirmed.get(granted[1])
         if confirmed is None or line.process.was_frozen(confirmed, line.at):
             return
-        rate = self.world.rate(line.process)
-        if (line.at - confirmed) * rate > self.world.options.lease + 0.001:
+        if (line.at - confirmed) * member.runtime.clock.rate > self.world.options.lease + 0.001:
             raise Violation(
                 "I8", f"{line.run} still worked {line.at - confirmed:.3f} s after the last confirmed renewal was sent"
             )

@@ -16,7 +16,6 @@ from solocron.model.job import Job
 from solocron.model.run import Entry, Op, Record, Status
 from solocron.model.session import Life, Session
 from solocron.simulator.kernel import Kernel
-from solocron.simulator.seams import EPOCH
 from solocron.stores.contract import All, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
 
 __all__ = ["Commit", "Database", "Selection", "Write"]
@@ -83,7 +82,7 @@ class Database:
         self._number = 0
 
     def clock(self) -> int:
-        return round((EPOCH + self.kernel.now + self.step) * SECOND)
+        return round((self.kernel.epoch + self.kernel.now + self.step) * SECOND)
 
     # --- transactions --------------------------------------------------------------------------------------------
 
@@ -190,7 +189,9 @@ class Database:
 
     def holders(self) -> frozenset[str]:
         found = {hold.session for doc, _ in self.docs.values() if isinstance(doc, Job) for hold in doc.active}
-        return frozenset(found | {doc.session for doc, _ in self.docs.values() if isinstance(doc, Note) and doc.session})
+        return frozenset(
+            found | {doc.session for doc, _ in self.docs.values() if isinstance(doc, Note) and doc.session}
+        )
 
     def _read(self, key: tuple[Kind, str]) -> tuple[Doc | Absent, int]:
         return self.docs.get(key) or (Absent(*key), 0)
@@ -203,8 +204,8 @@ class Database:
         now = self.clock()
         if isinstance(which, Due):
             due = [doc for doc in self._due_jobs(which) if doc.due_at is not None and doc.due_at <= now]
-            for doc in sorted(due, key=lambda doc: (doc.due_at or 0, doc.name)):
-                yield Kind.JOB, doc.name
+            for job in sorted(due, key=lambda job: (job.due_at or 0, job.name)):
+                yield Kind.JOB, job.name
             return
         for (kind, name), (doc, _) in sorted(self.docs.items(), key=lambda item: item[0]):
             if _selected(which, kind, doc, now):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from solocron.simulator.kernel import Kernel
-
-__all__ = ["FAULTS", "Network", "Options", "draw"]
+__all__ = ["FAULTS", "Options", "draw"]
 
 FAULTS = (
     "freeze",
@@ -20,6 +17,7 @@ FAULTS = (
     "lost_reply",
     "late_request",
     "repeated_request",
+    "slow",
     "serialization",
     "store_restart",
     "clock_step",
@@ -53,6 +51,7 @@ class Options:
     lost_reply: float = 0.0
     late_request: float = 0.0
     repeated_request: float = 0.0
+    slow: float = 0.0
     serialization: float = 0.0
     store_restart: float = 0.0
     clock_step: float = 0.0
@@ -105,6 +104,7 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0) -> Options:
         lost_reply=chance(0.05),
         late_request=chance(0.02),
         repeated_request=chance(0.05),
+        slow=chance(0.2),
         serialization=chance(0.1),
         store_restart=often(40),
         clock_step=often(60),
@@ -112,42 +112,3 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0) -> Options:
         clock_skew=dice.choice((0.0, 0.0, 5.0, 3600.0)),
         deploy=often(60),
     )
-
-
-class Network:
-    """Messages between nodes and the store."""
-
-    def __init__(self, kernel: Kernel, options: Options, seen: Counter[str]) -> None:
-        self._kernel = kernel
-        self._dice = kernel.dice
-        self._options = options
-        self._seen = seen
-        self.calm = False
-        """Once the world is healed, everything arrives."""
-        self.cut_off: set[str] = set()
-
-    def delay(self) -> float:
-        return self._dice.expovariate(1 / self._options.delay)
-
-    def _happens(self, fault: str) -> bool:
-        rate = getattr(self._options, fault)
-        if self.calm or not rate or self._dice.random() >= rate:
-            return False
-        self._seen[fault] += 1
-        return True
-
-    def request(self, node: str) -> list[float]:
-        """When a request arrives: not at all, once, late or twice."""
-        if node in self.cut_off or self._happens("lost_request"):
-            return []
-        if self._happens("late_request"):
-            return [self._dice.uniform(0, 10 * self._options.lease)]
-        if self._happens("repeated_request"):
-            return [self.delay(), self.delay() + self._dice.uniform(0, self._options.lease)]
-        return [self.delay()]
-
-    def reply_passes(self, node: str) -> bool:
-        return node not in self.cut_off and not self._happens("lost_reply")
-
-    def serialization_fails(self) -> bool:
-        return self._happens("serialization")

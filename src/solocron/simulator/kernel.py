@@ -19,6 +19,9 @@ except ImportError as error:
 __all__ = ["Kernel", "Process", "SimEvent", "SimMutex", "SimTask", "Timer"]
 
 
+EPOCH = 1_790_000_000.0
+
+
 class Timer:
     """Something that will happen; can be called off."""
 
@@ -35,8 +38,10 @@ class Timer:
 class Kernel:
     """A heap of things to come. What falls on the same moment happens in an order that the seed draws."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, epoch: float = EPOCH) -> None:
         self.now = 0.0
+        self.epoch = epoch
+        """Where time begins, in seconds since 1970."""
         self.dice = random.Random(seed)  # noqa: S311 - a simulation is the place for reproducible dice
         self.steps = 0
         self._heap: list[tuple[float, float, int, Timer]] = []

@@ -1,4 +1,4 @@
-"""What the bodies themselves saw, written by them and never by the engine; and how bodies of a simulated world behave."""
+"""What the bodies saw, written by them and never by the engine; and how bodies of a simulated world behave."""
 
 from __future__ import annotations
 
@@ -48,18 +48,28 @@ def make_body(world: World, process: Process, *, longest: float, stoppable: bool
     dice = world.kernel.dice
 
     def body(run: Any) -> Any:
-        kind = "calm" if world.calm else dice.choices(("short", "long", "raises", "deaf"), (6, 2, 1, 1))[0]
+        kind = "calm" if world.calm else dice.choices(("short", "long", "raises", "deaf"), (5, 2, 1, 2))[0]
 
         def line(what: str) -> None:
             world.ledger.write(
                 Line(
-                    world.kernel.now, world.database.clock(), what, run.job, run.id, round(run.slot.timestamp() * 1e6),
-                    run.attempt, run.fence, process, stoppable,
-                )  # fmt: skip
+                    world.kernel.now,
+                    world.database.clock(),
+                    what,
+                    run.job,
+                    run.id,
+                    round(run.slot.timestamp() * 1e6),
+                    run.attempt,
+                    run.fence,
+                    process,
+                    stoppable,
+                )
             )
 
         line("start")
-        left = {"calm": 0.0, "short": dice.uniform(0, 0.5), "raises": dice.uniform(0, 1)}.get(kind, dice.uniform(0, longest))
+        left = {"calm": 0.0, "short": dice.uniform(0, 0.5), "raises": dice.uniform(0, 1)}.get(
+            kind, dice.uniform(0, longest)
+        )
         pause = SimEvent(world.kernel)
         while left > 0 and not world.calm:
             part = min(left, dice.uniform(0.1, 1.0))

@@ -12,9 +12,6 @@ from solocron.simulator.kernel import Kernel, Process, SimEvent, SimMutex, SimTa
 
 __all__ = ["Interrupted", "SimClock", "SimDispatcher", "SimRuntime"]
 
-EPOCH = 1_790_000_000
-"""Where simulated time begins, in seconds since 1970."""
-
 
 class Interrupted(BaseException):
     """What a cancelled coroutine sees."""
@@ -33,7 +30,7 @@ class SimClock:
         return 1000.0 + (self._kernel.now - self._born) * self.rate
 
     def wall(self) -> int:
-        return round((EPOCH + self._kernel.now + self._skew) * SECOND)
+        return round((self._kernel.epoch + self._kernel.now + self._skew) * SECOND)
 
 
 class SimRng:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any
 
 from solocron.errors import StoreUnavailable
 from solocron.model.change import Absent, Kind, Note
@@ -16,8 +16,8 @@ from solocron.model.job import Job
 from solocron.model.run import Record
 from solocron.model.session import Life, Session
 from solocron.simulator.database import Database, Selection, Write
-from solocron.simulator.faults import Network
 from solocron.simulator.kernel import Process, SimEvent
+from solocron.simulator.network import Network
 from solocron.stores.contract import (
     Applied,
     Blocked,
@@ -34,8 +34,6 @@ from solocron.stores.contract import (
 )
 
 __all__ = ["WireStore"]
-
-T = TypeVar("T")
 
 
 class WireStore:
@@ -58,15 +56,15 @@ class WireStore:
 
     # --- the network ---------------------------------------------------------------------------------------------
 
-    def _call(self, serve: Callable[[Callable[[T], None]], None], what: str) -> T:
+    def _call(self, serve: Callable[[Callable[[Any], None]], None], what: str) -> Any:
         """One round trip; raises when there was no answer in time."""
         kernel, task = self._process.kernel, self._process.kernel.current
         assert task is not None
         self.statements[what] += 1
         answered = SimEvent(kernel, self._rate)
-        box: list[T] = []
+        box: list[Any] = []
 
-        def reply(value: T) -> None:
+        def reply(value: Any) -> None:
             def arrive() -> None:
                 if not box:
                     box.append(value)
@@ -100,13 +98,15 @@ class WireStore:
         """Nothing to close."""
 
     def clock(self) -> int:
-        return self._call(lambda reply: reply(self._database.clock()), "clock")
+        now: int = self._call(lambda reply: reply(self._database.clock()), "clock")
+        return now
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         return tuple(self._call(lambda reply: reply(self._database.read(which)), "read"))
 
     def holders(self) -> frozenset[str]:
-        return self._call(lambda reply: reply(self._database.holders()), "holders")
+        found: frozenset[str] = self._call(lambda reply: reply(self._database.holders()), "holders")
+        return found
 
     def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
         sent = self._process.kernel.now
@@ -151,9 +151,7 @@ class WireStore:
         self._confirm(which, results, sent)
         return self._applied(chosen, results)
 
-    def _change(
-        self, doc: Doc | Absent, version: int, change: ChangeFn, now: int
-    ) -> tuple[Write | None, Result]:
+    def _change(self, doc: Doc | Absent, version: int, change: ChangeFn, now: int) -> tuple[Write | None, Result]:
         made = change(doc, now)
         if made is None:
             return None, Result(doc.name, Verdict.DECLINED, doc)
@@ -189,7 +187,8 @@ class WireStore:
             found.sort(key=lambda r: (r.recorded_at, r.run, r.attempt), reverse=True)
             reply(tuple(found[: query.limit]))
 
-        return self._call(serve, "history")
+        found: tuple[Record, ...] = self._call(serve, "history")
+        return found
 
     def tally(self, since: int) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
@@ -211,7 +210,8 @@ class WireStore:
                 del self._database.docs[key]
             reply(0)
 
-        return self._call(serve, "prune")
+        removed: int = self._call(serve, "prune")
+        return removed
 
     def blocked(self) -> Sequence[Blocked]:
         return ()
@@ -220,7 +220,11 @@ class WireStore:
         return False
 
     def signal(self) -> None:
-        self._send(lambda: [wake() for wake in self._database.on_wake] and None)
+        def wake_all() -> None:
+            for wake in self._database.on_wake:
+                wake()
+
+        self._send(wake_all)
 
     def wait(self, timeout: float) -> bool:
         woken = self._news.wait(timeout)
@@ -242,5 +246,3 @@ def _matches(record: Record, query: Query) -> bool:
         and (query.since is None or record.recorded_at >= query.since)
         and (query.until is None or record.recorded_at < query.until)
     )
-
-

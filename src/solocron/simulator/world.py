@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from solocron.jobs.decorators import cron, every
 from solocron.model.policy import Backoff, allow, catch_up_all
-from solocron.model.timetable import EMPTY, Timetable
 from solocron.scheduler import Scheduler
-from solocron.schedules import load
-from solocron.simulator.checker import Checker, Violation
-from solocron.simulator.database import Database
-from solocron.simulator.faults import Network, Options
-from solocron.simulator.kernel import Kernel, Process
+from solocron.simulator.checker import Checker
+from solocron.simulator.database import Commit
+from solocron.simulator.faults import Options
+from solocron.simulator.fleet import SimFleet
+from solocron.simulator.kernel import Process
 from solocron.simulator.ledger import Ledger, make_body
-from solocron.simulator.seams import SimDispatcher, SimRuntime
-from solocron.simulator.wire import WireStore
-from solocron.telemetry.log import log_event
 
 __all__ = ["Report", "World", "simulate"]
-
-
-@dataclass(slots=True)
-class Member:
-    """A node of the fleet, as long as one process lives."""
-
-    process: Process
-    runtime: SimRuntime
-    store: WireStore
-    scheduler: Scheduler
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,88 +37,28 @@ class Report:
     tail: list[str] = field(default_factory=list)
 
 
-class World:
-    """Everything of one seed."""
+class World(SimFleet):
+    """Everything of one seed: a fleet, jobs, bodies, faults, and the checker."""
 
     def __init__(self, options: Options, *, disabled: frozenset[str] = frozenset()) -> None:
-        self.options = options
-        self.kernel = Kernel(options.seed)
+        super().__init__(options, declare=self._declare_jobs)
         self.dice = self.kernel.dice
-        self.faults: Counter[str] = Counter()
-        self.network = Network(self.kernel, options, self.faults)
-        self.database = Database(self.kernel, locking=options.locking, idle_timeout=options.lease / 5)
+        self.faults = self.network.seen
         self.ledger = Ledger()
         self.checker = Checker(self, disabled=disabled)
         self.database.on_commit.append(self.checker.commit)
-        self.ledger.on_line.append(self.checker.line)
+        # A body would swallow what the checker raises under it.
+        self.ledger.on_line.append(lambda line: self.guarded(lambda: self.checker.line(line)))
         self.calm = False
         self.version = 0
         self.plan = [self._draw_job(number) for number in range(options.jobs)]
-        self.members: dict[int, Member] = {}
-        self._past: list[Member] = []
-        self._starts = 0
-        self.failure: BaseException | None = None
 
-    # --- nodes ---------------------------------------------------------------------------------------------------
-
-    def start_node(self, number: int) -> None:
-        options, dice = self.options, self.dice
-        self._starts += 1
-        name = f"n{number}.{self._starts}"
-        process = Process(self.kernel, name)
-        rate = 1.0 + (dice.uniform(-options.clock_rate, options.clock_rate) if not self.calm else 0.0)
-        skew = dice.uniform(-options.clock_skew, options.clock_skew)
-        self.faults["clock_rate"] += bool(options.clock_rate)
-        self.faults["clock_skew"] += bool(options.clock_skew)
-        runtime = SimRuntime(process, rate=rate, skew=skew, number=self._starts)
-        store = WireStore(self.database, process, self.network, timeout=options.lease / 4, rate=rate)
-        scheduler = Scheduler(
-            store,
-            node=name,
-            enabled=True,
-            lease=options.lease,
-            max_running=options.max_running,
-            runtime=runtime,
-            dispatchers={
-                "thread": SimDispatcher(process, interruptible=False),
-                "loop": SimDispatcher(process, interruptible=True),
-            },
-        )
-        scheduler.events.off("*", log_event)
-        scheduler.events.on("loop error", self._loop_error)
-        for declare in self.plan:
-            declare(scheduler, process)
-        self.members[number] = Member(process, runtime, store, scheduler)
-        process.spawn(scheduler.start, f"{name} start")
-
-    def _loop_error(self, event: Any) -> None:
-        """The engine's loops survive anything; in a simulated world an exception in one is a bug."""
-        error = event.exception
-        if self.failure is None and not isinstance(error, Violation):
-            self.failure = error
-        elif self.failure is None:
-            self.failure = error
-
-    def kill(self, number: int) -> None:
-        member = self.members.pop(number, None)
-        if member is not None:
-            member.process.kill()
-            self._past.append(member)
-
-    def stop_node(self, number: int, then: Callable[[], None] | None = None) -> None:
-        """SIGTERM: drain and exit."""
-        member = self.members.pop(number, None)
-        if member is None:
-            return
-        self._past.append(member)
-
-        def stop() -> None:
-            member.scheduler.stop(self.options.lease)
-            member.process.kill()
-            if then is not None:
-                self.kernel.after(0, then)
-
-        member.process.spawn(stop, f"{member.process.name} stop")
+    def start(self, number: int) -> None:
+        """A node with clocks of its own."""
+        rate, skew = self.options.clock_rate, self.options.clock_skew
+        self.faults["clock_rate"] += bool(rate)
+        self.faults["clock_skew"] += bool(skew)
+        self.start_node(number, rate=1.0 + self.dice.uniform(-rate, rate), skew=self.dice.uniform(-skew, skew))
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 
@@ -167,21 +93,9 @@ class World:
 
         return declare
 
-    def resolve(self, spec: Mapping[str, Any] | None) -> Timetable:
-        return EMPTY if spec is None else Timetable(load(spec))
-
-    # --- what the checker asks -----------------------------------------------------------------------------------
-
-    def _member_of(self, process: Process) -> Member | None:
-        return next((m for m in (*self.members.values(), *self._past) if m.process is process), None)
-
-    def confirmed(self, process: Process, session: str) -> float | None:
-        member = self._member_of(process)
-        return None if member is None else member.store.last_confirmed.get(session)
-
-    def rate(self, process: Process) -> float:
-        member = self._member_of(process)
-        return 1.0 if member is None else member.runtime.clock.rate
+    def _declare_jobs(self, scheduler: Scheduler, process: Process) -> None:
+        for declare in self.plan:
+            declare(scheduler, process)
 
     # --- the nemesis ---------------------------------------------------------------------------------------------
 
@@ -226,11 +140,13 @@ class World:
 
     def _back(self, number: int) -> None:
         if number not in self.members:
-            self.start_node(number)
+            self.start(number)
 
     def _partition(self) -> None:
         count = self.dice.randint(1, max(1, len(self.members)))
-        cut = {self.members[n].process.name for n in self.dice.sample(sorted(self.members), min(count, len(self.members)))}
+        cut = {
+            self.members[n].process.name for n in self.dice.sample(sorted(self.members), min(count, len(self.members)))
+        }
         self.network.cut_off |= cut
         delay = self.dice.choice((0.5, 1.5, 4.0)) * self.options.lease
         self.kernel.after(delay, lambda: self.network.cut_off.difference_update(cut))
@@ -259,13 +175,13 @@ class World:
         self.network.calm = True
         self.network.cut_off.clear()
         self.database.up = True
-        for member in (*self.members.values(), *self._past):
+        for member in (*self.members.values(), *self.past):
             member.process.thaw()
         for number in range(self.options.nodes):
             self._back(number)
 
     def digest(self) -> str:
-        """One hash over every commit and every line of the ledger: equal for equal seeds, or something is not seeded."""
+        """One hash over every commit and every line of the ledger: equal for equal seeds, or the seed is not all."""
         made = hashlib.blake2b(digest_size=16)
         for commit in self.database.commits:
             made.update(repr((round(commit.at * 1e6), commit.client, commit.kind, commit.name, commit.after)).encode())
@@ -281,22 +197,23 @@ def simulate(options: Options, *, disabled: frozenset[str] = frozenset()) -> Rep
     lease, kernel = options.lease, world.kernel
     try:
         for number in range(options.nodes):
-            world.start_node(number)
+            world.start(number)
         under_fire = options.hours * 3600
         world.unleash(under_fire)
-        _run(world, under_fire)
+        world.run(under_fire)
         world.heal()
         # Frozen bodies wake, lost sessions are watched for a lease, dead ones expire, backlogs run.
         patience = 4 * lease + 1
-        _run(world, under_fire + 16 * lease + 60)
+        world.run(16 * lease + 60)
         world.checker.at_rest(patience)
         for number in range(options.nodes):
             world.stop_node(number)
-        _run(world, kernel.now + 4 * lease)
+        world.run(4 * lease)
         world.checker.drained()
-    except (Violation, AssertionError) as violation:
-        report.violation = str(violation)
-        report.tail = [_shown(world, line) for line in world.database.commits[-12:]]
+    except Exception as error:  # noqa: BLE001 - whatever went wrong belongs into the report, with its seed
+        known = isinstance(error, AssertionError)
+        report.violation = str(error) if known else f"I19: a loop of the engine raised {error!r}"
+        report.tail = [_shown(commit) for commit in world.database.commits[-12:]]
     report.slots = sum(record.count for record in world.database.log.values() if record.attempt <= 1)
     report.runs = len({record.run for record in world.database.log.values() if record.attempt})
     report.steps = kernel.steps
@@ -307,15 +224,6 @@ def simulate(options: Options, *, disabled: frozenset[str] = frozenset()) -> Rep
     return report
 
 
-def _run(world: World, until: float) -> None:
-    """Let time pass in pieces, so that a failure inside a loop of the engine comes to light."""
-    while world.kernel.now < until:
-        world.kernel.run(min(until, world.kernel.now + 1.0))
-        if world.failure is not None:
-            if isinstance(world.failure, AssertionError):
-                raise world.failure
-            raise Violation("I19", f"a loop of the engine raised {world.failure!r}") from world.failure
-
-
-def _shown(world: World, commit: Any) -> str:
-    return f"{commit.at:10.3f} {commit.client:8} {commit.kind} {commit.name} {[str(e.op) + ' ' + e.record.status + ' ' + e.record.run for e in commit.entries]}"
+def _shown(commit: Commit) -> str:
+    entries = ", ".join(f"{entry.op} {entry.record.run} {entry.record.status}" for entry in commit.entries)
+    return f"{commit.at:12.3f} s  {commit.client:8} {commit.kind} {commit.name}  {entries}"

@@ -1,0 +1,55 @@
+"""Messages between nodes and the store: delayed, lost, late, repeated, as the options say and the seed draws."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from solocron.simulator.faults import Options
+from solocron.simulator.kernel import Kernel
+
+__all__ = ["Network"]
+
+
+class Network:
+    """Decides for every message when it arrives, if at all."""
+
+    def __init__(self, kernel: Kernel, options: Options) -> None:
+        self._dice = kernel.dice
+        self._options = options
+        self.seen: Counter[str] = Counter()
+        """How often each fault has happened."""
+        self.calm = False
+        """Once the world is healed, everything arrives."""
+        self.cut_off: set[str] = set()
+        """Processes that reach nobody."""
+        self.deaf: set[str] = set()
+        """Processes whose requests arrive but who hear no reply."""
+
+    def delay(self) -> float:
+        """How long a message takes: usually little, when it is slow almost as long as its sender has patience."""
+        if self._happens("slow"):
+            return self._dice.uniform(0, self._options.lease / 4)
+        return self._dice.expovariate(1 / self._options.delay)
+
+    def _happens(self, fault: str) -> bool:
+        rate = getattr(self._options, fault)
+        if self.calm or not rate or self._dice.random() >= rate:
+            return False
+        self.seen[fault] += 1
+        return True
+
+    def request(self, node: str) -> list[float]:
+        """When a request arrives: not at all, once, late or twice."""
+        if node in self.cut_off or self._happens("lost_request"):
+            return []
+        if self._happens("late_request"):
+            return [self._dice.uniform(0, 10 * self._options.lease)]
+        if self._happens("repeated_request"):
+            return [self.delay(), self.delay() + self._dice.uniform(0, self._options.lease)]
+        return [self.delay()]
+
+    def reply_passes(self, node: str) -> bool:
+        return node not in self.cut_off and node not in self.deaf and not self._happens("lost_reply")
+
+    def serialization_fails(self) -> bool:
+        return self._happens("serialization")

@@ -59,6 +59,7 @@ class Keeper:
         session = self._board.session
         if session is None:
             self._begin(now)
+            self._bury_old()
             return self._later(now)
         if now >= self._next:
             if not self._renew(session, now):

@@ -27,7 +27,7 @@ PRUNE_BATCH = 500
 
 @dataclass(slots=True)
 class _Watch:
-    expires_at: int
+    beats: int
     over: float
     """Boot time at which it may be buried, if it has not changed by then."""
 
@@ -97,14 +97,14 @@ class Sweeper:
     def _dead(self, session: Session, now: float) -> bool:
         """Whether it may be buried by both clocks, and now is."""
         watch = self._watched.get(session.name)
-        if watch is None or watch.expires_at != session.expires_at:
+        if watch is None or watch.beats != session.beats:
             at = self._board.boot_of(session.expires_at)
             lease = session.lease / 1_000_000
             if at is None or at <= now:
                 over = now + lease  # already over when we first saw it like this: watch it for a whole lease
             else:
                 over = min(at, now + lease)
-            self._watched[session.name] = _Watch(session.expires_at, over)
+            self._watched[session.name] = _Watch(session.beats, over)
             return False
         return now >= watch.over and self._bury(session)
 
@@ -113,7 +113,7 @@ class Sweeper:
         reason = f"not renewed in time, buried by {self._settings.node}"
         applied = self._store.update(
             Named(Kind.SESSION, (session.name,)),
-            lambda doc, at: bury(doc, now=at, reason=reason, seen=session.expires_at),
+            lambda doc, at: bury(doc, now=at, reason=reason, seen=session.beats),
         )
         self._board.saw_store_time(applied.now, self._runtime.clock.boot())
         if applied.results[0].verdict is not Verdict.APPLIED:

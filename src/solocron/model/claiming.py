@@ -104,7 +104,7 @@ def _first(job: Job, resolve: Resolve, now: int) -> tuple[Owed | None, Job]:
     best = min(ready, key=lambda owed: (not owed.begun, owed.slot), default=None)
     if best is not None and best.begun:
         return best, _without(job, best)
-    spans = [s for s in stretches if best is None or s.first < best.slot]
+    spans = [s for s in stretches if s.first <= now and (best is None or s.first < best.slot)]
     if not spans:
         return (best, job if best is None else _without(job, best))
     span = min(spans, key=lambda s: s.first)

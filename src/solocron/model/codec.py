@@ -69,7 +69,7 @@ def encode_state(doc: Job | Session | Note) -> str:
         return json.dumps(_job_state(doc), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     if isinstance(doc, Session):
         return canonical(
-            {"expires_at": doc.expires_at, "running": doc.running, "state": doc.state}
+            {"expires_at": doc.expires_at, "beats": doc.beats, "running": doc.running, "state": doc.state}
             | ({"ended_at": doc.ended_at, "reason": doc.reason} if doc.ended_at is not None else {})
         )
     out: dict[str, Any] = {"body": doc.body}

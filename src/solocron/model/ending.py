@@ -150,7 +150,7 @@ def _owed_again(hold: Hold, *, ready_at: int, tries: int) -> Owed:
         run=hold.run,
         slot=hold.slot,
         origin=hold.origin,
-        ready_at=ready_at,
+        ready_at=max(ready_at, hold.slot),  # a store clock that stepped back makes nothing early
         attempt=hold.attempt + 1,
         tries=tries,
         request=hold.request,

@@ -36,6 +36,8 @@ class Session:
     lease: int
     started_at: int = 0
     expires_at: int = 0
+    beats: int = 0
+    """How often it was renewed: after a step of the store's clock the expiry alone would not show it."""
     running: int = 0
     state: Life = Life.LIVE
     ended_at: int | None = None
@@ -53,7 +55,7 @@ def renew(doc: Session | Absent, *, now: int, running: int = 0) -> Change | None
     """Only burial ends a session; a late renewal counts until then. It sets the expiry, never adds to it."""
     if isinstance(doc, Absent) or doc.state is not Life.LIVE:
         return None
-    return Change(replace(doc, expires_at=max(doc.expires_at, now + doc.lease), running=running))
+    return Change(replace(doc, expires_at=now + doc.lease, beats=doc.beats + 1, running=running))
 
 
 def expired(doc: Session, *, now: int) -> bool:
@@ -62,10 +64,10 @@ def expired(doc: Session, *, now: int) -> bool:
 
 
 def bury(doc: Session | Absent, *, now: int, reason: str, seen: int | None = None) -> Change | None:
-    """live to dead; `seen` is the expiry that the sweeper watched: one renewed since is left alone."""
+    """live to dead; `seen` are the beats that the sweeper counted: one renewed since is left alone."""
     if isinstance(doc, Absent) or doc.state is not Life.LIVE:
         return None
-    if seen is not None and (doc.expires_at != seen or doc.expires_at > now):
+    if seen is not None and (doc.beats != seen or doc.expires_at > now):
         return None
     return Change(replace(doc, state=Life.DEAD, ended_at=now, reason=reason))
 

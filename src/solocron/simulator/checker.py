@@ -141,8 +141,9 @@ class Checker:
     def _i11(self, commit: Commit) -> None:
         """The cursor never goes back."""
         before, after = commit.before, commit.after
-        same = isinstance(before, Job) and isinstance(after, Job) and after.incarnation == before.incarnation
-        if same and after.cursor < before.cursor:
+        if not isinstance(before, Job) or not isinstance(after, Job) or after.incarnation != before.incarnation:
+            return
+        if after.cursor < before.cursor:
             raise Violation("I11", f"{commit.name}: the cursor went back to {iso(after.cursor)}")
 
     def _i5(self, commit: Commit) -> None:

@@ -22,8 +22,15 @@ class Network:
         """Once the world is healed, everything arrives."""
         self.cut_off: set[str] = set()
         """Processes that reach nobody."""
-        self.deaf: set[str] = set()
-        """Processes whose requests arrive but who hear no reply."""
+        self._scripts: dict[tuple[str, str], list[tuple[float | None, bool]]] = {}
+
+    def script(self, node: str, what: str, *, after: float | None, answered: bool = True) -> None:
+        """Decide about the next message of a kind: delivered after so many seconds (None: never), heard or not."""
+        self._scripts.setdefault((node, what), []).append((after, answered))
+
+    def scripted(self, node: str, what: str) -> tuple[float | None, bool] | None:
+        waiting = self._scripts.get((node, what))
+        return waiting.pop(0) if waiting else None
 
     def delay(self) -> float:
         """How long a message takes: usually little, when it is slow almost as long as its sender has patience."""
@@ -49,7 +56,7 @@ class Network:
         return [self.delay()]
 
     def reply_passes(self, node: str) -> bool:
-        return node not in self.cut_off and node not in self.deaf and not self._happens("lost_reply")
+        return node not in self.cut_off and not self._happens("lost_reply")
 
     def serialization_fails(self) -> bool:
         return self._happens("serialization")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from solocron.clock import SECOND
@@ -15,6 +15,16 @@ __all__ = ["Interrupted", "SimClock", "SimDispatcher", "SimRuntime"]
 
 class Interrupted(BaseException):
     """What a cancelled coroutine sees."""
+
+
+def _drive(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Carry a coroutine out; there is no event loop here, so what it awaits must not need one."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    coroutine.close()
+    raise RuntimeError("a coroutine waited for an event loop; in a simulated world wait with cluster.sleep()")
 
 
 class SimClock:
@@ -89,6 +99,8 @@ class SimDispatcher:
             value, error = None, None
             try:
                 value = body()
+                if isinstance(value, Coroutine):
+                    value = _drive(value)
             except BaseException as raised:  # noqa: BLE001 - whatever a body raises is its outcome
                 error = raised
             end(value, error)

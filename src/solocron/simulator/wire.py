@@ -19,16 +19,20 @@ from solocron.simulator.database import Database, Selection, Write
 from solocron.simulator.kernel import Process, SimEvent
 from solocron.simulator.network import Network
 from solocron.stores.contract import (
+    All,
     Applied,
     Blocked,
     Capabilities,
     ChangeFn,
     Check,
     Doc,
+    Due,
+    HeldBy,
     Named,
     Query,
     Result,
     Tier,
+    ToSweep,
     Verdict,
     Which,
 )
@@ -63,6 +67,7 @@ class WireStore:
         self.statements[what] += 1
         answered = SimEvent(kernel, self._rate)
         box: list[Any] = []
+        scripted = self._network.scripted(self._process.name, what)
 
         def reply(value: Any) -> None:
             def arrive() -> None:
@@ -70,14 +75,18 @@ class WireStore:
                     box.append(value)
                     answered.set()
 
-            if self._network.reply_passes(self._process.name):
+            heard = self._network.reply_passes(self._process.name) if scripted is None else scripted[1]
+            if heard:
                 kernel.after(self._network.delay(), arrive)
 
         def deliver() -> None:
             if self._database.up:
                 serve(reply)
 
-        trip = self._network.request(self._process.name)
+        if scripted is None:
+            trip = self._network.request(self._process.name)
+        else:
+            trip = [] if scripted[0] is None else [scripted[0]]
         for delay in trip:
             kernel.after(delay, deliver)
         answered.wait(self._timeout)
@@ -109,9 +118,9 @@ class WireStore:
         return found
 
     def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
-        sent = self._process.kernel.now
+        sent, label = self._process.kernel.now, _label(which)
         chosen: Selection = self._call(
-            lambda reply: self._database.select(self._process.name, which, reply, lock=True), "select"
+            lambda reply: self._database.select(self._process.name, which, reply, lock=True), f"select {label}"
         )
         results: dict[str, Result] = {}
         writes: list[Write] = []
@@ -138,7 +147,7 @@ class WireStore:
             reply(once[0])
 
         try:
-            alive, applied = self._call(serve, "commit")
+            alive, applied = self._call(serve, f"commit {label}")
         except StoreUnavailable:
             for write in writes:
                 results[write.name] = Result(write.name, Verdict.UNKNOWN, write.before)
@@ -236,6 +245,19 @@ class WireStore:
 
     def shift_clock(self, by: int) -> None:
         self._database.step += by / 1_000_000
+
+
+def _label(which: Which) -> str:
+    """What an update is about, as statements are counted and scripted: claim, job, session, held, ..."""
+    match which:
+        case Due():
+            return "claim"
+        case HeldBy():
+            return "held"
+        case Named(kind=kind) | All(kind=kind):
+            return str(kind)
+        case ToSweep():
+            return "sweep"
 
 
 def _matches(record: Record, query: Query) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import pytest
+
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
 from solocron.model.run import Status
@@ -29,7 +31,7 @@ from solocron.testing.conformance.kit import (
     take,
     write,
 )
-from solocron.testing.conformance.rivals import race
+from solocron.testing.conformance.rivals import processes, race
 
 __all__ = ["Keeping"]
 
@@ -54,6 +56,17 @@ class Keeping:
 
         race([partial(begin, store) for store in stores])
         assert names(stores[0].read(All(Kind.KEY))) == [f"n{i}" for i in range(8)]
+
+    def test_any_number_of_processes_may_open_a_new_world_at_once(self, clients: Clients) -> None:
+        store = clients.unopened()
+        if not store.capabilities.shared:
+            pytest.skip("this store says that it cannot be shared by processes")
+
+        def begin(me: str) -> None:
+            put(clients.new(), note(Kind.KEY, me))
+
+        processes([partial(begin, f"n{i}") for i in range(5)])
+        assert names(store.read(All(Kind.KEY))) == [f"n{i}" for i in range(5)]
 
     def test_a_closed_client_opens_by_itself_and_finds_everything(self, clients: Clients) -> None:
         a = clients.new()

@@ -11,12 +11,13 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
-from solocron.stores.contract import All, Named, Store, Verdict
+from solocron.stores.contract import All, HeldBy, Named, Store, Verdict
 from solocron.testing.conformance.kit import (
     Clients,
     add_hold,
     everything,
     get,
+    hold,
     job,
     note,
     patience,
@@ -140,6 +141,20 @@ class Races:
         winners = ["a"] * (verdicts(applied).get("j") is Verdict.APPLIED) + ["b"] * len(rival.join())
         assert not_due == []
         assert [hold.session for hold in get(a, Kind.JOB, "j").active] == winners
+
+    def test_i5_a_sweep_passes_over_nothing_that_is_just_being_changed(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        put(a, *(job(f"j{i}", active=(hold("r", "s"),)) for i in range(3)))
+        rival = Meanwhile(lambda: b.update(HeldBy("s"), lambda doc, now: Change(replace(doc, active=()))))
+
+        def change(doc: Any, now: int) -> Change:
+            rival.begin()
+            return Change(replace(doc, failures=7))
+
+        _surely(a, "j1", change, Kind.JOB)
+        assert verdicts(rival.join()) == dict.fromkeys(("j0", "j1", "j2"), Verdict.APPLIED)
+        assert get(a, Kind.JOB, "j1") == job("j1", failures=7)
+        assert a.read(HeldBy("s")) == ()
 
     def test_many_due_jobs_are_shared_out_each_to_one(self, clients: Clients) -> None:
         stores = [clients.new() for _ in range(6)]

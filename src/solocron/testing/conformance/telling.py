@@ -13,8 +13,8 @@ from solocron.model.change import Change, Kind
 from solocron.model.session import Life
 from solocron.stores.contract import Store
 from solocron.testing.conformance import kit
-from solocron.testing.conformance.kit import HOUR, Clients, everything, hold, job, put, session, write
-from solocron.testing.conformance.rivals import processes, race
+from solocron.testing.conformance.kit import HOUR, Clients, everything, hold, job, note, put, session, write
+from solocron.testing.conformance.rivals import Meanwhile, processes, race
 
 __all__ = ["Telling"]
 
@@ -46,6 +46,26 @@ class Telling:
             assert len(told) == 2
             assert all(type(time) is int for time in told)
             told.clear()
+
+    def test_the_time_that_is_told_is_not_older_than_the_document(self, clients: Clients) -> None:
+        """It is read when the document can no longer change unseen, not before the wait for another's commit."""
+        a, b = clients.new(), clients.new()
+        put(a, note(Kind.LOCK, "n", {"at": 0}))
+        told: list[tuple[int, int]] = []
+
+        def stamp(doc: Any, now: int) -> Change:
+            told.append((doc.body["at"], now))
+            return Change(replace(doc, body={"at": now}))
+
+        rival = Meanwhile(lambda: write(b, Kind.LOCK, "n", stamp))
+
+        def stamp_late(doc: Any, now: int) -> Change:
+            rival.begin()
+            return stamp(doc, now)
+
+        write(a, Kind.LOCK, "n", stamp_late)
+        rival.join()
+        assert [(written, now) for written, now in told if now < written] == []
 
     def test_shifting_the_clock_lets_time_pass_both_ways(self, clients: Clients) -> None:
         a = clients.new()

@@ -1,26 +1,46 @@
-"""Scheduled jobs that run once, however many replicas you run."""
+"""Scheduled jobs that run once, however many replicas you run.
 
-from solocron.engine.context import AsyncRun, Run
-from solocron.errors import (
-    Cancelled,
-    Conflict,
-    Invalid,
-    InvalidSchedule,
-    LeaseLost,
-    MissingExtra,
-    NotFound,
-    SolocronError,
-    StaleFence,
-    StoreError,
-    StoreRefused,
-    StoreUnavailable,
-    WaitTimeout,
-)
-from solocron.jobs.decorators import at, cron, every
-from solocron.model.policy import Backoff, allow, catch_up_all
-from solocron.scheduler import Scheduler
-from solocron.schedules import At, Cron, Every, Schedule
-from solocron.version import __version__
+Names are imported when they are first used: a module that only declares jobs does not pay for the engine.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from solocron.engine.context import AsyncRun, Run
+    from solocron.errors import (
+        Cancelled,
+        Conflict,
+        Invalid,
+        InvalidSchedule,
+        LeaseLost,
+        MissingExtra,
+        NotFound,
+        SolocronError,
+        StaleFence,
+        StoreError,
+        StoreRefused,
+        StoreUnavailable,
+        WaitTimeout,
+    )
+    from solocron.jobs.decorators import at, cron, every
+    from solocron.model.policy import Backoff, allow, catch_up_all
+    from solocron.scheduler import Scheduler
+    from solocron.schedules import At, Cron, Every, Schedule
+    from solocron.version import __version__
+
+_HOMES = {
+    "solocron.engine.context": ("AsyncRun", "Run"),
+    "solocron.errors": (
+        *("Cancelled", "Conflict", "Invalid", "InvalidSchedule", "LeaseLost", "MissingExtra", "NotFound"),
+        *("SolocronError", "StaleFence", "StoreError", "StoreRefused", "StoreUnavailable", "WaitTimeout"),
+    ),
+    "solocron.jobs.decorators": ("at", "cron", "every"),
+    "solocron.model.policy": ("Backoff", "allow", "catch_up_all"),
+    "solocron.scheduler": ("Scheduler",),
+    "solocron.schedules": ("At", "Cron", "Every", "Schedule"),
+    "solocron.version": ("__version__",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AsyncRun",
@@ -51,3 +71,17 @@ __all__ = [
     "cron",
     "every",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'solocron' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

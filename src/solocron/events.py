@@ -37,6 +37,7 @@ NAMES: Mapping[str, str] = {
     "handed back": "a claim that never started was given back",
     "job blocked": "a document fails on its own and was set aside",
     "definition kept": "another version's definition stands for now",
+    "store went back": "the store is older than what it has granted: restored from a backup? run `solocron restored`",
     "store error": "the store did not answer",
     "store back": "the store answers again",
     "pruned": "old history was removed",

@@ -27,12 +27,15 @@ from solocron.testing.conformance.life import resolve
 __all__ = ["same_as_memory"]
 
 MINUTE = 60 * SECOND
+BEGIN = 2_062_144_800 * SECOND + MINUTE // 2
+"""Half past a minute in 2035: slots lie on whole minutes, everything else on the script's own grid."""
 LEASE = 3 * MINUTE
 LATE = 5 * MINUTE
 JOBS = ("report", "Report", "mail.send", "jöb 東京 🎉", "gone")
 NODES = ("a", "b", "c")
 HANDLERS = frozenset({"h", "g"})
 POOLS = frozenset({"default", "gpu"})
+ONE_HANDLER, ONE_POOL = frozenset({"g"}), frozenset({"gpu"})
 PLAIN = (Kind.LOCK, Kind.KEY, Kind.STEP, Kind.CALENDAR)
 
 Pure = Callable[..., Change | None]
@@ -56,8 +59,7 @@ class _Story:
         self.store = store
         self.seed = seed
         self.dice = random.Random(seed)
-        # Half past a minute: slots lie on whole minutes, everything else on the script's own grid.
-        self.now = max(memory.clock(), store.clock()) // MINUTE * MINUTE + 3 * MINUTE // 2
+        self.now = BEGIN
         self.sessions = 0
         self.requests = 0
         self.told: list[str] = []
@@ -98,7 +100,7 @@ class _Story:
         by = claiming.Claimant(session=self.live[node], node=node, late_for=LATE)
         which: Which = Due(handlers=HANDLERS, pools=POOLS, limit=1000)
         if self.dice.random() < 0.2:
-            which = Due(handlers=frozenset({"g"}), pools=frozenset({"gpu"}), limit=1000, exclude=frozenset({"gone"}))
+            which = Due(handlers=ONE_HANDLER, pools=ONE_POOL, limit=1000, exclude=frozenset({"gone"}))
         self._update(which, partial(claiming.claim, by=by, resolve=resolve), session=self.live[node])
 
     def end(self) -> None:
@@ -279,7 +281,9 @@ class _Story:
         state["log"] = store.history(Query(limit=100_000))
         state["tally"] = {str(status): n for status, n in store.tally(self.now - 600 * MINUTE).items() if n}
         state["next due"] = store.next_due(HANDLERS, POOLS)
-        state["due"] = {doc.name for doc in store.read(Due(handlers=HANDLERS, pools=POOLS, limit=1000))}
+        for handlers, pools in ((HANDLERS, POOLS), (ONE_HANDLER, POOLS), (HANDLERS, ONE_POOL)):
+            due = Due(handlers=handlers, pools=pools, limit=1000)
+            state[f"due for {sorted(handlers)} in {sorted(pools)}"] = {doc.name for doc in store.read(due)}
         state["to sweep"] = {doc.name for doc in store.read(ToSweep())}
         state["holders"] = store.holders()
         state["blocked"] = [(aside.kind, aside.name) for aside in store.blocked()]

@@ -12,6 +12,7 @@ from solocron.stores.contract import Store
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.url import make_store
 from solocron.testing.conformance import Make, StoreConformance
+from tests.conformance.oracle import same_as_memory
 
 
 class TestSQLite(StoreConformance):
@@ -25,3 +26,8 @@ class TestSQLite(StoreConformance):
             other.execute('UPDATE solocron_jobs SET state = \'{"c": 1, "broken\' WHERE name = ?', (name,))
         other.close()
         return True
+
+
+@pytest.mark.parametrize("seed", range(100, 103))
+def test_a_random_story_goes_as_on_memory(tmp_path: Path, seed: int) -> None:
+    same_as_memory(lambda: make_store(f"sqlite:///{tmp_path}/solocron.db"), seed=seed)

@@ -11,7 +11,7 @@ import pytest
 
 from solocron.errors import StoreError
 from solocron.stores.memory import MemoryStore, World
-from solocron.testing.conformance import Clients, StoreConformance, kit
+from solocron.testing.conformance import Clients, StoreConformance, kit, rivals
 from tests.conformance import test_memory
 from tests.conformance.wrong_stores import WRONG
 
@@ -24,6 +24,7 @@ FAILURES = (AssertionError, pytest.fail.Exception, StoreError, ValueError)
 @pytest.mark.parametrize(("store", "test"), CASES)
 def test_a_wrong_store_fails(store: type[MemoryStore], test: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kit, "LONG", 0.3)
+    monkeypatch.setattr(rivals, "PATIENCE", 10.0)  # the memory store locks nothing: its rivals always get through
     world = World()
     clients = Clients(lambda namespace="default": store(namespace=namespace, world=world))
     try:

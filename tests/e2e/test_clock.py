@@ -8,7 +8,8 @@ from pathlib import Path
 import libfaketime
 import pytest
 
-from solocron.testing.fleet import Judge, Replica, wait_until
+from solocron.clock import SystemClock
+from solocron.testing.fleet import Fleet, Judge, Replica, wait_until
 from tests.e2e.conftest import MakeFleet
 
 LEASE = 2.0

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from solocron.demo.screen import rows_of
-from solocron.testing.fleet import Line
+from solocron.testing.fleet import Fleet, Line, Verdict
 
 SABOTAGE = Path(__file__).parent / "sabotage"
+NOTHING = Verdict(
+    slots=0, once=0, twice=0, lost=0, takeover_s=None, stale_refused=0, stale_accepted=0, early=0, unrecorded=0,
+    kills=0, freezes=0, takeovers=(), faults=(),
+)  # fmt: skip
 KEYS = {"slots", "once", "twice", "lost", "takeover_s", "stale_refused"}
 
 
@@ -98,3 +104,23 @@ def test_the_table_tells_the_states_apart() -> None:
     assert [row.state for row in rows_of(alone, dead=frozenset(), frozen=frozenset())] == ["running"]
     raised = [*alone, line("raised", fence=1, pid=1, at=2)]
     assert [row.state for row in rows_of(raised, dead=frozenset(), frozen=frozenset())] == ["failed"]
+
+
+def test_on_a_terminal_the_table_is_live(tmp_path: Path) -> None:
+    """What rich draws, without a replica: the rows come from the ledger alone."""
+    rich = pytest.importorskip("rich.console")
+    from solocron.demo.live import LiveScreen
+
+    out = io.StringIO()
+    console = rich.Console(file=out, force_terminal=True, width=120, height=40, highlight=False)
+    with Fleet(["solocron.demo.jobs"], store=f"sqlite:///{tmp_path / 'store.db'}", folder=tmp_path) as fleet:
+        lines = [line("start", fence=1794782394000, pid=1, at=1), line("end", fence=1794782394000, pid=1, at=2)]
+        (fleet.ledger.folder / "1.ledger").write_text("".join(json.dumps(asdict(one)) + "\n" for one in lines))
+        with LiveScreen(console) as screen:
+            screen.say("replica-3 killed with SIGKILL")
+            screen.show(fleet)
+            screen.tell(NOTHING, lease=3)
+    shown = out.getvalue()
+    for text in ("ran on", "1794782394000", "done", "replica-3 killed with SIGKILL", "every slot ran once"):
+        assert text in shown
+    assert "\x1b[" in shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from solocron.testing.fleet import Judge
+from solocron.testing.fleet import Judge, wait_until
 from tests.e2e.conftest import MakeFleet
 
 
@@ -18,6 +18,7 @@ def test_five_processes_may_start_at_once_on_an_empty_file(make_fleet: MakeFleet
         assert not replica.events("store error"), replica.log()
     for replica in fleet.replicas:
         replica.wait_event("session renewed")
+    wait_until(judge.due, within=10, what="a slot")
     judge.close()
     assert judge.wait_settled(within=20)
     assert fleet.stop() == [0] * 5

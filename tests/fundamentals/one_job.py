@@ -93,9 +93,7 @@ class OneJob:
         """End an attempt; None says that the write was stale."""
         how = outcome or Outcome.succeeded()
         answer: str | None = self.apply(
-            lambda doc: ending.finish(
-                doc, run=hold.run, fence=hold.fence, outcome=how, now=self.now, resolve=self.by
-            )
+            lambda doc: ending.finish(doc, run=hold.run, fence=hold.fence, outcome=how, now=self.now, resolve=self.by)
         )
         return answer
 
@@ -132,9 +130,7 @@ class OneJob:
     def trigger(self, request: str = "r1", *, payload: Any = None, at: float | None = None) -> str | None:
         when = None if at is None else T0 + round(at * SECOND)
         answer: str | None = self.apply(
-            lambda doc: asking.trigger(
-                doc, request=request, payload=payload, at=when, now=self.now, resolve=self.by
-            )
+            lambda doc: asking.trigger(doc, request=request, payload=payload, at=when, now=self.now, resolve=self.by)
         )
         return answer
 
@@ -148,9 +144,7 @@ class OneJob:
         end = None if until is None else T0 + round(until * SECOND)
         late_for = LATE_FOR * SECOND
         answer: str | None = self.apply(
-            lambda doc: asking.pause(
-                doc, by=by, note=note, until=end, now=self.now, late_for=late_for, resolve=self.by
-            )
+            lambda doc: asking.pause(doc, by=by, note=note, until=end, now=self.now, late_for=late_for, resolve=self.by)
         )
         return answer
 

@@ -11,10 +11,13 @@ from solocron.model.timetable import Resolve
 __all__ = ["expected"]
 
 
-def expected(job: Job, resolve: Resolve, *, verb: str, now: int, late_for: int, upto: int) -> dict[int, str]:
-    """For each slot after the cursor and not after `upto`: "owed", "missed", "skipped" or "dropped".
+def expected(
+    job: Job, resolve: Resolve, *, verb: str, now: int, late_for: int, upto: int, queue: int
+) -> dict[int, str]:
+    """For each slot after the cursor and not after `upto`: "owed", "missed", "skipped", "dropped" or "cancelled".
 
-    `job` is the document before the decision; `verb` tells a person's resume, redefinition or restore from the rest.
+    `job` is the document before the decision; `verb` tells a person's resume, removal or restore from the rest;
+    `queue` is how many runs may wait.
     """
     schedule = resolve(job.definition.schedule)
     slots = []
@@ -35,10 +38,10 @@ def expected(job: Job, resolve: Resolve, *, verb: str, now: int, late_for: int, 
             verdicts[slot] = "skipped"
     awake = [slot for slot in slots if slot > asleep_until]
     missed = [slot for slot in awake if _too_late(job, slot, now, late_for)]
-    late = [slot for slot in awake if slot not in set(missed)]
-    for slot in missed:
-        verdicts[slot] = "owed" if _caught_up(job, slot, missed, now) else "missed"
-    _overlap(job, late, verdicts, now)
+    late = [slot for slot in awake if not _too_late(job, slot, now, late_for)]
+    for index, slot in enumerate(missed):
+        verdicts[slot] = "owed" if _caught_up(job, slot, now, newer=len(missed) - 1 - index) else "missed"
+    _overlap(job, late, verdicts, now, queue)
     if verb == "remove":  # what waits is given up in the same step
         verdicts = {slot: "cancelled" if verdict == "owed" else verdict for slot, verdict in verdicts.items()}
     return verdicts
@@ -49,21 +52,20 @@ def _too_late(job: Job, slot: int, now: int, late_for: int) -> bool:
     return now - slot >= late_for or (limit is not None and now - slot > limit)
 
 
-def _caught_up(job: Job, slot: int, missed: list[int], now: int) -> bool:
+def _caught_up(job: Job, slot: int, now: int, *, newer: int) -> bool:
     limit = job.definition.start_within
     if limit is not None and now - slot > limit:
         return False
     policy = job.definition.catch_up
     if policy.kind == "skip":
         return False
-    newer = sum(other > slot for other in missed)
     if policy.kind == "latest":
         return newer == 0
     young = policy.within is None or now - slot <= policy.within
     return young and (policy.limit is None or newer < policy.limit)
 
 
-def _overlap(job: Job, late: list[int], verdicts: dict[int, str], now: int) -> None:
+def _overlap(job: Job, late: list[int], verdicts: dict[int, str], now: int, queue: int) -> None:
     kind = job.definition.overlap.kind
     running = len(job.active) + sum(owed.tries > 0 for owed in job.owed)
     caught_up = sum(verdict == "owed" for verdict in verdicts.values())
@@ -73,8 +75,7 @@ def _overlap(job: Job, late: list[int], verdicts: dict[int, str], now: int) -> N
         elif running < job.definition.overlap.most:
             verdicts[slot] = "owed"
         elif kind == "queue-all":
-            full = job.waiting + caught_up + index >= 1000
-            verdicts[slot] = "dropped" if full else "owed"
+            verdicts[slot] = "owed" if job.waiting + caught_up + index < queue else "dropped"
         elif kind == "queue":
             queued = job.stretches or any(owed.tries == 0 and owed.ready_at <= now for owed in job.owed)
             verdicts[slot] = "owed" if index == 0 and not queued and not caught_up else "skipped"

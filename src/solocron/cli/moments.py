@@ -64,7 +64,8 @@ def span(value: timedelta | float) -> str:
         return f"{sign}{us / 1_000:.3g} ms" if us else "0 s"
     if us < 10_000_000 and us % 1_000_000:
         return f"{sign}{us / 1_000_000:.1f} s"
-    left, parts = round(us / 1_000_000), []
+    parts: list[str] = []
+    left = round(us / 1_000_000)
     for unit, size in _UNITS:
         count, left = divmod(left, size)
         if count or parts:

@@ -22,8 +22,8 @@ _COLOURS = {"running": "cyan", "done": "green", "failed": "yellow", "frozen": "b
 class LiveScreen(Screen):
     """The last attempts, what happened to the replicas, and who is there."""
 
-    def __init__(self) -> None:
-        self._console = Console(highlight=False)
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, transient=False)
         self._news: list[str] = []
 

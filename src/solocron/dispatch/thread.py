@@ -31,6 +31,7 @@ class ThreadDispatcher:
         self._mutex = threading.Lock()
         self._idle = 0
         self._threads = 0
+        self._closed = False
 
     def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
         call = _Call(body, begin, end, name)
@@ -49,6 +50,7 @@ class ThreadDispatcher:
 
     def close(self) -> None:
         with self._mutex:
+            self._closed = True
             idle, self._idle = self._idle, 0
         for _ in range(idle):
             self._calls.put(None)
@@ -62,6 +64,8 @@ class ThreadDispatcher:
 
     def _next(self) -> _Call | None:
         with self._mutex:
+            if self._closed:
+                return None
             self._idle += 1
         try:
             return self._calls.get(timeout=_IDLE_SECONDS)

@@ -71,9 +71,7 @@ class _Repair:
         begun = self._runtime.clock.boot()
         for session in sorted(silent, key=lambda one: one.lease):
             self._watch_until(begun + session.lease / SECOND, session)
-            applied = self._store.update(
-                Named(Kind.SESSION, (session.name,)), partial(_buried, seen=session.expires_at)
-            )
+            applied = self._store.update(Named(Kind.SESSION, (session.name,)), partial(_buried, seen=session.beats))
             if applied.results[0].verdict is not Verdict.APPLIED:
                 yield f"left {session.node} alone: it has renewed its lease, or another node has buried it"
                 continue

@@ -10,6 +10,7 @@ from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.jobs.registry import Handler
+from solocron.model.change import Absent, Change
 from solocron.model.claiming import Claimant, claim
 from solocron.model.job import Hold, Job
 from solocron.model.timetable import Resolve
@@ -51,6 +52,8 @@ class Claimer:
         """Boot time at which something falls due as far as this node knows."""
         self._nothing = 0
         self._declined: dict[str, float] = {}
+        self._granted: dict[tuple[str, int], int] = {}
+        """The highest fence that this node was granted, by job and incarnation."""
         self.wake: Callable[[], None] = lambda: None
 
     def look_at(self, due_at: int | None) -> None:
@@ -110,12 +113,17 @@ class Claimer:
         call = self._board.call_begins()
         self._runtime.failpoint("claiming")
         try:
-            return self._store.update(
-                due, lambda doc, at: claim(doc, now=at, by=by, resolve=self._resolve), session=session
-            )
+            return self._store.update(due, lambda doc, at: self._change(doc, at, by), session=session)
         finally:
             # An unknown outcome counts as not held; if the claim did land, the keeper's next look finds it.
             self._board.call_ends(call)
+
+    def _change(self, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
+        """Claim, unless the store has gone back behind a fence that this node was granted: then it was restored."""
+        return None if self._went_back(doc) else claim(doc, now=now, by=by, resolve=self._resolve)
+
+    def _went_back(self, doc: object) -> bool:
+        return isinstance(doc, Job) and doc.fence < self._granted.get((doc.name, doc.incarnation), 0)
 
     def _start(self, applied: Applied, session: str, replied: float) -> int:
         started = 0
@@ -123,6 +131,7 @@ class Claimer:
             if result.verdict is Verdict.APPLIED and isinstance(result.doc, Job):
                 hold = result.answer
                 if isinstance(hold, Hold):
+                    self._granted[(result.name, result.doc.incarnation)] = hold.fence
                     self._events.emit(
                         "claimed", job=result.name, run=hold.run, slot=hold.slot, attempt=hold.attempt,
                         fence=hold.fence, node=self._settings.node,
@@ -135,6 +144,8 @@ class Claimer:
             elif result.verdict is Verdict.DECLINED:
                 # A due document that this node cannot decide must not head every batch.
                 self._declined[result.name] = replied + self._settings.beat
+                if self._went_back(result.doc):
+                    self._events.emit("store went back", job=result.name, node=self._settings.node)
             else:  # contended, or unknown and then not ours until the store shows it
                 self._events.emit("held elsewhere", job=result.name, node=self._settings.node)
         return started

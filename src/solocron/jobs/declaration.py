@@ -36,14 +36,15 @@ def check_name(name: object, what: str = "name") -> str:
 def check_payload(payload: Any, *, whose: str) -> Any:
     """A payload as the store can carry it: JSON, bounded in size and depth."""
     try:
-        text = json.dumps(payload, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
+        text = json.dumps(payload, allow_nan=False, ensure_ascii=False)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:  # a text that is no UTF-8 is a ValueError too
         raise Invalid(
             f"the payload of {whose} is not JSON ({error}); nothing was written. Hand over plain JSON."
         ) from None
-    if len(text.encode()) > PAYLOAD_LIMIT:
+    if size > PAYLOAD_LIMIT:
         raise Invalid(
-            f"the payload of {whose} has {len(text.encode())} bytes, more than {PAYLOAD_LIMIT}; nothing was written. "
+            f"the payload of {whose} has {size} bytes, more than {PAYLOAD_LIMIT}; nothing was written. "
             "Keep the data elsewhere and hand over its name."
         )
     if _depth(payload) > PAYLOAD_DEPTH:

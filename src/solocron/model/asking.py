@@ -10,7 +10,7 @@ from solocron.model.change import Absent, Change
 from solocron.model.claiming import catch_up_to, settle, wake
 from solocron.model.job import Job, Owed, Pause, Request
 from solocron.model.policy import QUEUE_LIMIT
-from solocron.model.run import Entry, Origin, Status, run_id
+from solocron.model.run import Entry, Origin, Status, plain, run_id
 from solocron.model.timetable import Resolve
 
 __all__ = ["REMEMBERED", "cancel", "pause", "resume", "trigger"]
@@ -47,7 +47,7 @@ def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resol
         return None
     if any(hold.run == run for hold in doc.active):
         holds = tuple(
-            replace(hold, cancel=reason) if hold.run == run and hold.cancel is None else hold for hold in doc.active
+            replace(hold, cancel=plain(reason)) if hold.run == run and hold.cancel is None else hold for hold in doc.active
         )
         return Change(doc if holds == doc.active else replace(doc, active=holds), answer="asked")
     for owed in doc.owed:
@@ -76,7 +76,7 @@ def pause(
     job, entries = catch_up_to(doc, slots, now=now, late_for=late_for)
     was = job.paused
     since = was.at if was is not None else now
-    job = replace(job, paused=Pause(at=since, by=by, note=note, until=until))
+    job = replace(job, paused=Pause(at=since, by=plain(by), note=plain(note), until=until))
     return Change(settle(job, slots), entries, "paused")
 
 

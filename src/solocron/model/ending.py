@@ -8,7 +8,7 @@ from solocron.clock import MILLISECOND
 from solocron.model.change import Absent, Change
 from solocron.model.claiming import record_of, settle
 from solocron.model.job import Hold, Job, Last, Owed
-from solocron.model.run import Entry, Op, Status
+from solocron.model.run import Entry, Op, Status, plain
 from solocron.model.timetable import Resolve
 
 __all__ = ["HandBack", "Outcome", "finish", "hand_back", "note_progress", "take_over"]
@@ -101,7 +101,7 @@ def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now
     hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
     if isinstance(doc, Absent) or hold is None:
         return None
-    record = replace(record_of(doc, hold, Status.RUNNING, now=now), progress=progress)
+    record = replace(record_of(doc, hold, Status.RUNNING, now=now), progress=plain(progress))
     return Change(doc, (Entry(Op.NOTE, record),))
 
 
@@ -120,14 +120,14 @@ def _end(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> tuple[Job, Entr
         reason = "its node died"
     record = replace(
         record_of(job, hold, outcome.status, now=now),
-        reason=reason,
+        reason=plain(reason),
         started_at=outcome.started_at,
         finished_at=now,
-        error=outcome.error,
-        result=outcome.result,
-        progress=outcome.progress,
+        error=plain(outcome.error),
+        result=plain(outcome.result),
+        progress=plain(outcome.progress),
     )
-    error = outcome.error or reason
+    error = record.error or record.reason
     good = outcome.status is Status.SUCCEEDED
     job = replace(
         job,

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from solocron.clock import iso
 
-__all__ = ["ENDED", "Entry", "Op", "Origin", "Record", "Status", "job_of", "key_of", "run_id"]
+__all__ = ["ENDED", "Entry", "Op", "Origin", "Record", "Status", "job_of", "key_of", "plain", "run_id"]
 
 
 class Status(StrEnum):
@@ -89,6 +89,16 @@ class Entry:
 
     op: Op
     record: Record
+
+
+def plain(text: str | None) -> str | None:
+    """A text as every store can keep it: what is not UTF-8, and NUL, is written out; the rest stays as it is.
+
+    A traceback may hold anything. One that a store refused would keep its run from ever being finished.
+    """
+    if text is None:
+        return None
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def run_id(job: str, incarnation: int, origin: str, what: str | int) -> str:

@@ -68,7 +68,7 @@ class Cron(Native):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Second, minute, hour, day of month, month and day of week, without names, `?` and `H`."""
+        """Second, minute, hour, day of month, month and day of week, with `@daily`, `?` and `H` resolved."""
         return resolve(self.expression, self.seed)
 
     @property

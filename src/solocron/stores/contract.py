@@ -218,8 +218,10 @@ class Store(Protocol):
     or rights forbid it raises `StoreRefused`. After a fork the connections of the parent are never used again.
     """
 
-    statements: Counter[str]
-    """How many statements were sent, by name; `commit` counts transactions. For tests, figures and `doctor`."""
+    @property
+    def statements(self) -> Counter[str]:
+        """How many statements were sent, by name; `commit` counts transactions. For tests, figures and `doctor`."""
+        ...
 
     @property
     def url(self) -> str:

@@ -27,6 +27,7 @@ _LEVELS: Mapping[str, int] = {
     "refused": logging.WARNING,
     "stuck": logging.ERROR,
     "job blocked": logging.ERROR,
+    "store went back": logging.ERROR,
     "store error": logging.ERROR,
     "loop error": logging.ERROR,
 }

@@ -162,10 +162,19 @@ class HasItsOwnClock(MemoryStore):
 
 @breaks("test_a_change_is_told_the_time_of_the_store")
 class TellsAnOldTime(MemoryStore):
-    """Hands over the time at which it began to wait for the row."""
+    """Its time is a second behind what its clock says."""
 
     def _draft(self, kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int) -> Draft:
         return super()._draft(kind, name, row, change, now - SECOND)
+
+
+@breaks("test_the_time_that_is_told_is_not_older_than_the_document")
+class TellsWhenItBegan(MemoryStore):
+    """The time of the transaction's begin, though it had to wait for another's commit."""
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        began = self.world.now()
+        return super().update(which, lambda doc, now: change(doc, began), session=session)
 
 
 @breaks("test_shifting_the_clock_lets_time_pass_both_ways")

@@ -68,7 +68,8 @@ class _Records(MemoryStore):
         made = super()._records(space, entries)
         for entry in entries:
             key = (entry.record.run, entry.record.attempt)
-            made |= {key: new for new in [self.instead(entry, space.log.get(key), made.get(key))] if new}
+            if (new := self.instead(entry, space.log.get(key), made.get(key))) is not None:
+                made[key] = new
         return made
 
     def instead(self, entry: Entry, old: Record | None, new: Record | None) -> Record | None:

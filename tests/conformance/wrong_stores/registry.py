@@ -28,4 +28,4 @@ def breaks(*tests: str) -> Callable[[S], S]:
 
 def a_moment() -> None:
     """Long enough for every rival to get in between; where a wrong store has its gap."""
-    threading.Event().wait(0.003)
+    threading.Event().wait(0.01)

@@ -10,6 +10,7 @@ import pytest
 
 from solocron import Scheduler
 from solocron.model.change import Change, Kind
+from solocron.model.job import Job
 from solocron.stores.contract import Named
 from tests.unit.cli.kit import Answer, Shop
 
@@ -37,7 +38,7 @@ def test_jobs_as_json_are_one_list_of_objects(cli: Cli, shop: Shop) -> None:
     assert set(found) == {"broken", "invoices", "report"}
     assert found["broken"]["paused"]["by"] == "kim"
     assert found["broken"]["next"] is None
-    assert moment(found["report"]["next"])
+    assert moment(found["report"]["next"]) > moment(found["report"]["cursor"])
     assert found["report"]["zone"] == "America/New_York"
 
 
@@ -62,9 +63,9 @@ def test_an_empty_namespace_is_said_on_stderr(cli: Cli, shop: Shop) -> None:
 
 
 def test_a_job_that_cannot_be_read_here_does_not_hide_the_others(cli: Cli, shop: Shop) -> None:
-    def move_to_mars(doc: object, now: int) -> Change:
+    def move_to_mars(doc: Job, now: int) -> Change:
         spec = {"kind": "cron", "expression": "0 0 * * *", "tz": "Mars/Base"}
-        return Change(replace(doc, definition=replace(doc.definition, schedule=spec)))  # type: ignore[type-var,attr-defined]
+        return Change(replace(doc, definition=replace(doc.definition, schedule=spec)))
 
     shop.store.update(Named(Kind.JOB, ("broken",)), move_to_mars)
     answer = cli("jobs", "--store", shop.url)
@@ -175,7 +176,7 @@ def test_status_has_nodes_what_runs_and_the_counts_of_a_day(cli: Cli, shop: Shop
     assert found["running"] == []
     assert found["counts"] == {"succeeded": 1, "failed": 1}
     assert (found["jobs"], found["tier"], found["namespace"], found["store"]) == (3, "A", "default", shop.url)
-    assert moment(found["now"])
+    assert moment(found["now"]) < moment(found["nodes"][0]["expires_at"])
 
 
 def test_status_for_people_is_one_screen(cli: Cli, shop: Shop) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from solocron import Cancelled, Invalid, Run, Scheduler, allow, every, surroundings
+from solocron.model.change import Kind
 from solocron.model.session import Life
 from solocron.testing.cluster import Cluster
 
@@ -336,3 +337,21 @@ def test_a_cancelled_body_sees_cancelled() -> None:
     assert done == ["asked"]
     assert seen == [Cancelled]
     assert statuses(cluster) == [(1, "cancelled")]
+
+
+def test_i3_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someone_says_so() -> None:
+    cluster = Cluster(job(), nodes=1)
+    cluster.run("61s")
+    backup = dict(cluster.fleet.database.docs)
+    cluster.run("2m")
+    assert len(cluster.starts) == 3
+    sessions = {key: row for key, row in cluster.fleet.database.docs.items() if key[0] is Kind.SESSION}
+    cluster.fleet.database.docs = backup | sessions
+    cluster.run("3m")
+    assert len(cluster.starts) == 3, "nothing that may have run already runs again"
+    assert cluster.events["store went back"] > 0
+    client = cluster.member(0)
+    client.process.spawn(client.scheduler.client.restored, "restored")
+    cluster.run("2m")
+    assert len(cluster.starts) >= 4
+    cluster.assert_ran("job")

@@ -1,4 +1,4 @@
-"""Late until lease + 2 beats after its instant, then missed; `catch_up` decides what was missed, `start_within` caps."""
+"""Late until lease + 2 beats after its instant, then missed: `catch_up` decides, and `start_within` caps both."""
 
 from __future__ import annotations
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
-from solocron.clock import MILLISECOND, SECOND
+from solocron.clock import MILLISECOND, SECOND, from_us
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.claiming import Claimant, claim
 from solocron.model.job import Job
@@ -119,6 +120,15 @@ def test_i15_a_store_clock_that_steps_back_fires_nothing_again() -> None:
     assert seconds(job.at(120).claims().slot) == 120
 
 
+def test_i15_what_waits_does_not_start_early_when_the_stores_clock_steps_back() -> None:
+    job = OneJob("5s", overlap="queue-all").at(5)
+    running = job.claims("a")
+    job.at(20).claim("b")
+    job.at(12).finish(running)
+    assert job.run_all("b") == [10]
+    assert job.at(20).run_all("b") == [15, 20]
+
+
 def test_slots_are_taken_one_by_one_and_in_order() -> None:
     job = OneJob("1m", catch_up="all").at(300)
     assert job.run_all() == [60, 120, 180, 240, 300]
@@ -211,8 +221,6 @@ def test_a_long_outage_of_a_job_every_second_costs_a_few_records(years: int) -> 
     assert change.doc.waiting == 25 + 3 - 1
 
 
-def moment(after: float):  # type: ignore[no-untyped-def]
+def moment(after: float) -> datetime:
     """The datetime that many seconds after T0."""
-    from solocron.clock import from_us
-
     return from_us(T0 + round(after * SECOND))

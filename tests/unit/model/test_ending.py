@@ -1,8 +1,9 @@
-"""Finish, hand back, take over, progress: accepted only for the very hold (run, fence), refused without a trace else."""
+"""Finish, hand back, take over, progress: accepted for the very hold (run, fence) alone, else refused with no trace."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.fundamentals.one_job import T0, OneJob, resolve, seconds
 BAD = [Outcome.failed("it broke"), Outcome.timed_out("after 10 s")]
 
 
-def held(**options: object) -> tuple[OneJob, Hold]:
+def held(**options: Any) -> tuple[OneJob, Hold]:
     """A job one of whose runs is held by node a."""
     job = OneJob("1h", **options).at(3600)
     return job, job.claims("a")
@@ -170,6 +171,12 @@ class TestHandBack:
             assert (hold.attempt, hold.tries) == (attempt, 0)
         assert job.reasons("cancelled") == ["the node drains"] * 4
         assert job.job.failures == 0
+
+    def test_i15_it_is_not_early_when_the_stores_clock_has_stepped_back(self) -> None:
+        job, hold = held()
+        job.at(3590).hand_back(hold)
+        assert job.claim("b") is None
+        assert job.at(3600).claims("b").attempt == 2
 
     def test_a_retry_that_is_handed_back_keeps_what_it_has_used(self) -> None:
         job, hold = held(retries=1, backoff=Backoff(first="0s"))

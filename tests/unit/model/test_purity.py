@@ -1,4 +1,4 @@
-"""Every transition is total and pure: any document, any time; the same answer twice, and nothing handed in is changed."""
+"""Every transition is total and pure: any document, any time, the same answer twice, nothing handed in changed."""
 
 from __future__ import annotations
 
@@ -98,9 +98,7 @@ def _define(draw: Any, doc: Any) -> Callable[[int], Change | None]:
 
 def _propose(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     proposal, live = _proposal(draw), draw(st.sets(st.sampled_from(["a", "b"])))
-    return lambda now: defining.propose(
-        doc, proposal=proposal, live=live, now=now, late_for=LATE, resolve=resolve
-    )
+    return lambda now: defining.propose(doc, proposal=proposal, live=live, now=now, late_for=LATE, resolve=resolve)
 
 
 def _remove(draw: Any, doc: Any) -> Callable[[int], Change | None]:

@@ -50,8 +50,10 @@ def test_a_renewal_sets_the_expiry_and_never_adds_to_it() -> None:
     assert made(renew(session, now=T0 + SECOND)).expires_at == T0 + SECOND + LEASE
 
 
-def test_a_renewal_does_not_shorten_a_lease_when_the_stores_clock_steps_back() -> None:
-    assert made(renew(live(), now=T0 - 60 * SECOND)).expires_at == T0 + LEASE
+def test_a_renewal_sets_the_expiry_by_the_stores_clock_wherever_that_has_stepped_to() -> None:
+    renewed = made(renew(live(), now=T0 - 60 * SECOND))
+    assert renewed.expires_at == T0 - 60 * SECOND + LEASE
+    assert renewed.beats == live().beats + 1, "so that a watcher sees it renewed even where the expiry looks the same"
 
 
 def test_a_late_renewal_counts_as_long_as_nobody_buried_it() -> None:
@@ -74,11 +76,12 @@ def test_it_has_expired_from_the_very_instant_on() -> None:
 
 
 def test_burial_is_for_one_that_is_unchanged_since_it_was_seen_to_expire() -> None:
-    seen = T0 + LEASE
-    assert bury(live(), now=seen - 1, reason="x", seen=seen) is None, "not over yet"
-    assert bury(live(seen + 5), now=seen + 60 * SECOND, reason="x", seen=seen) is None, "renewed since"
-    buried = made(bury(live(), now=seen, reason="not renewed", seen=seen))
-    assert (buried.state, buried.ended_at, buried.reason) == (Life.DEAD, seen, "not renewed")
+    over, seen = T0 + LEASE, live().beats
+    assert bury(live(), now=over - 1, reason="x", seen=seen) is None, "not over yet"
+    renewed = replace(live(), beats=seen + 1)
+    assert bury(renewed, now=over + 60 * SECOND, reason="x", seen=seen) is None, "renewed since"
+    buried = made(bury(live(), now=over, reason="not renewed", seen=seen))
+    assert (buried.state, buried.ended_at, buried.reason) == (Life.DEAD, over, "not renewed")
 
 
 def test_a_node_may_bury_its_own_old_session_at_once() -> None:

@@ -41,6 +41,8 @@ def test_every_slot_moves_by_the_offset():
     moved = [slot + offset for slot in cron.between(a - offset, b - offset)]
     assert list(shifted.between(a, b)) == moved
     assert shifted.count(a, b) == len(moved)
+    assert shifted.count(moved[0] - timedelta(microseconds=1), moved[0]) == 1
+    assert shifted.count(moved[0], moved[1] - timedelta(microseconds=1)) == 0
     assert shifted.after(a) == moved[0]
     assert shifted.before(b) == moved[-1]
     assert shifted.zone == "America/New_York"

@@ -7,7 +7,6 @@ redis://n1:6379,n2:6379?cluster=yes        the cluster's node that has this name
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +50,6 @@ class Address:
             )
         self._timeout = timeout
         self._moved: Host | None = None
-        self._mutex = threading.Lock()
         self._sentinels = self._ask_sentinels(parts) if self.sentinel is not None else None
         # Everything that the driver would else choose by its version: protocol, timeouts, retries.
         self._options: dict[str, Any] = {
@@ -90,10 +88,9 @@ class Address:
 
     def failed(self) -> None:
         """Whoever was asked did not answer: begin again with the next of the hosts that were given."""
-        with self._mutex:
-            self._moved = None
-            if self.cluster:
-                self.hosts = (*self.hosts[1:], self.hosts[0])
+        self._moved = None
+        if self.cluster:
+            self.hosts = (*self.hosts[1:], self.hosts[0])
 
     def _ask_sentinels(self, parts: StoreUrl) -> Any:
         options: dict[str, Any] = {

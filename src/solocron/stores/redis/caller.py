@@ -7,6 +7,7 @@ the same step, so "not seen" cannot turn into "applied" later.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -33,12 +34,20 @@ class Caller:
         self.link = link
         self.prefix = prefix
         self.statements: Counter[str] = Counter()
-        self._counting = threading.Lock()
+        self._counting = (os.getpid(), threading.Lock())
         # Asked for within a third of the lease, or never.
         self._remembered_for = str(int(3 * lease * 1000))
 
+    def key(self, name: str) -> str:
+        """The key of this name in the namespace."""
+        return f"{self.prefix}:{name}"
+
     def count(self, name: str) -> None:
-        with self._counting:
+        process, mutex = self._counting
+        if process != os.getpid():  # a fork may have copied it in another thread's hand
+            mutex = threading.Lock()
+            self._counting = (os.getpid(), mutex)
+        with mutex:
             self.statements[name] += 1
 
     def command(self, *words: str) -> Any:

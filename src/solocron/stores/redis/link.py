@@ -126,6 +126,8 @@ class Link:
 
     def drop(self) -> None:
         """Close the idle connections; those in use are closed when they come back."""
+        if self._process != os.getpid():
+            self._begin()
         with self._mutex:
             self._closings += 1
             idle, self._idle = self._idle, []
@@ -188,7 +190,7 @@ class Link:
             error, (driver.ClusterDownError, driver.TryAgainError, driver.MasterDownError, driver.AskError)
         ):
             return StoreUnavailable(f"{where} cannot serve this at the moment: {text}. Nothing was written.")
-        return StoreRefused(f"{where} refused a call: {text}. Nothing was written.")
+        return StoreRefused(f"{where} refused a call: {text}. Look at the server's log.")
 
 
 def _spoiled(connection: Any) -> bool:

@@ -22,6 +22,8 @@ __all__ = ["Bell"]
 _IDLE_MOST = 4
 _LOOK = 0.25
 """Seconds after which a waiting thread looks whether the store was closed."""
+_AGAIN = 0.5
+"""Seconds after which a bell that could not be heard is tried again."""
 
 
 class Bell:
@@ -37,6 +39,7 @@ class Bell:
         self._process = os.getpid()
         self._mutex = threading.Lock()
         self._closed = threading.Event()
+        self._nudged = threading.Event()
         self._idle: list[Any] = []
         self._last: int | None = None
         self._missed = False
@@ -49,8 +52,14 @@ class Bell:
         if self._last is None:
             self._last = self._rings()
 
+    def nudge(self) -> None:
+        """Wake those who wait in this process and cannot hear the bell."""
+        self._nudged.set()
+
     def rang(self, number: int) -> None:
         """This client rang itself, which is no news to it; a gap before that number is."""
+        if self._process != os.getpid():
+            self._begin()
         with self._mutex:
             if self._last is not None and number > self._last:
                 self._missed |= number > self._last + 1
@@ -61,39 +70,52 @@ class Bell:
         if self._process != os.getpid():
             self._begin()
         until = time.monotonic() + timeout
+        while True:
+            heard = self._hear(until)
+            left = until - time.monotonic()
+            if heard is not None or left <= 0 or self._closed.is_set():
+                return bool(heard)
+            if self.sleep(min(left, _AGAIN)):
+                return True
+
+    def _hear(self, until: float) -> bool | None:
+        """Whether there was news until then; None where the bell cannot be heard."""
         connection = self._listener()
         with self._mutex:
             # A copy: several threads may wait, and each hears every ring.
-            known, missed, self._missed = self._last or 0, self._missed, False
+            known, news, self._missed = self._last or 0, self._missed, False
         try:
-            while not missed and connection is not None and not self._closed.is_set():
+            while not news and connection is not None and not self._closed.is_set():
                 left = until - time.monotonic()
                 if connection.can_read(timeout=max(0.0, min(left, _LOOK))):
-                    missed = self._is_news(connection.read_response(), known)
+                    news = self._is_news(connection.read_response(), known)
                 elif left <= 0:
                     break
-            if missed:
-                return True
         except (driver.RedisError, OSError):
             _discard(connection)
             connection = None
         except BaseException:
             _discard(connection)
-            connection = None
             raise
-        finally:
-            self._keep(connection)
-        self._closed.wait(max(0.0, until - time.monotonic()))
-        return False
+        self._keep(connection)
+        return None if connection is None and not news else news
+
+    def sleep(self, left: float) -> bool:
+        """The bell cannot be heard: let the time pass, or the caller would ask a dead server in a tight loop."""
+        self._nudged.clear()
+        return self._nudged.wait(max(0.0, left)) and not self._closed.is_set()
 
     def close(self) -> None:
         """End every wait."""
+        if self._process != os.getpid():
+            self._begin()
         with self._mutex:
             self._closed.set()
+            self._nudged.set()
             self._last = None
             idle, self._idle = self._idle, []
         for connection in idle:
-            connection.disconnect()
+            _discard(connection)
 
     def _listener(self) -> Any:
         """A subscribed connection, or None where there is none to be had."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from heapq import nlargest
 
 from solocron.model.run import ENDED, Record, Status
@@ -25,14 +25,9 @@ class Log:
         """Newest first, by (recorded_at, run, attempt)."""
         if query.limit <= 0:
             return ()
-        found: dict[tuple[str, int], Record] = {}
-        for records in self._pages(query):
-            found |= {(record.run, record.attempt): record for record in records if _asked_for(query, record)}
-            if len(found) >= query.limit:
-                break
-        order = nlargest(
-            query.limit, found.values(), key=lambda record: (record.recorded_at, record.run, record.attempt)
-        )
+        found = [record for record in self._candidates(query) if _asked_for(query, record)]
+        # Several pages of a log that grows meanwhile may show a record twice.
+        order = nlargest(query.limit, set(found), key=lambda record: (record.recorded_at, record.run, record.attempt))
         return tuple(order)
 
     def tally(self, since: int) -> Mapping[str, int]:
@@ -43,33 +38,44 @@ class Log:
         self._caller.count("commit")
         return int(self._caller.run("prune", (str(before), str(limit), *sorted(ENDED))))
 
-    def _pages(self, query: Query) -> Iterator[list[Record]]:
-        """Pages of the narrowest index; each is complete down to its last record."""
+    def _candidates(self, query: Query) -> Iterator[Record]:
+        """Records of the narrowest index, enough of each source that the newest of all are among them."""
         if query.run is not None:
-            yield self._attempts(query.run)
-            return
-        high = "+inf" if query.until is None else f"({query.until}"
-        low = "-inf" if query.since is None else str(query.since)
-        size = max(query.limit, _PAGE) if query.job is not None and query.statuses else query.limit
-        sources = [f"log:{query.job}"] if query.job is not None else [f"status:{s}" for s in query.statuses or Status]
-        offset = 0
-        while True:
-            flat = self._caller.run("history", (high, low, str(offset), str(size), *sources))
-            yield [record_of(member.decode(), text.decode()) for member, text in _pairs(flat) if text]
-            if len(flat) < 2 * size or query.job is None:
+            yield from self._attempts(query.run)
+        elif query.job is not None:
+            yield from self._source(query, [f"log:{query.job}"])
+        elif query.limit <= _PAGE:
+            # One call for all: each gives its newest, and so the newest of all are there.
+            yield from self._page(query, [f"status:{status}" for status in query.statuses or Status], 0, query.limit)
+        else:
+            for status in query.statuses or Status:
+                yield from self._source(query, [f"status:{status}"])
+
+    def _source(self, query: Query, source: list[str]) -> Iterator[Record]:
+        """One sorted set from its newest record on, until as many were found as are asked for."""
+        offset = found = 0
+        size = _PAGE if query.job is not None and query.statuses else min(query.limit, _PAGE)
+        while found < query.limit:
+            page = self._page(query, source, offset, size)
+            yield from page
+            if len(page) < size:
                 return
             offset += size
+            found += sum(_asked_for(query, record) for record in page)
+
+    def _page(self, query: Query, sources: list[str], offset: int, size: int) -> list[Record]:
+        high = "+inf" if query.until is None else f"({query.until}"
+        low = "-inf" if query.since is None else str(query.since)
+        flat = self._caller.run("history", (high, low, str(offset), str(size), *sources))
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return [record_of(member.decode(), text.decode()) for member, text in pairs if text]
 
     def _attempts(self, run: str) -> list[Record]:
         """Every attempt of a run: 0 (did not run) and 1 by name, the further ones from their set."""
-        further = self._caller.command("SMEMBERS", f"{self._caller.prefix}:attempts:{run}")
+        further = self._caller.command("SMEMBERS", self._caller.key(f"attempts:{run}"))
         members = [member_of(run, attempt) for attempt in (0, 1, *map(int, further))]
-        texts = self._caller.command("MGET", *(f"{self._caller.prefix}:run:{member}" for member in members))
+        texts = self._caller.command("MGET", *(self._caller.key(f"run:{member}") for member in members))
         return [record_of(member, text.decode()) for member, text in zip(members, texts, strict=True) if text]
-
-
-def _pairs(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    return zip(flat[::2], flat[1::2], strict=True)
 
 
 def _asked_for(query: Query, record: Record) -> bool:

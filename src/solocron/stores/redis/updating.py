@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator
 
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Kind
 from solocron.stores.contract import All, Applied, ChangeFn, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import VOID
 from solocron.stores.redis.drafts import Draft, draft, kind_of, still_selected
 from solocron.stores.redis.wire import Fetched, Row
@@ -18,18 +18,6 @@ _ROUNDS = 8
 """How often an update tries again what it lost to others before it calls it contended."""
 _PORTION = 250
 """Documents per commit: a few milliseconds of the server's time, in which it serves nobody else."""
-
-
-class Access(Protocol):
-    """What an update asks of the store."""
-
-    def fetch_due(self, which: Due, session: str, *, offer: bool) -> Fetched: ...
-    def fetch_named(self, kind: Kind, names: Sequence[str], session: str) -> Fetched: ...
-    def fetch_sweep(self, session: str) -> Fetched: ...
-    def names(self, which: HeldBy | All) -> list[str]: ...
-    def swap(self, kind: Kind, drafts: Sequence[Draft], session: str, release: Sequence[str] | None) -> str | None: ...
-    def set_aside(self, kind: Kind, name: str, reason: str) -> None: ...
-    def release(self, names: Sequence[str]) -> None: ...
 
 
 class _Over(Exception):

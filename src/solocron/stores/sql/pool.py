@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["Link", "Pool"]
+__all__ = ["Link", "Pool", "bequeath"]
 
 
 class Link(Protocol):
@@ -30,7 +30,6 @@ class Link(Protocol):
 L = TypeVar("L", bound=Link)
 
 _parents: list[Any] = []
-"""Connections that belong to a parent process: kept, so that nothing closes them in the child."""
 
 
 class Pool(Generic[L]):
@@ -57,14 +56,19 @@ class Pool(Generic[L]):
 
     def close(self) -> None:
         """Close what lies idle; what is in use is closed when it comes back to a full pool, or kept for later."""
-        self._check_process()
         with self._mutex:
             idle, self._idle = self._idle, []
         for link in idle:
             link.close()
 
+    def forked(self) -> None:
+        """We are the child of a fork: leave the parent's connections alone."""
+        bequeath(*self._idle)
+        self._idle = []
+        self._mutex = threading.Lock()
+        self._process = os.getpid()
+
     def _take(self) -> L:
-        self._check_process()
         while True:
             with self._mutex:
                 link = self._idle.pop() if self._idle else None
@@ -82,9 +86,7 @@ class Pool(Generic[L]):
                     return
         link.close()
 
-    def _check_process(self) -> None:
-        if self._process != os.getpid():
-            _parents.extend(self._idle)
-            self._idle = []
-            self._mutex = threading.Lock()  # a thread that does not exist in the child may have held it
-            self._process = os.getpid()
+
+def bequeath(*links: Any) -> None:
+    """Keep connections of a parent process, so that nothing closes them in the child."""
+    _parents.extend(links)

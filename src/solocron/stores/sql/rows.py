@@ -15,7 +15,19 @@ from solocron.model.run import Entry, Op, Origin, Record, Status
 from solocron.model.session import Life, Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which, wakes
 
-__all__ = ["COLUMNS", "Batch", "Draft", "Row", "as_json", "draft", "is_selected", "kind_of", "readable", "record_of"]
+__all__ = [
+    "COLUMNS",
+    "NUMBERS",
+    "Batch",
+    "Draft",
+    "Row",
+    "as_json",
+    "draft",
+    "is_selected",
+    "kind_of",
+    "readable",
+    "record_of",
+]
 
 _STATE = ("due_at", "cursor_at", "paused", "active", "state")
 _JOB = ("namespace", "name", "version")
@@ -47,6 +59,14 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """The columns of each bulk statement, in the order of a batch's rows."""
 
+NUMBERS = frozenset(
+    (
+        *("due_at", "cursor_at", "paused", "active", "version", "expires_at", "ended_at", "attempt", "slot", "fence"),
+        *("recorded_at", "claimed_at", "started_at", "finished_at", "first_slot", "slots"),
+    )
+)
+"""The columns that hold whole numbers; all others hold texts."""
+
 Row = tuple[str, int, str, str]
 """A document as it was read: name, version, the fixed text, the state's text."""
 
@@ -63,6 +83,7 @@ class Draft:
     fixed: str | None = None
     """The new fixed text; None where it is the old one."""
     state: str = ""
+    fixed_before: str = ""
     error: str | None = None
 
     @property
@@ -106,7 +127,7 @@ def draft(
         fixed = None if row is not None and _same_fixed(doc, new) else encode_fixed(new)
         if row is not None and fixed == row[2]:
             fixed = None
-        return Draft(kind, name, version, doc, wanted, fixed, encode_state(new))
+        return Draft(kind, name, version, doc, wanted, fixed, encode_state(new), "" if row is None else row[2])
     except Exception as error:  # noqa: BLE001 - a poisoned document must not stop the others, whatever it raises
         return Draft(kind, name, version, error=f"{type(error).__name__}: {error}")
 
@@ -228,7 +249,7 @@ class Batch:
             if one.version is not None:
                 self.removed.append(where)
             return
-        fixed = encode_fixed(new) if one.fixed is None else one.fixed
+        fixed = one.fixed_before if one.fixed is None else one.fixed
         ended_at = new.ended_at if isinstance(new, Session) else None
         expires_at = None if isinstance(new, Job) else new.expires_at
         row = (_life(new), expires_at, ended_at, fixed, one.state, *where)

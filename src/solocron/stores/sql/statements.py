@@ -3,8 +3,9 @@
     -- due_jobs --  Due documents this node may run, locked; the others' locked ones are passed over.
     SELECT ... FROM {jobs} WHERE namespace = :namespace ...
 
-`{jobs}` and the other words in braces are filled in by the dialect: table names, locking clauses, `{in:names}` for a
-list. Values are never written into a statement: `:name` is a bound parameter.
+`{jobs}` and the other words in braces are filled in by the dialect: table names, clocks, `{in:names}` for a list of
+texts, `{rows:job_moved}` for the rows of a batch. Values are never written into a statement: `:name` is a bound
+parameter.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-__all__ = ["TABLES", "Statement", "load", "read_file", "render"]
+__all__ = ["TABLES", "Macro", "Statement", "load"]
 
 TABLES = ("meta", "jobs", "documents", "holds", "runs", "signals")
 
 _HEAD = re.compile(r"^-- (\w+) -- +(.+)$", re.MULTILINE)
 _WORD = re.compile(r"\{([a-z_]+)(?::([a-z_]+))?\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+
+
+Macro = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +38,23 @@ class Statement:
 
 
 def load(
-    files: tuple[str, ...], words: Mapping[str, str], *, among: Callable[[str], str], driver: str
+    files: tuple[str, ...], words: Mapping[str, str], macros: Mapping[str, Macro], *, driver: str = "named"
 ) -> dict[str, Statement]:
-    """Every statement of these files, rendered; a later file replaces what an earlier one says under the same name."""
-    found: dict[str, Statement] = {}
-    for file in files:
-        for name, about, sql in _parse(file):
-            found[name] = Statement(name, about, render(sql, words, among=among, driver=driver))
-    return found
+    """Every statement of these files, rendered; a later file replaces what an earlier one says under the same name.
+
+    Parameters are written as the driver likes them: `named` or `pyformat`.
+    """
+    return {
+        name: Statement(name, about, _render(sql, words, macros, driver))
+        for file in files
+        for name, about, sql in _parse(file)
+    }
 
 
-def render(sql: str, words: Mapping[str, str], *, among: Callable[[str], str], driver: str) -> str:
-    """Fill the words in, and write parameters as the driver likes them (`named` or `pyformat`)."""
-
+def _render(sql: str, words: Mapping[str, str], macros: Mapping[str, Macro], driver: str) -> str:
     def word(match: re.Match[str]) -> str:
         name, argument = match.groups()
-        return among(argument) if name == "in" else words[name]
+        return macros[name](argument) if argument else words[name]
 
     if driver == "pyformat":
         sql = sql.replace("%", "%%")
@@ -57,14 +62,9 @@ def render(sql: str, words: Mapping[str, str], *, among: Callable[[str], str], d
     return _PARAMETER.sub(r"%(\1)s", sql) if driver == "pyformat" else sql
 
 
-def read_file(path: str) -> str:
-    """The text of a file that is packaged beside this one."""
-    return (resources.files(__package__) / path).read_text(encoding="utf-8")
-
-
 @cache
 def _parse(file: str) -> tuple[tuple[str, str, str], ...]:
-    text = read_file(f"statements/{file}.sql")
+    text = (resources.files(__package__) / "statements" / f"{file}.sql").read_text(encoding="utf-8")
     heads = list(_HEAD.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
     return tuple(

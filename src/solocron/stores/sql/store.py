@@ -6,13 +6,15 @@ time, and what the errors of its driver mean.
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
+from weakref import WeakSet
 
 from solocron.clock import MILLISECOND, SECOND, SystemClock
 from solocron.duration import to_us
@@ -114,6 +116,7 @@ class SqlStore(ABC, Generic[L]):
         self._opened = False
         self._opening = threading.Lock()
         self._counting = threading.Lock()
+        _stores.add(self)
 
     @property
     def url(self) -> str:
@@ -184,12 +187,11 @@ class SqlStore(ABC, Generic[L]):
         if one.kind is not Kind.SESSION or len(drafts) > 1:
             return
         new = one.change.doc if one.change else None
-        before = self._known.pop(one.name, None)
+        self._known.pop(one.name, None)
         if outcome.lost or not isinstance(new, Session) or new.state is not Life.LIVE:
             return
-        fixed = one.fixed or (before[2] if before else None)
-        if one.version is not None and fixed is not None and len(self._known) < _KNOWN:
-            self._known[one.name] = (one.name, one.version + 1, fixed, one.state)
+        if one.version is not None and len(self._known) < _KNOWN:
+            self._known[one.name] = (one.name, one.version + 1, one.fixed or one.fixed_before, one.state)
 
     @abstractmethod
     def commit(self, link: L, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
@@ -225,6 +227,13 @@ class SqlStore(ABC, Generic[L]):
     def close(self) -> None:
         self.pool.close()
         self._opened = False
+
+    def forked(self) -> None:
+        """We are the child of a fork: locks may be held by threads that do not exist here, connections are not ours."""
+        self._opening = threading.Lock()
+        self._counting = threading.Lock()
+        self._known = {}
+        self.pool.forked()
 
     def count(self, name: str) -> None:
         """One more statement of this name was sent."""
@@ -347,7 +356,19 @@ class SqlStore(ABC, Generic[L]):
         return self.call(lambda link: link.run(name, {"namespace": self._namespace, **params}))
 
 
-def arrange(which: Which, found: Sequence[Row]) -> dict[str, Row | None]:
+_stores: WeakSet[SqlStore[Any]] = WeakSet()
+
+
+def _after_fork() -> None:
+    for store in list(_stores):
+        store.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:
     """The rows in the order of the answer; of a named selection also the names that have none."""
-    rows: dict[str, Row | None] = {row[0]: row for row in found}
+    rows: dict[str, Row | None] = {row[0]: (row[0], row[1], row[2], row[3]) for row in found}
     return {name: rows.get(name) for name in which.names} if isinstance(which, Named) else rows

@@ -239,6 +239,7 @@ def full_session(name: str) -> Session:
         started_at=2**52,
         expires_at=2**52 + 1,
         running=4,
+        beats=5,
         state=Life.DEAD,
         ended_at=2**52 + 2,
         reason="why",

@@ -11,7 +11,7 @@ for first = 1, #found, 500 do
   for i = first, math.min(first + 499, #found) do keys[#keys + 1] = RUN .. found[i] end
   for i, text in ipairs(call('MGET', unpack(keys))) do
     out[#out + 1] = found[first + i - 1]
-    out[#out + 1] = text or ''
+    out[#out + 1] = text
   end
 end
 return out

@@ -8,9 +8,9 @@ local function remove(member, status)
   if record then
     local finished, slots, job = string.match(record, '^%S+ %S+ (%S+) (%S+)\n[^\n]*\n[^\n]*\n[^\n]*\n(.*)$')
     if finished == '-' or tonumber(finished) >= tonumber(before) then return false end
-    local run, attempt = string.match(member, '^(.*) 0*(%d+)$')
+    local run, attempt = string.sub(member, 1, -10), tonumber(string.sub(member, -8))
     call('DEL', RUN .. member)
-    if tonumber(attempt) > 1 then call('SREM', ATTEMPTS .. run, attempt) end
+    if attempt > 1 then call('SREM', ATTEMPTS .. run, int(attempt)) end
     call('ZREM', LOG .. job, member)
     if slots ~= '1' then call('ZREM', SPANS, int(tonumber(slots) - 1) .. ' ' .. status .. ' ' .. member) end
     removed = removed + 1

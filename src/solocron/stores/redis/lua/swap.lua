@@ -153,10 +153,10 @@ local function write_entries(entries)
     if e.op == 'open' then
       add(STATUS .. e.status, e.at, e.member)
       if e.slots ~= '1' then call('ZADD', SPANS, e.at, span(e.slots, e.status, e.member)) end
-      -- Attempts 0 and 1 are found by their names.
-      local run, attempt = string.match(e.member, '^(.*) 0*([2-9]%d*)$')
-      if not run then run, attempt = string.match(e.member, '^(.*) 0*(1%d+)$') end
-      if run then call('SADD', ATTEMPTS .. run, attempt) end
+      local attempt = string.sub(e.member, -8)
+      if attempt ~= '00000000' and attempt ~= '00000001' then -- those two are found by their names
+        call('SADD', ATTEMPTS .. string.sub(e.member, 1, -10), int(tonumber(attempt)))
+      end
     else
       change_record(e)
     end

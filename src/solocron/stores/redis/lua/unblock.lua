@@ -11,5 +11,4 @@ if not old.err then
     settle_due()
   end
 end
-ring(client)
-return 1
+return tonumber(ring(client))

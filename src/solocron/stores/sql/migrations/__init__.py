@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.errors import Invalid, StoreRefused
 from solocron.stores.sql.statements import TABLES
+from solocron.stores.url import IDENTIFIER
 
 if TYPE_CHECKING:
     from solocron.stores.sql.store import SqlStore
 
-__all__ = ["LATEST", "Migration", "Status", "check_compatible", "names", "of", "sql", "statements_of", "status"]
+__all__ = ["LATEST", "Migration", "Status", "check_compatible", "of", "sql", "status", "steps", "words"]
 
 LATEST = 1
 """The number of the newest migration that this code knows."""
@@ -27,7 +28,8 @@ COMPATIBLE = 1
 """The lowest number whose code can work with the newest schema."""
 
 _INDEXES = ("jobs_due", "jobs_blocked", "documents_state", "documents_blocked", "runs_recorded", "runs_job")
-DIALECTS = ("sqlite", "postgres", "mysql")
+_DIALECTS = {"sqlite": "sqlite", "postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+_QUOTES = {"sqlite": '"', "postgres": '"', "mysql": "`"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +55,29 @@ class Status:
 
 
 def status(store: SqlStore[Any]) -> Status:
-    """How far the schema of a store has come; opens a connection and changes nothing."""
+    """How far the schema of a store has come; changes nothing."""
     return Status(store.schema())
 
 
 def sql(dialect: str, *, schema: str | None = None, prefix: str = "solocron_") -> str:
-    """Every migration as text, for a database administrator to read and run."""
-    if dialect not in DIALECTS:
-        raise Invalid(f"there are no migrations for {dialect!r}; choose {', '.join(DIALECTS)}.")
-    parts = []
-    words = names(prefix, schema)
-    for migration in of(dialect):
-        parts.append(f"-- {migration.number:04} {migration.name}: {migration.about}")
-        parts += [f"{statement};" for statement in statements_of(migration, words)]
-    parts += [f"{statement};" for statement in (_meta(dialect, words), *_record(dialect, words))]
-    return "\n\n".join(parts) + "\n"
+    """Every migration as text, for a database administrator to read and run, and the rights that nodes need."""
+    if dialect not in _DIALECTS:
+        raise Invalid(f"there are no migrations for {dialect!r}; choose {', '.join(sorted(_DIALECTS))}.")
+    for part in (schema, prefix):
+        if part is not None and not IDENTIFIER.fullmatch(part):
+            raise Invalid(f"{part!r} cannot be part of a table's name: take a-z, 0-9 and _, at most 48 of them.")
+    names = words(dialect, prefix, schema)
+    about = "\n".join(f"-- {each.number:04} {each.name}: {each.about}" for each in of(_DIALECTS[dialect]))
+    made = [f'CREATE SCHEMA IF NOT EXISTS "{schema}"'] if schema and dialect.startswith("postgres") else []
+    made += steps(dialect, names, None)
+    return "\n\n".join([about, *(f"{statement};" for statement in made), *_grants(dialect, names, schema)]) + "\n"
 
 
 @cache
-def of(dialect: str) -> tuple[Migration, ...]:
+def of(folder: str) -> tuple[Migration, ...]:
     """The migrations of a dialect in their order."""
     found = []
-    folder = resources.files(__package__) / dialect
-    for file in sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda e: e.name):
+    for file in sorted((resources.files(__package__) / folder).iterdir(), key=lambda file: file.name):
         number, _, name = file.name.removesuffix(".sql").partition("_")
         text = file.read_text(encoding="utf-8")
         about = text.partition("\n")[0].removeprefix("--").strip()
@@ -85,44 +87,30 @@ def of(dialect: str) -> tuple[Migration, ...]:
     return tuple(found)
 
 
-def names(prefix: str = "solocron_", schema: str | None = None, quote: str = "") -> dict[str, str]:
-    """What the words in braces stand for: tables with their schema, indexes without."""
+def words(dialect: str, prefix: str = "solocron_", schema: str | None = None) -> dict[str, str]:
+    """What the words in braces stand for: tables with their schema, indexes without, the collation of names."""
+    quote = _QUOTES[_DIALECTS[dialect]]
     before = f"{quote}{schema}{quote}." if schema else ""
-    words = {name: f"{before}{quote}{prefix}{name}{quote}" for name in TABLES}
-    return words | {name: f"{quote}{prefix}{name}{quote}" for name in _INDEXES}
+    found = {name: f"{before}{quote}{prefix}{name}{quote}" for name in TABLES}
+    found |= {name: f"{quote}{prefix}{name}{quote}" for name in _INDEXES}
+    # Byte by byte, blanks at the end included; each of the two servers has a name of its own for that.
+    return found | {"collation": "utf8mb4_0900_bin" if dialect == "mysql" else "utf8mb4_nopad_bin"}
 
 
-def statements_of(migration: Migration, words: Mapping[str, str]) -> tuple[str, ...]:
-    """The statements with the names filled in."""
-    return tuple(
-        re.sub(r"\{([a-z_]+)\}", lambda match: words[match[1]], statement) for statement in migration.statements
-    )
-
-
-def _meta(dialect: str, words: Mapping[str, str]) -> str:
-    text = {"sqlite": "TEXT", "postgres": 'TEXT COLLATE "C"', "mysql": "VARCHAR(191)"}[dialect]
-    return f"CREATE TABLE IF NOT EXISTS {words['meta']} (name {text} PRIMARY KEY, value TEXT NOT NULL)"
-
-
-def _record(dialect: str, words: Mapping[str, str], number: int = LATEST) -> tuple[str, ...]:
-    """Write down how far the schema has come; the numbers are ours, so nothing needs to be bound."""
-    if dialect == "mysql":
-        insert = f"REPLACE INTO {words['meta']} (name, value) VALUES ('{{}}', '{{}}')"  # noqa: S608 - our own names
-    else:
-        insert = (
-            f"INSERT INTO {words['meta']} (name, value) VALUES ('{{}}', '{{}}') "  # noqa: S608 - our own names
-            "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-        )
-    return insert.format("schema", number), insert.format("compatible", COMPATIBLE)
-
-
-def steps(dialect: str, words: Mapping[str, str], applied: int | None) -> tuple[str, ...]:
-    """The statements that bring a schema from `applied` up to date; the caller holds the lock."""
-    out = [_meta(dialect, words)]
-    for migration in of(dialect):
+def steps(dialect: str, names: Mapping[str, str], applied: int | None) -> tuple[str, ...]:
+    """The statements that bring a schema from `applied` up to date; whoever runs them holds the lock."""
+    folder = _DIALECTS[dialect]
+    text = {"sqlite": "TEXT", "postgres": 'TEXT COLLATE "C"', "mysql": "VARCHAR(191)"}[folder]
+    out = [f"CREATE TABLE IF NOT EXISTS {names['meta']} (name {text} PRIMARY KEY, value TEXT NOT NULL)"]
+    for migration in of(folder):
         if migration.number > (applied or 0):
-            out += statements_of(migration, words)
-    return (*out, *_record(dialect, words))
+            out += [re.sub(r"\{([a-z_]+)\}", lambda m: names[m[1]], statement) for statement in migration.statements]
+    again = "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    if folder == "mysql":
+        again = "ON DUPLICATE KEY UPDATE value = VALUES(value)"
+    for name, number in (("schema", LATEST), ("compatible", COMPATIBLE)):
+        out.append(f"INSERT INTO {names['meta']} (name, value) VALUES ('{name}', '{number}') {again}")  # noqa: S608 - ours
+    return tuple(out)
 
 
 def check_compatible(found: Mapping[str, str], where: str) -> int | None:
@@ -135,3 +123,15 @@ def check_compatible(found: Mapping[str, str], where: str) -> int | None:
             "nothing was written. Upgrade: pip install -U solocron."
         )
     return int(found["schema"])
+
+
+def _grants(dialect: str, names: Mapping[str, str], schema: str | None) -> list[str]:
+    """What nodes need and no more, as comments: who they are is for the administrator to say."""
+    if dialect == "sqlite":
+        return []
+    lines = ["-- Nodes need no right to change tables. Grant them this, and nothing else:"]
+    if schema:
+        lines.append(f'-- GRANT USAGE ON SCHEMA "{schema}" TO nodes;')
+    used = [name for name in TABLES if name != "signals" or _DIALECTS[dialect] == "mysql"]
+    lines += [f"-- GRANT SELECT, INSERT, UPDATE, DELETE ON {names[name]} TO nodes;" for name in used]
+    return ["\n".join(lines)]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import psycopg
 
 from solocron.errors import StoreError
+from solocron.stores.sql.pool import bequeath
 from solocron.stores.sql.postgres.link import PostgresLink
 
 __all__ = ["Listener"]
-
-_parents: list[Any] = []
-"""Connections of a parent process: kept, so that nothing closes them in the child."""
 
 
 class Listener:
@@ -28,13 +24,9 @@ class Listener:
         self._sender = sender
         self._link: PostgresLink | None = None
         self._mutex = threading.Lock()
-        self._process = os.getpid()
 
     def wait(self, timeout: float, *, listen: bool) -> bool:
         """True when somebody else has something to tell; also after the connection was made anew."""
-        if self._process != os.getpid():
-            _parents.append(self._link)
-            self._link, self._mutex, self._process = None, threading.Lock(), os.getpid()
         end = time.monotonic() + timeout
         if not listen:
             time.sleep(timeout)
@@ -48,9 +40,14 @@ class Listener:
         return False
 
     def close(self) -> None:
-        if self._process == os.getpid():
-            with self._mutex:
-                self._drop()
+        with self._mutex:
+            self._drop()
+
+    def forked(self) -> None:
+        """We are the child of a fork: leave the parent's connection alone."""
+        bequeath(self._link)
+        self._link = None
+        self._mutex = threading.Lock()
 
     def _hear(self, end: float) -> bool:
         if self._link is None:

@@ -23,7 +23,7 @@ from solocron.stores.contract import Capabilities, Check, Due, Named, Tier, Whic
 from solocron.stores.sql import migrations
 from solocron.stores.sql.postgres.link import PostgresLink, SessionGone
 from solocron.stores.sql.postgres.listener import Listener
-from solocron.stores.sql.rows import COLUMNS, Batch, Draft, as_json
+from solocron.stores.sql.rows import COLUMNS, NUMBERS, Batch, Draft, as_json
 from solocron.stores.sql.statements import Statement, load
 from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
 from solocron.stores.url import IDENTIFIER, StoreUrl
@@ -56,7 +56,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         self.schema_name = _identifier(url, "schema")
         self.prefix = _identifier(url, "prefix") or "solocron_"
         self.bouncer = url.options.get("pgbouncer", "0") in ("1", "true", "yes", "on")
-        self._words = migrations.names(self.prefix, self.schema_name, '"')
+        self._words = migrations.words("postgres", self.prefix, self.schema_name)
         self._sql = statements(self.prefix, self.schema_name)
         self._conninfo = self._connection_options()
         self._sender = secrets.token_hex(8)
@@ -167,6 +167,10 @@ class PostgresStore(SqlStore[PostgresLink]):
                 "Run `solocron migrate` as a user who may, then start again."
             ) from error
 
+    def forked(self) -> None:
+        super().forked()
+        self._listener.forked()
+
     def close(self) -> None:
         self._listener.close()
         super().close()
@@ -219,7 +223,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         now, following = self._heard(tail[4]), tail[5]
         if following is not None and following <= now and len(found) < which.limit:
             following = now + _AGAIN  # due, but others are just changing them
-        return Selection({row[0]: row[:4] for row in found}, now, alive=tail[6], next_due=following)
+        return Selection(arrange(which, found), now, alive=tail[6], next_due=following)
 
     def recall(self, which: Which, session: str | None) -> Selection | None:
         """A session's own renewal: the row that we wrote last, at a time that the server has surely reached."""
@@ -307,10 +311,15 @@ def _identifier(url: StoreUrl, option: str) -> str | None:
     return value
 
 
+def _rows(statement: str) -> str:
+    columns = ", ".join(f"{name} {'bigint' if name in NUMBERS else 'text'}" for name in COLUMNS[statement])
+    return f"json_to_recordset(:{statement}) AS r ({columns})"
+
+
 @cache
 def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
     """PostgreSQL's statements for these table names."""
-    words = migrations.names(prefix, schema, '"') | {
+    words = migrations.words("postgres", prefix, schema) | {
         "share": "FOR SHARE",
         "greatest": "greatest",
         "clock": _CLOCK.format("clock_timestamp"),
@@ -319,7 +328,8 @@ def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
         "selection": "{selection}",
         "counts": "{counts}",
     }
-    found = load(("common", "postgres"), words, among=lambda name: f"= ANY(:{name})", driver="pyformat")
+    macros = {"in": lambda name: f"= ANY(:{name})", "rows": _rows}
+    found = load(("common", "postgres"), words, macros, driver="pyformat")
     for name in _SELECTIONS:
         plain = found[name]
         selection = plain.sql.replace(
@@ -343,11 +353,11 @@ def writing(
     sql = statements(prefix, schema)
     parts = [f"{name} AS ({sql[name].sql} RETURNING 1)" for name in writes]
     parts += [f"{name} AS ({sql[name].sql})" for name in extras]
-    counts = " + ".join(f"(SELECT count(*) FROM {name})" for name in writes) or "0"
+    counts = " + ".join(f"(SELECT count(*) FROM {name})" for name in writes) or "0"  # noqa: S608 - our own names
     answers = [sql["all_written"].sql.replace("{counts}", counts)]
     if session:
         answers.append(sql["session_lives"].sql)
     if notify:
         answers.append(sql["notify"].sql)
     before = f"WITH {', '.join(parts)} " if parts else ""
-    return f"{before}SELECT {', '.join(f'({answer})' for answer in answers)}"  # noqa: S608 - from our own files
+    return f"{before}SELECT {', '.join(f'({answer})' for answer in answers)}"

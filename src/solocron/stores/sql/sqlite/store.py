@@ -21,11 +21,12 @@ from solocron.errors import Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.stores.contract import Capabilities, Check, Due, Tier, Which
 from solocron.stores.sql import migrations
+from solocron.stores.sql.pool import bequeath
 from solocron.stores.sql.rows import Batch, Draft
 from solocron.stores.sql.sqlite.clock import Anchor, BootClock, boot_key
 from solocron.stores.sql.sqlite.file import place_of
 from solocron.stores.sql.sqlite.link import SQLiteLink
-from solocron.stores.sql.statements import TABLES, Statement, load
+from solocron.stores.sql.statements import Statement, load
 from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
 from solocron.stores.url import StoreUrl
 
@@ -62,7 +63,6 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         self._data_version = -1
         self._heard = 0
         self._own = 0
-        self._process = os.getpid()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -108,9 +108,15 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         link.begin()
         applied = self._schema(link)  # somebody may have done it while we waited for the lock
         if not migrations.Status(applied).current:
-            for statement in migrations.steps("sqlite", migrations.names(), applied):
+            for statement in migrations.steps("sqlite", migrations.words("sqlite"), applied):
                 link.script(statement)
         link.commit()
+
+    def forked(self) -> None:
+        super().forked()
+        bequeath(self._watcher)
+        self._watcher = None
+        self._watching = threading.Lock()
 
     def close(self) -> None:
         with self._watching:
@@ -181,7 +187,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         following = [row[4] for row in found[len(due) : len(due) + 1]]
         following += [aside for aside in asides if aside is not None]
         return Selection(
-            {row[0]: (row[0], row[1], row[2], row[3]) for row in due},
+            arrange(which, due),
             self.now(link),
             alive=alive,
             next_due=min(following, default=None),
@@ -230,10 +236,10 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             if rest and not self._write(link, batch):
                 link.rollback()
                 return Outcome(lost={one.name for one in drafts})
-        if session is not None:
-            if not link.all("session_is_live", {"namespace": self._namespace, "session": session}):
-                link.rollback()
-                return Outcome(alive=False)
+        where = {"namespace": self._namespace, "session": session}
+        if session is not None and not link.all("session_is_live", where):
+            link.rollback()
+            return Outcome(alive=False)
         if batch.rings:
             link.many("ring", [(self._namespace,)])
         link.commit()
@@ -277,10 +283,10 @@ class SQLiteStore(SqlStore[SQLiteLink]):
 
     def _has_changed(self) -> bool:
         with self._watching:
-            if self._watcher is None or self._process != os.getpid() or self._watcher.is_stale():
-                if self._watcher is not None and self._process == os.getpid():
+            if self._watcher is None or self._watcher.is_stale():
+                if self._watcher is not None:
                     self._watcher.close()
-                self._watcher, self._process, self._data_version = self._connect(), os.getpid(), -1
+                self._watcher, self._data_version = self._connect(), -1
             version = self._watcher.pragma("data_version")
             if version == self._data_version:
                 return False
@@ -305,8 +311,8 @@ def _among(name: str) -> str:
 @cache
 def statements() -> dict[str, Statement]:
     """SQLite's statements."""
-    words = {name: f"solocron_{name}" for name in TABLES} | {"share": "", "greatest": "max"}
-    return load(("common", "sqlite"), words, among=_among, driver="named")
+    words = migrations.words("sqlite") | {"share": "", "greatest": "max"}
+    return load(("common", "sqlite"), words, {"in": _among})
 
 
 def _switch_to_wal(link: SQLiteLink, path: os.PathLike[str]) -> None:

@@ -1,15 +1,16 @@
--- What only MySQL and MariaDB say so. Rows come as one JSON text: one statement per batch, whatever its size.
+-- What only MySQL and MariaDB say so. A batch is one statement, whatever its size: {rows} and {values} are its rows,
+-- as a derived table (faster than JSON_TABLE by half) or as the list of an INSERT.
 
 -- due_jobs --  Due documents of one pool, locked; the others' locked ones are passed over.
 SELECT name, version, definition, state, due_at FROM {jobs} FORCE INDEX ({jobs_due})
-WHERE namespace = :namespace AND pool = :pool AND due_at <= {clock} + :shift AND handler {in:handlers}
-  AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= {clock} + :shift)
+WHERE namespace = :namespace AND pool = :pool AND due_at <= {statement_clock} + :shift AND handler {in:handlers}
+  AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= {statement_clock} + :shift)
 ORDER BY due_at, name LIMIT :limit FOR UPDATE SKIP LOCKED
 
 -- due_now --  Due documents of one pool as they are.
 SELECT name, version, definition, state, due_at FROM {jobs} FORCE INDEX ({jobs_due})
-WHERE namespace = :namespace AND pool = :pool AND due_at <= {clock} + :shift AND handler {in:handlers}
-  AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= {clock} + :shift)
+WHERE namespace = :namespace AND pool = :pool AND due_at <= {statement_clock} + :shift AND handler {in:handlers}
+  AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= {statement_clock} + :shift)
 ORDER BY due_at, name LIMIT :limit
 
 -- after_locks --  The time, read when every lock is held, and whether the session lives.
@@ -33,146 +34,75 @@ SELECT {clock} + :shift, :session IS NULL OR EXISTS (
 SELECT {clock} + :shift
 
 -- job_moved --  Jobs whose state alone has changed, if they are still those that were read.
-UPDATE {jobs} j JOIN JSON_TABLE(:job_moved, '$[*]' COLUMNS (
-    due_at BIGINT PATH '$.due_at', cursor_at BIGINT PATH '$.cursor_at', paused SMALLINT PATH '$.paused',
-    active INTEGER PATH '$.active', state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', namespace
-    VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH
-    '$.name', version BIGINT PATH '$.version')) r
-ON j.namespace = r.namespace AND j.name = r.name
-SET j.due_at = r.due_at, j.cursor_at = r.cursor_at, j.paused = r.paused, j.active = r.active, j.state = r.state, j.version = j.version + 1,
-    j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
+UPDATE {jobs} j JOIN {rows} ON j.namespace = r.namespace AND j.name = r.name
+SET j.due_at = r.due_at, j.cursor_at = r.cursor_at, j.paused = r.paused, j.active = r.active, j.state = r.state,
+    j.version = j.version + 1, j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
 WHERE j.version = r.version
 
 -- job_redefined --  Jobs with a new definition, if they are still those that were read.
-UPDATE {jobs} j JOIN JSON_TABLE(:job_redefined, '$[*]' COLUMNS (
-    pool VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.pool', handler VARCHAR(1000) CHARACTER SET utf8mb4 PATH
-    '$.handler', definition MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.definition', due_at BIGINT PATH
-    '$.due_at', cursor_at BIGINT PATH '$.cursor_at', paused SMALLINT PATH '$.paused', active INTEGER PATH
-    '$.active', state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', namespace VARCHAR(64) CHARACTER SET
-    utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH
-    '$.version')) r
-ON j.namespace = r.namespace AND j.name = r.name
-SET j.pool = r.pool, j.handler = r.handler, j.definition = r.definition, j.due_at = r.due_at, j.cursor_at = r.cursor_at, j.paused = r.paused, j.active = r.active, j.state = r.state, j.version = j.version + 1,
-    j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
+UPDATE {jobs} j JOIN {rows} ON j.namespace = r.namespace AND j.name = r.name
+SET j.pool = r.pool, j.handler = r.handler, j.definition = r.definition, j.due_at = r.due_at,
+    j.cursor_at = r.cursor_at, j.paused = r.paused, j.active = r.active, j.state = r.state,
+    j.version = j.version + 1, j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
 WHERE j.version = r.version
 
 -- job_added --  New jobs; one of that name that came first refuses the batch.
 INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version)
-SELECT pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version
-FROM JSON_TABLE(:job_added, '$[*]' COLUMNS (
-    pool VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.pool', handler VARCHAR(1000) CHARACTER SET utf8mb4 PATH
-    '$.handler', definition MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.definition', due_at BIGINT PATH
-    '$.due_at', cursor_at BIGINT PATH '$.cursor_at', paused SMALLINT PATH '$.paused', active INTEGER PATH
-    '$.active', state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', namespace VARCHAR(64) CHARACTER SET
-    utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH
-    '$.version')) r
+VALUES {values}
 
 -- job_touched --  Jobs of which only the log changes, if they are still those that were read.
-UPDATE {jobs} j JOIN JSON_TABLE(:job_touched, '$[*]' COLUMNS (
-    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4
-    PATH '$.name', version BIGINT PATH '$.version')) r
-ON j.namespace = r.namespace AND j.name = r.name
+UPDATE {jobs} j JOIN {rows} ON j.namespace = r.namespace AND j.name = r.name
 SET j.version = j.version + 1
 WHERE j.version = r.version
 
 -- job_removed --  Jobs go, if they are still those that were read.
-DELETE j FROM {jobs} j JOIN JSON_TABLE(:job_removed, '$[*]' COLUMNS (
-    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', name VARCHAR(1000) CHARACTER SET utf8mb4
-    PATH '$.name', version BIGINT PATH '$.version')) r
-ON j.namespace = r.namespace AND j.name = r.name
+DELETE j FROM {jobs} j JOIN {rows} ON j.namespace = r.namespace AND j.name = r.name
 WHERE j.version = r.version
 
 -- document_changed --  Documents as they shall be, if they are still those that were read.
-UPDATE {documents} j JOIN JSON_TABLE(:document_changed, '$[*]' COLUMNS (
-    state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', expires_at BIGINT PATH '$.expires_at', ended_at
-    BIGINT PATH '$.ended_at', fixed MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.fixed', body MEDIUMTEXT
-    CHARACTER SET utf8mb4 PATH '$.body', namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace',
-    kind VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.kind', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH
-    '$.name', version BIGINT PATH '$.version')) r
-ON j.namespace = r.namespace AND j.kind = r.kind AND j.name = r.name
-SET j.state = r.state, j.expires_at = r.expires_at, j.ended_at = r.ended_at, j.fixed = r.fixed, j.body = r.body, j.version = j.version + 1,
-    j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
-WHERE j.version = r.version
+UPDATE {documents} d JOIN {rows}
+ON d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name
+SET d.state = r.state, d.expires_at = r.expires_at, d.ended_at = r.ended_at, d.fixed = r.fixed, d.body = r.body,
+    d.version = d.version + 1, d.blocked_until = NULL, d.blocked_reason = NULL, d.blocked_times = 0
+WHERE d.version = r.version
 
 -- document_added --  New documents; one of that name that came first refuses the batch.
 INSERT INTO {documents} (state, expires_at, ended_at, fixed, body, namespace, kind, name, version)
-SELECT state, expires_at, ended_at, fixed, body, namespace, kind, name, version
-FROM JSON_TABLE(:document_added, '$[*]' COLUMNS (
-    state MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.state', expires_at BIGINT PATH '$.expires_at', ended_at
-    BIGINT PATH '$.ended_at', fixed MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.fixed', body MEDIUMTEXT
-    CHARACTER SET utf8mb4 PATH '$.body', namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace',
-    kind VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.kind', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH
-    '$.name', version BIGINT PATH '$.version')) r
+VALUES {values}
 
 -- document_touched --  Documents of which only the log changes, if they are still those that were read.
-UPDATE {documents} j JOIN JSON_TABLE(:document_touched, '$[*]' COLUMNS (
-    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', kind VARCHAR(16) CHARACTER SET utf8mb4
-    PATH '$.kind', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH '$.version')) r
-ON j.namespace = r.namespace AND j.kind = r.kind AND j.name = r.name
-SET j.version = j.version + 1
-WHERE j.version = r.version
+UPDATE {documents} d JOIN {rows}
+ON d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name
+SET d.version = d.version + 1
+WHERE d.version = r.version
 
 -- document_removed --  Documents go, if they are still those that were read.
-DELETE j FROM {documents} j JOIN JSON_TABLE(:document_removed, '$[*]' COLUMNS (
-    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', kind VARCHAR(16) CHARACTER SET utf8mb4
-    PATH '$.kind', name VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.name', version BIGINT PATH '$.version')) r
-ON j.namespace = r.namespace AND j.kind = r.kind AND j.name = r.name
-WHERE j.version = r.version
+DELETE d FROM {documents} d JOIN {rows}
+ON d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name
+WHERE d.version = r.version
 
 -- run_opened --  New records; a second one of the same run and attempt is refused.
-INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence, claimed_at,
-    started_at, finished_at, error, result, progress, first_slot, slots, namespace)
-SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence, claimed_at,
-    started_at, finished_at, error, result, progress, first_slot, slots, namespace
-FROM JSON_TABLE(:run_opened, '$[*]' COLUMNS (
-    run VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.run', job VARCHAR(1000) CHARACTER SET utf8mb4 PATH
-    '$.job', attempt INTEGER PATH '$.attempt', slot BIGINT PATH '$.slot', origin VARCHAR(16) CHARACTER SET
-    utf8mb4 PATH '$.origin', status VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.status', run_key MEDIUMTEXT
-    CHARACTER SET utf8mb4 PATH '$.run_key', recorded_at BIGINT PATH '$.recorded_at', reason MEDIUMTEXT
-    CHARACTER SET utf8mb4 PATH '$.reason', node MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.node', session
-    VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.session', fence BIGINT PATH '$.fence', claimed_at BIGINT
-    PATH '$.claimed_at', started_at BIGINT PATH '$.started_at', finished_at BIGINT PATH '$.finished_at',
-    error MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.error', result MEDIUMTEXT CHARACTER SET utf8mb4 PATH
-    '$.result', progress MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.progress', first_slot BIGINT PATH
-    '$.first_slot', slots BIGINT PATH '$.slots', namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH
-    '$.namespace')) r
+INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
+VALUES {values}
 
 -- run_closed --  Running records end; those that have ended are left alone.
-UPDATE {runs} u JOIN JSON_TABLE(:run_closed, '$[*]' COLUMNS (
-    status VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.status', reason MEDIUMTEXT CHARACTER SET utf8mb4 PATH
-    '$.reason', started_at BIGINT PATH '$.started_at', finished_at BIGINT PATH '$.finished_at', error
-    MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.error', result MEDIUMTEXT CHARACTER SET utf8mb4 PATH
-    '$.result', progress MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.progress', namespace VARCHAR(64) CHARACTER
-    SET utf8mb4 PATH '$.namespace', run VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.run', attempt INTEGER
-    PATH '$.attempt')) r
-ON u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt
-SET u.status = r.status, u.reason = r.reason, u.started_at = r.started_at, u.finished_at = r.finished_at, u.error =
-    r.error, u.result = r.result, u.progress = coalesce(r.progress, u.progress)
+UPDATE {runs} u JOIN {rows} ON u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt
+SET u.status = r.status, u.reason = r.reason, u.started_at = r.started_at, u.finished_at = r.finished_at,
+    u.error = r.error, u.result = r.result, u.progress = coalesce(r.progress, u.progress)
 WHERE u.status = 'running'
 
 -- run_noted --  The progress of running records.
-UPDATE {runs} u JOIN JSON_TABLE(:run_noted, '$[*]' COLUMNS (
-    progress MEDIUMTEXT CHARACTER SET utf8mb4 PATH '$.progress', namespace VARCHAR(64) CHARACTER SET utf8mb4
-    PATH '$.namespace', run VARCHAR(1000) CHARACTER SET utf8mb4 PATH '$.run', attempt INTEGER PATH
-    '$.attempt')) r
-ON u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt
+UPDATE {runs} u JOIN {rows} ON u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt
 SET u.progress = r.progress
 WHERE u.status = 'running'
 
 -- hold_added --  Sessions hold something.
 INSERT INTO {holds} (namespace, session, kind, name)
-SELECT namespace, session, kind, name
-FROM JSON_TABLE(:hold_added, '$[*]' COLUMNS (
-    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', session VARCHAR(1000) CHARACTER SET
-    utf8mb4 PATH '$.session', kind VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.kind', name VARCHAR(1000)
-    CHARACTER SET utf8mb4 PATH '$.name')) r
-ON DUPLICATE KEY UPDATE kind = r.kind
+VALUES {values} ON DUPLICATE KEY UPDATE kind = VALUES(kind)
 
 -- hold_removed --  Sessions no longer hold it.
-DELETE h FROM {holds} h JOIN JSON_TABLE(:hold_removed, '$[*]' COLUMNS (
-    namespace VARCHAR(64) CHARACTER SET utf8mb4 PATH '$.namespace', session VARCHAR(1000) CHARACTER SET
-    utf8mb4 PATH '$.session', kind VARCHAR(16) CHARACTER SET utf8mb4 PATH '$.kind', name VARCHAR(1000)
-    CHARACTER SET utf8mb4 PATH '$.name')) r
+DELETE h FROM {holds} h JOIN {rows}
 ON h.namespace = r.namespace AND h.session = r.session AND h.kind = r.kind AND h.name = r.name
 
 -- session_renewed --  A session as it shall be, if it is the one that we wrote last and our idea of the time is right.
@@ -212,3 +142,6 @@ SELECT release_lock(:lock)
 
 -- encrypted --  Whether this connection is.
 SHOW SESSION STATUS LIKE 'Ssl_cipher'
+
+-- grants --  What this user may do.
+SHOW GRANTS

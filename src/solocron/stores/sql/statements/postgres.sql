@@ -44,56 +44,51 @@ SELECT {clock} + :shift
 -- job_moved --  Jobs whose state alone has changed, if they are still those that were read.
 UPDATE {jobs} j SET due_at = r.due_at, cursor_at = r.cursor_at, paused = r.paused, active = r.active, state = r.state,
     version = j.version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
-FROM json_to_recordset(:job_moved) AS r (due_at bigint, cursor_at bigint, paused smallint, active integer, state text,
-    namespace text, name text, version bigint)
+FROM {rows:job_moved}
 WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
 
 -- job_redefined --  Jobs with a new definition, if they are still those that were read.
 UPDATE {jobs} j SET pool = r.pool, handler = r.handler, definition = r.definition, due_at = r.due_at,
     cursor_at = r.cursor_at, paused = r.paused, active = r.active, state = r.state,
     version = j.version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
-FROM json_to_recordset(:job_redefined) AS r (pool text, handler text, definition text, due_at bigint, cursor_at bigint,
-    paused smallint, active integer, state text, namespace text, name text, version bigint)
+FROM {rows:job_redefined}
 WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
 
 -- job_added --  New jobs; one of that name that came first is left alone.
 INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version)
 SELECT pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version
-FROM json_to_recordset(:job_added) AS r (pool text, handler text, definition text, due_at bigint, cursor_at bigint,
-    paused smallint, active integer, state text, namespace text, name text, version bigint)
+FROM {rows:job_added}
 ON CONFLICT (namespace, name) DO NOTHING
 
 -- job_touched --  Jobs of which only the log changes, if they are still those that were read.
 UPDATE {jobs} j SET version = j.version + 1
-FROM json_to_recordset(:job_touched) AS r (namespace text, name text, version bigint)
+FROM {rows:job_touched}
 WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
 
 -- job_removed --  Jobs go, if they are still those that were read.
-DELETE FROM {jobs} j USING json_to_recordset(:job_removed) AS r (namespace text, name text, version bigint)
+DELETE FROM {jobs} j USING {rows:job_removed}
 WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
 
 -- document_changed --  Documents as they shall be, if they are still those that were read.
 UPDATE {documents} d SET state = r.state, expires_at = r.expires_at, ended_at = r.ended_at, fixed = r.fixed,
     body = r.body, version = d.version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
-FROM json_to_recordset(:document_changed) AS r (state text, expires_at bigint, ended_at bigint, fixed text, body text,
-    namespace text, kind text, name text, version bigint)
+FROM {rows:document_changed}
 WHERE d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name AND d.version = r.version
 
 -- document_added --  New documents; one of that name that came first is left alone.
 INSERT INTO {documents} (state, expires_at, ended_at, fixed, body, namespace, kind, name, version)
 SELECT state, expires_at, ended_at, fixed, body, namespace, kind, name, version
-FROM json_to_recordset(:document_added) AS r (state text, expires_at bigint, ended_at bigint, fixed text, body text,
-    namespace text, kind text, name text, version bigint)
+FROM {rows:document_added}
 ON CONFLICT (namespace, kind, name) DO NOTHING
 
 -- document_touched --  Documents of which only the log changes, if they are still those that were read.
 UPDATE {documents} d SET version = d.version + 1
-FROM json_to_recordset(:document_touched) AS r (namespace text, kind text, name text, version bigint)
+FROM {rows:document_touched}
 WHERE d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name AND d.version = r.version
 
 -- document_removed --  Documents go, if they are still those that were read.
 DELETE FROM {documents} d
-USING json_to_recordset(:document_removed) AS r (namespace text, kind text, name text, version bigint)
+USING {rows:document_removed}
 WHERE d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name AND d.version = r.version
 
 -- run_opened --  New records; a second one of the same run and attempt is refused.
@@ -101,31 +96,27 @@ INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_a
     claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
     claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace
-FROM json_to_recordset(:run_opened) AS r (run text, job text, attempt integer, slot bigint, origin text, status text,
-    run_key text, recorded_at bigint, reason text, node text, session text, fence bigint, claimed_at bigint,
-    started_at bigint, finished_at bigint, error text, result text, progress text, first_slot bigint, slots bigint,
-    namespace text)
+FROM {rows:run_opened}
 
 -- run_closed --  Running records end; those that have ended are left alone.
 UPDATE {runs} u SET status = r.status, reason = r.reason, started_at = r.started_at, finished_at = r.finished_at,
     error = r.error, result = r.result, progress = coalesce(r.progress, u.progress)
-FROM json_to_recordset(:run_closed) AS r (status text, reason text, started_at bigint, finished_at bigint, error text,
-    result text, progress text, namespace text, run text, attempt integer)
+FROM {rows:run_closed}
 WHERE u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt AND u.status = 'running'
 
 -- run_noted --  The progress of running records.
 UPDATE {runs} u SET progress = r.progress
-FROM json_to_recordset(:run_noted) AS r (progress text, namespace text, run text, attempt integer)
+FROM {rows:run_noted}
 WHERE u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt AND u.status = 'running'
 
 -- hold_added --  Sessions hold something.
 INSERT INTO {holds} (namespace, session, kind, name)
 SELECT namespace, session, kind, name
-FROM json_to_recordset(:hold_added) AS r (namespace text, session text, kind text, name text)
+FROM {rows:hold_added}
 ON CONFLICT DO NOTHING
 
 -- hold_removed --  Sessions no longer hold it.
-DELETE FROM {holds} h USING json_to_recordset(:hold_removed) AS r (namespace text, session text, kind text, name text)
+DELETE FROM {holds} h USING {rows:hold_removed}
 WHERE h.namespace = r.namespace AND h.session = r.session AND h.kind = r.kind AND h.name = r.name
 
 -- all_written --  Raises 2201E unless every row was still the one that was read: the COMMIT behind it must not happen.
@@ -157,7 +148,8 @@ DELETE FROM {runs} WHERE (namespace, run, attempt) IN (
 SELECT current_setting('server_version_num')::integer, pg_is_in_recovery(), current_setting('transaction_isolation'),
        current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),
        current_setting('server_encoding'), current_setting('TimeZone'), {clock},
-       has_schema_privilege({schema}, 'CREATE')
+       CASE WHEN to_regnamespace({schema}::text) IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+            ELSE has_schema_privilege({schema}::text, 'CREATE') END
 
 -- tables --  Whether there is a schema at all.
 SELECT to_regclass(:meta) IS NOT NULL

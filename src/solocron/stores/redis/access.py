@@ -1,0 +1,154 @@
+"""Documents in Redis: the calls by which an update, or a reader, finds and replaces them."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+
+from solocron.clock import SECOND
+from solocron.model.change import Kind
+from solocron.stores.contract import All, Due, HeldBy, Named, ToSweep, Which
+from solocron.stores.redis.caller import VOID, Caller
+from solocron.stores.redis.drafts import Draft
+from solocron.stores.redis.link import UnknownHandlers
+from solocron.stores.redis.wire import Fetched, unpack
+
+__all__ = ["Access"]
+
+log = logging.getLogger("solocron")
+
+_OFFER = SECOND // 4
+"""How long a due document is offered to the client that fetched it for an update, in microseconds."""
+_PAGE = 500
+_HANDLERS_KEPT = 7 * 86_400
+_ASIDE, _ASIDE_MOST = 10 * SECOND, 3600 * SECOND
+
+
+class Access:
+    """Fetches and commits. `rang` is told the number of each ring of our own, `lost` that the server forgot commits."""
+
+    def __init__(self, caller: Caller, *, url: str, rang: Callable[[int], None], lost: Callable[[str], None]) -> None:
+        self.shift = 0
+        self._caller = caller
+        self._url = url
+        self._rang = rang
+        self._lost = lost
+        self._commits = 0
+        self._handlers: tuple[frozenset[str], str] = (frozenset(), "")
+
+    # --- finding
+
+    def pages(self, which: Which) -> list[Fetched]:
+        """All documents of a selection."""
+        if isinstance(which, Due):
+            return [self.fetch_due(which, "", offer=False)]
+        if isinstance(which, ToSweep):
+            return [self.fetch_sweep("")]
+        if isinstance(which, Named):
+            names = list(dict.fromkeys(which.names))
+            return [self.fetch_named(which.kind, names[i : i + _PAGE], "") for i in range(0, len(names), _PAGE)]
+        if isinstance(which, HeldBy):
+            return self._paged("held", which.kind, "", None, which.session)
+        return self._paged("all", which.kind, which.after, which.limit)
+
+    def fetch_due(self, which: Due, session: str, *, offer: bool, counted_as: str | None = None) -> Fetched:
+        """Due documents; with `offer` they are this client's to change for a moment."""
+        digest = self._digest(which.handlers)
+        pools = sorted(which.pools)
+        words = (str(which.limit), str(_OFFER if offer else 0), digest, str(len(pools)), *pools, *which.exclude)
+        try:
+            return self._fetch("due", Kind.JOB, session, *words, counted_as=counted_as)
+        except UnknownHandlers:
+            self._tell_handlers(which.handlers, digest)
+            return self._fetch("due", Kind.JOB, session, *words, counted_as=counted_as)
+
+    def fetch_named(self, kind: Kind, names: Sequence[str], session: str) -> Fetched:
+        """The documents of these names, an empty row where there is none."""
+        return self._fetch("named", kind, session, *names)
+
+    def fetch_sweep(self, session: str) -> Fetched:
+        """Sessions to sweep."""
+        fetched = self._fetch("sweep", Kind.SESSION, session)
+        fetched.rows.sort(key=lambda row: row.name)
+        return fetched
+
+    def names(self, which: HeldBy | All) -> list[str]:
+        """The names of a selection that may take more than one page."""
+        if isinstance(which, HeldBy):
+            found = self._caller.command("ZRANGE", self._caller.key(f"held:{which.kind}:{which.session}"), "0", "-1")
+        else:
+            after = f"({which.after}" if which.after else "-"
+            limit = "-1" if which.limit is None else str(which.limit)
+            key = self._caller.key(f"names:{which.kind}")
+            found = self._caller.command("ZRANGEBYLEX", key, after, "+", "LIMIT", "0", limit)
+        return [name.decode() for name in found]
+
+    def _paged(self, mode: str, kind: Kind, after: str, left: int | None, *more: str) -> list[Fetched]:
+        pages: list[Fetched] = []
+        while left is None or left > 0:
+            size = _PAGE if left is None else min(left, _PAGE)
+            pages.append(self._fetch(mode, kind, "", after, str(size), *more))
+            if not pages[-1].more:
+                break
+            after = pages[-1].rows[-1].name
+            left = None if left is None else left - size
+        return pages
+
+    def _fetch(self, mode: str, kind: Kind, session: str, *words: str, counted_as: str | None = None) -> Fetched:
+        known = self._commits
+        reply = self._caller.run("fetch", (mode, kind, str(self.shift), session, *words), counted_as=counted_as)
+        fetched = unpack(reply)
+        self._saw(fetched.commits, known)
+        return fetched
+
+    def _digest(self, handlers: frozenset[str]) -> str:
+        known, digest = self._handlers
+        if known != handlers or not digest:
+            text = "\n".join(sorted(handlers))
+            digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+            self._handlers = (handlers, digest)
+        return digest
+
+    def _tell_handlers(self, handlers: frozenset[str], digest: str) -> None:
+        """A node may have thousands of handlers: the server keeps the set, calls name its digest."""
+        key = self._caller.key(f"handlers:{digest}")
+        # An empty member, so that the set of no handlers exists too.
+        self._caller.command("SADD", key, "", *handlers)
+        self._caller.command("EXPIRE", key, str(_HANDLERS_KEPT))
+
+    # --- replacing
+
+    def swap(self, kind: Kind, drafts: Sequence[Draft], session: str, release: Sequence[str] | None) -> str | None:
+        """Commit; `release` are documents that were offered and need no write, None where nothing was offered."""
+        words = [session, kind, "0" if release is None else "1", str(len(drafts))]
+        for draft in drafts:
+            words += draft.words or ()
+        known = self._commits
+        answer = self._caller.commit([*words, *(release or ())])
+        if answer is not None and answer not in (VOID, "dead"):
+            _, rang, commits = answer.partition("\n")[0].split(" ")
+            self._saw(int(commits), known)
+            if rang != "0":
+                self._rang(int(rang))
+        return answer
+
+    def release(self, names: Sequence[str]) -> None:
+        """Offered documents that were not changed are anybody's again."""
+        self._caller.command("ZREM", self._caller.key("offered"), *names)
+
+    def set_aside(self, kind: Kind, name: str, reason: str) -> None:
+        """Keep a document out of the way that fails on its own."""
+        reason = reason.encode(errors="replace").decode()
+        self._caller.run("block", (kind, name, str(self.shift), str(_ASIDE), str(_ASIDE_MOST), reason))
+
+    def _saw(self, commits: int, known: int) -> None:
+        """Notice a server that has forgotten commits which it had acknowledged before this call was sent."""
+        if commits >= known:
+            self._commits = max(commits, self._commits)
+            return
+        self._commits = commits
+        what = "everything" if commits == 0 else f"at least {known - commits} commits"
+        said = f"the server has lost {what} of this namespace that it had acknowledged"
+        log.error("the store has lost writes: %s", said, extra={"event": "store lost writes", "store": self._url})
+        self._lost(said)

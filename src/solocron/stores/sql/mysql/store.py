@@ -1,0 +1,335 @@
+"""The contract on MySQL 8 and MariaDB 10.6 or later: READ COMMITTED, rows locked in the order of their names.
+
+Rows are locked first and the clock is read after that, in a statement of its own: NOW() is the time at which a
+statement began, also if it then waited for a lock.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from solocron.clock import MILLISECOND, SECOND
+from solocron.errors import Invalid, StoreRefused
+from solocron.stores.contract import Capabilities, Check, Due, Tier, ToSweep, Which
+from solocron.stores.sql import migrations
+from solocron.stores.sql.mysql.link import MySQLLink
+from solocron.stores.sql.rows import COLUMNS, Batch, Draft
+from solocron.stores.sql.statements import Statement, load
+from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
+from solocron.stores.sql.update import Poisoned, Retry
+from solocron.stores.url import IDENTIFIER, StoreUrl
+
+__all__ = ["MySQLStore"]
+
+OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
+_AGAIN = 20 * MILLISECOND
+_POLL = 1.0
+"""Seconds between two looks at the change counter."""
+
+
+class MySQLStore(SqlStore[MySQLLink]):
+    """A namespace in a MySQL or MariaDB database."""
+
+    options = frozenset({"prefix", "ssl_ca", "ssl_cert", "ssl_key", "ssl", "unix_socket"})
+
+    def __init__(self, url: StoreUrl, *, namespace: str = "default", lease: timedelta = timedelta(seconds=15)) -> None:
+        super().__init__(url, namespace=namespace, lease=lease)
+        self.prefix = url.options.get("prefix", "solocron_")
+        if not IDENTIFIER.fullmatch(self.prefix):
+            raise Invalid(
+                f"{url.masked}: prefix= must be a small letter or _, then up to 47 of a-z, 0-9 and _; nothing was "
+                "opened."
+            )
+        self._arguments = _connection_options(url, self._lease)
+        self._tier = Capabilities(tier=Tier.A, why="not opened yet", notifies=True)
+        self._read: tuple[int, float] | None = None
+        self._heard_count = 0
+        self._own = 0
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._tier
+
+    # --- opening
+
+    def _connect(self) -> MySQLLink:
+        return MySQLLink(
+            self._url,
+            lambda is_mariadb: statements(self.prefix, is_mariadb),
+            self.count,
+            options=self._arguments,
+            wait=max(1, self._lease // SECOND // 5),
+        )
+
+    def _prepare(self) -> None:
+        with self.pool.link() as link:
+            self._read_settings(link)
+            if not migrations.Status(self._schema(link)).current:
+                self._migrate(link)
+            self._heard_count = self._count_signals(link)
+            self._own = 0
+
+    def _read_settings(self, link: MySQLLink) -> None:
+        flavour, version = version_of(link)
+        if version < OLDEST[flavour]:
+            oldest = ".".join(map(str, OLDEST[flavour]))
+            raise StoreRefused(
+                f"{self.url} runs {flavour} {'.'.join(map(str, version))}; at least {oldest} is needed. Nothing was "
+                "written."
+            )
+        found = settings_of(link)
+        if is_read_only(found):
+            raise StoreRefused(
+                f"{self.url} is a read replica or is set to read-only; nothing was written. Name the primary server."
+            )
+        self._tier = tier_of(found)
+
+    def schema(self) -> int | None:
+        with self.pool.link() as link:
+            return self._schema(link)
+
+    def _schema(self, link: MySQLLink) -> int | None:
+        if not link.all("tables", {"meta": f"{self.prefix}meta"})[0][0]:
+            return None
+        return migrations.check_compatible(dict(link.all("schema_version", {})), self.url)
+
+    def _migrate(self, link: MySQLLink) -> None:
+        """Apply what is missing while everybody else waits at the same named lock; a table is never half made."""
+        lock = {"lock": f"solocron {self._url.path.strip('/')} {self.prefix}"[:64], "seconds": 60}
+        if link.all("migrating", lock)[0][0] != 1:
+            raise StoreRefused(f"{self.url}: another process has been migrating for 60 s; nothing was written.")
+        try:
+            applied = self._schema(link)
+            if not migrations.Status(applied).current:
+                for statement in migrations.steps("mysql", words_for(self.prefix, link.is_mariadb), applied):
+                    link.execute(statement)
+        except StoreRefused as error:
+            raise StoreRefused(
+                f"the schema of {self.url} is missing or old, and this user may not change it; nothing was written. "
+                "Run `solocron migrate` as a user who may, then start again."
+            ) from error
+        finally:
+            link.all("migrated", lock)
+
+    # --- time
+
+    def now(self, link: MySQLLink) -> int:
+        return self._heard(link.all("clock", {"shift": self._shift})[0][0])
+
+    def _heard(self, now: int) -> int:
+        self._read = (now - self._shift, self.boot())
+        return now
+
+    # --- documents
+
+    def among(self, values: Sequence[str]) -> tuple[str | None, ...]:
+        # An empty list is no SQL. NULL equals nothing; but NOT IN (NULL) is never true, so there a text stands in.
+        return tuple(values) or ("\x01",)
+
+    def select(self, link: MySQLLink, which: Which, session: str | None, *, change: bool) -> Selection:
+        more = {"namespace": self._namespace, "shift": self._shift, "session": session}
+        if change:
+            link.begin()
+        if isinstance(which, Due):
+            return self._select_due(link, which, more, change)
+        name, params = self.selecting(which, self.now(link) if isinstance(which, ToSweep) else 0)
+        if not change:
+            return Selection(arrange(which, link.all(name, params)), 0)
+        rows = link.locked(name, params)
+        now, alive = link.all("after_locks", more)[0]
+        return Selection(arrange(which, rows), self._heard(now), alive=bool(alive))
+
+    def _select_due(self, link: MySQLLink, which: Due, more: Mapping[str, Any], change: bool) -> Selection:
+        params = {
+            **more,
+            "handlers": self.among(sorted(which.handlers)),
+            "exclude": self.among(sorted(which.exclude)),
+            "limit": which.limit,
+        }
+        found: list[tuple[Any, ...]] = []
+        for pool in sorted(which.pools):
+            found += (link.locked if change else link.all)("due_jobs" if change else "due_now", params | {"pool": pool})
+        found.sort(key=lambda row: (row[4], row[0]))
+        found = found[: which.limit]
+        rows = arrange(which, [row[:4] for row in found])
+        if not change:
+            return Selection(rows, 0)
+        params["exclude"] = self.among(sorted({*which.exclude, *rows}))
+        now, alive, moments = 0, True, []
+        for pool in sorted(which.pools):
+            now, alive, *some = link.all("after_due", params | {"pool": pool})[0]
+            moments += [moment for moment in some if moment is not None]
+        following = min(moments, default=None)
+        if following is not None and following <= now and len(rows) < which.limit:
+            following = now + _AGAIN  # due, but others are just changing them
+        return Selection(rows, self._heard(now), alive=bool(alive), next_due=following)
+
+    def recall(self, which: Which, session: str | None) -> Selection | None:
+        """A session's own renewal: the row that we wrote last, at a time that the server has surely reached."""
+        row = self.known_session(which, session)
+        if row is None or self._read is None:
+            return None
+        return Selection({row[0]: row}, self.time_since(*self._read) + self._shift, recalled=True)
+
+    def commit(self, link: MySQLLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
+        batch = Batch.of(self._namespace, drafts[0].kind, drafts)
+        if selection.recalled:
+            outcome = self._renew(link, batch, drafts[0], selection.now)
+        else:
+            outcome = self._write(link, batch, session)
+        self.remember_session(drafts, outcome)
+        return outcome
+
+    def abandon(self, link: MySQLLink) -> None:
+        link.rollback()
+
+    def _renew(self, link: MySQLLink, batch: Batch, one: Draft, now: int) -> Outcome:
+        if batch.rings or not batch.alone or not batch.redefined:
+            return Outcome(lost={one.name})  # not a plain renewal: ask the server first
+        columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
+        window = {"now": now, "latest": now + self.window, "shift": self._shift}
+        return Outcome() if link.run("session_renewed", columns | window) else Outcome(lost={one.name})
+
+    def _write(self, link: MySQLLink, batch: Batch, session: str | None) -> Outcome:
+        for name, rows in batch.writes():
+            if rows and self._swap(link, name, rows) != len(rows):
+                raise Retry(f"{self.url}: others were faster")
+        for name, rows in batch.follow_ups():
+            if rows:
+                link.many(name, rows)
+        where = {"namespace": self._namespace, "session": session}
+        if session is not None and not link.all("session_is_live", where):
+            link.rollback()
+            return Outcome(alive=False)
+        if batch.rings:
+            link.inside("ring", where)
+        link.commit()
+        self._own += batch.rings
+        return Outcome()
+
+    def _swap(self, link: MySQLLink, name: str, rows: Sequence[tuple[Any, ...]]) -> int:
+        try:
+            return link.many(name, rows)
+        except Poisoned as error:
+            if name.endswith("_added") and "duplicate" in str(error):
+                raise Retry(f"{self.url}: others were faster") from None
+            raise
+
+    # --- waking up
+
+    def signal(self) -> None:
+        self._run("ring", {})
+
+    def wait(self, timeout: float) -> bool:
+        end = time.monotonic() + timeout
+        while True:
+            if self._has_changed():
+                return True
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(_POLL, left))
+
+    def _has_changed(self) -> bool:
+        own, self._own = self._own, 0
+        count = self.call(self._count_signals)
+        changed = count - self._heard_count > own
+        self._heard_count = count
+        return changed
+
+    def _count_signals(self, link: MySQLLink) -> int:
+        rows = link.all("signals", {"namespace": self._namespace})
+        return int(rows[0][0]) if rows else 0
+
+    def checks(self) -> Sequence[Check]:
+        from solocron.stores.sql.mysql.checks import checks
+
+        return checks(self)
+
+
+def version_of(link: MySQLLink) -> tuple[str, tuple[int, ...]]:
+    """Which of the two, and which version of it."""
+    text = link.version.removeprefix("5.5.5-")  # MariaDB says so first, for the sake of old clients
+    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", text)
+    version = tuple(map(int, numbers.groups())) if numbers else (0,)
+    return ("MariaDB" if link.is_mariadb else "MySQL"), version
+
+
+def settings_of(link: MySQLLink) -> dict[str, str]:
+    """The server's settings that matter to us."""
+    return {name.lower(): str(value) for name, value in link.all("settings", {})}
+
+
+def is_read_only(found: Mapping[str, str]) -> bool:
+    return any(found.get(name, "OFF") == "ON" for name in ("super_read_only", "innodb_read_only", "read_only"))
+
+
+def tier_of(found: Mapping[str, str]) -> Capabilities:
+    """What the server, as it is set up, can be trusted with."""
+    if found.get("wsrep_on") == "ON":
+        return Capabilities(
+            tier=Tier.C, why="Galera: lost updates and stale reads were seen in healthy clusters", notifies=True
+        )
+    if found.get("innodb_flush_log_at_trx_commit", "1") != "1":
+        return Capabilities(
+            tier=Tier.B, why="innodb_flush_log_at_trx_commit is not 1: a crash forgets the last commits", notifies=True
+        )
+    return Capabilities(tier=Tier.A, why="primary, durable commits", notifies=True)
+
+
+def _connection_options(url: StoreUrl, lease: int) -> dict[str, Any]:
+    host, port = _host_and_port(url)
+    database = url.path.strip("/")
+    if not database or "/" in database:
+        raise Invalid(f"{url.masked}: name the database after the host; nothing was opened.")
+    bound = max(1.0, lease / SECOND * 4 / 15)
+    options: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "user": url.user,
+        "password": url.password.reveal() if url.password else "",
+        "database": database,
+        "connect_timeout": max(1, int(lease / SECOND / 3)),
+        "read_timeout": bound,
+        "write_timeout": bound,
+    }
+    theirs = url.options
+    if theirs.get("unix_socket"):
+        options["unix_socket"] = theirs["unix_socket"]
+    if theirs.get("ssl") in ("0", "off", "false"):
+        options["ssl_disabled"] = True
+    elif theirs.get("ssl_ca"):
+        options |= {name: theirs[name] for name in ("ssl_ca", "ssl_cert", "ssl_key") if name in theirs}
+        options |= {"ssl_verify_cert": True, "ssl_verify_identity": True}
+    return options
+
+
+def _host_and_port(url: StoreUrl) -> tuple[str, int]:
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]*))(?::(\d{1,5}))?", url.hosts)
+    if match is None or int(match[3] or 0) > 65535:
+        raise Invalid(f"the host and port of {url.masked} cannot be read; nothing was opened.")
+    return match[1] or match[2] or "127.0.0.1", int(match[3] or 3306)
+
+
+def words_for(prefix: str, is_mariadb: bool) -> dict[str, str]:
+    """Table names, and the collation that this kind of server has for names."""
+    return migrations.words("mariadb" if is_mariadb else "mysql", prefix)
+
+
+@cache
+def statements(prefix: str, is_mariadb: bool) -> dict[str, Statement]:
+    """The statements for these table names."""
+    clock = "CAST(UNIX_TIMESTAMP({}(6)) * 1000000 AS SIGNED)"
+    words = words_for(prefix, is_mariadb) | {
+        "share": "LOCK IN SHARE MODE",
+        "greatest": "greatest",
+        "clock": clock.format("SYSDATE"),
+        "statement_clock": clock.format("NOW"),
+    }
+    words |= {"rows": "{rows}", "values": "{values}"}  # filled in when their number is known
+    return load(("common", "mysql"), words, {"in": lambda name: f"IN :{name}"}, driver="pyformat")

@@ -1,0 +1,190 @@
+"""Finding what is due in Redis: the right jobs in the right order, at a cost that grows with what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from solocron.clock import SECOND
+from solocron.model.change import Change, Kind
+from solocron.stores.contract import Due, Named, Verdict
+from solocron.stores.redis import RedisStore
+from solocron.testing.conformance.kit import everything, job, put, session, take
+from tests.servers import Redis
+
+HANDLERS, POOLS = ("h", "g", "h:g", "é"), ("default", "a", "a:b")
+
+
+@pytest.fixture
+def url(redis_server: Redis) -> str:
+    return redis_server.fresh_url()
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[RedisStore]:
+    store = RedisStore(url)
+    store.open()
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def raw(url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(url, decode_responses=True) as client:
+        yield client
+
+
+jobs = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(-6, 3), st.sampled_from(HANDLERS), st.sampled_from(POOLS)),
+    max_size=40,
+    unique_by=lambda each: each[0],
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    jobs=jobs,
+    moves=jobs,
+    handlers=st.frozensets(st.sampled_from(HANDLERS)),
+    pools=st.frozensets(st.sampled_from(POOLS)),
+    limit=st.integers(0, 12),
+    exclude=st.frozensets(st.integers(0, 40).map(lambda i: f"j{i}"), max_size=6),
+)
+def test_the_selection_is_what_a_list_of_all_jobs_would_give(
+    store: RedisStore,
+    raw: redis.Redis,
+    jobs: list[tuple[int, int, str, str]],
+    moves: list[tuple[int, int, str, str]],
+    handlers: frozenset[str],
+    pools: frozenset[str],
+    limit: int,
+    exclude: frozenset[str],
+) -> None:
+    """Whatever the jobs' handlers, pools and instants are and were: same jobs, same order, same next instant."""
+    raw.flushdb()
+    store.close()
+    now = store.clock()
+    docs = {}
+    for each in (jobs, moves):
+        new = [job(f"j{i}", due_at=now + at * 60 * SECOND, handler=h, pool=p) for i, at, h, p in each]
+        put(store, *new)
+        docs |= {doc.name: doc for doc in new}
+    mine = sorted(
+        (doc.due_at, doc.name)
+        for doc in docs.values()
+        if doc.due_at is not None
+        and doc.definition.handler in handlers
+        and doc.definition.pool in pools
+        and doc.name not in exclude
+    )
+    due = [name for at, name in mine if at <= now][:limit]
+    rest = [at for at, name in mine if name not in due]
+    which = Due(handlers=handlers, pools=pools, limit=limit, exclude=exclude)
+    assert [doc.name for doc in store.read(which)] == due
+    applied = store.update(which, lambda doc, now: None)
+    assert [result.name for result in applied.results] == due
+    assert applied.next_due == min(rest, default=None)
+    if not exclude:
+        assert store.next_due(handlers, pools) == min((at for at, _ in mine), default=None)
+
+
+def test_handlers_that_nobody_here_has_do_not_starve_the_others(store: RedisStore) -> None:
+    now = store.clock()
+    put(store, *(job(f"old{i:04}", due_at=now - 90 * SECOND, handler=f"gone{i % 300}") for i in range(1500)))
+    put(store, *(job(f"new{i}", due_at=now - SECOND) for i in range(3)))
+    assert take(store, "s", everything(limit=2)) == ["new0", "new1"]
+    assert take(store, "s", everything(limit=2)) == ["new2"]
+    assert store.next_due(frozenset({"h"}), frozenset({"default"})) is None
+
+
+def test_the_cost_of_a_look_does_not_grow_with_the_jobs_that_are_stored(store: RedisStore, raw: redis.Redis) -> None:
+    """A thousand handlers of our own, as many that we do not have: commands of one fetch, counted by the server."""
+    handlers = frozenset(f"mine{i}" for i in range(1000))
+    now = store.clock()
+
+    def commands(which: Due) -> int:
+        raw.config_resetstat()
+        store._access.fetch_due(which, "", offer=False)
+        return sum(s["calls"] for name, s in raw.info("commandstats").items() if not name.startswith("cmdstat_config"))
+
+    which = Due(handlers=handlers, pools=frozenset({"default"}), limit=20)
+    put(store, *(job(f"a{i:03}", due_at=now - SECOND, handler=f"mine{i}") for i in range(100)))
+    commands(which)
+    few = commands(which)
+    put(store, *(job(f"b{i:04}", due_at=now - SECOND, handler=f"mine{i % 1000}") for i in range(4000)))
+    many = commands(which)
+    assert many <= few + 5
+    assert few <= 3 * 20 + 10
+    put(store, *(job(f"0{i:04}", due_at=now - 9 * SECOND, handler=f"other{i % 1000}") for i in range(4000)))
+    foreign = commands(which)
+    assert foreign <= many + 2 * (1000 // 128 + 1)
+
+
+def test_a_set_of_handlers_that_the_server_forgot_is_told_again(store: RedisStore, raw: redis.Redis) -> None:
+    put(store, job("j", due_at=store.clock() - SECOND))
+    assert [doc.name for doc in store.read(everything())] == ["j"]
+    (key,) = raw.keys("{solocron:default}:handlers:*")
+    assert raw.ttl(key) > 86_400
+    raw.delete(key)
+    assert take(store, "s") == ["j"]
+
+
+def test_a_whole_life_of_a_hundred_runs_takes_four_calls(url: str) -> None:
+    store = RedisStore(url, lease=timedelta(seconds=15))
+    put(store, *(job(f"j{i:02}", due_at=store.clock() - SECOND) for i in range(100)))
+    put(store, session("s", expires_at=store.clock() + 60 * SECOND))
+    take(store, "s")
+    put(store, *(job(f"j{i:02}", due_at=store.clock() - SECOND) for i in range(100)))
+    store.statements.clear()
+    got = take(store, "s", session="s")
+    ended = store.update(Named(Kind.JOB, tuple(got)), lambda doc, now: Change(replace(doc, active=())))
+    assert {result.verdict for result in ended.results} == {Verdict.APPLIED}
+    assert len(got) == 100
+    assert store.statements == {"fetch": 2, "swap": 2, "commit": 2}
+    store.close()
+
+
+def test_a_ring_that_fell_into_a_gap_is_heard_after_it(store: RedisStore, url: str, raw: redis.Redis) -> None:
+    other = RedisStore(url)
+    try:
+        assert store.wait(0) is False
+        raw.client_kill_filter(_type="pubsub")
+        other.signal()
+        assert store.wait(30.0) is True
+        assert store.wait(0) is False
+    finally:
+        other.close()
+
+
+def test_what_a_client_did_itself_is_no_news_to_it(store: RedisStore, url: str) -> None:
+    other = RedisStore(url)
+    other.open()
+    try:
+        while store.wait(0):
+            pass
+        put(store, job("j", due_at=store.clock() + 60 * SECOND))
+        assert store.wait(0.05) is False
+        assert other.wait(30.0) is True
+        store.signal()
+        assert store.wait(30.0) is True
+    finally:
+        other.close()
+
+
+def test_a_claim_that_others_need_not_know_of_rings_no_bell(store: RedisStore, raw: redis.Redis) -> None:
+    put(store, job("j", due_at=store.clock() - SECOND))
+    rings = raw.get("{solocron:default}:rings")
+    assert take(store, "s") == ["j"]
+
+    def later(doc: Any, now: int) -> Change:
+        return Change(replace(doc, active=()))
+
+    store.update(Named(Kind.JOB, ("j",)), later)
+    assert raw.get("{solocron:default}:rings") == rings

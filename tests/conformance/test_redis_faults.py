@@ -1,0 +1,501 @@
+"""What Redis does to a store: replies that never come, crashes, forgotten scripts, a full memory, foreign keys.
+
+Every test says what is in the store afterwards: the whole of a commit or nothing of it, and once.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+
+from solocron.clock import SECOND
+from solocron.errors import StoreRefused, StoreUnavailable
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.job import Job
+from solocron.model.run import Entry, Op, Status
+from solocron.stores.contract import All, HeldBy, Named, Verdict
+from solocron.stores.redis import RedisStore
+from solocron.testing.conformance.kit import (
+    add_hold,
+    everything,
+    get,
+    hold,
+    job,
+    log,
+    names,
+    note,
+    opened,
+    patience,
+    put,
+    record,
+    session,
+    take,
+    verdicts,
+    write,
+)
+from solocron.testing.conformance.rivals import processes
+from solocron.testing.proxy import ChaosProxy
+from tests.servers import Redis
+from tests.servers.fixtures import StartServer
+
+LEASE = timedelta(seconds=15)
+SHORT = timedelta(seconds=1.2)
+"""A lease whose calls give up after 0.2 s."""
+PREFIX = "{solocron:default}:"
+
+
+@contextmanager
+def opened_store(url: str, *, lease: timedelta = LEASE, namespace: str = "default") -> Iterator[RedisStore]:
+    store = RedisStore(url, lease=lease, namespace=namespace)
+    store.open()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@pytest.fixture
+def url(redis_server: Redis) -> str:
+    return redis_server.fresh_url()
+
+
+@pytest.fixture
+def raw(url: str) -> Iterator[redis.Redis]:
+    """Redis itself, without the store."""
+    with redis.Redis.from_url(url, decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[RedisStore]:
+    with opened_store(url) as store:
+        yield store
+
+
+@pytest.fixture
+def proxy(url: str) -> Iterator[ChaosProxy]:
+    with ChaosProxy.for_url(url) as proxy:
+        yield proxy
+
+
+def claim(doc: Any, now: int) -> Change | None:
+    """A claim with its record."""
+    change = add_hold("s")(doc, now)
+    return change and Change(change.doc, opened(record(f"{doc.name}@1", at=now)), "mine")
+
+
+def after(
+    fault: Callable[[], None], change: Callable[[Any, int], Change | None]
+) -> Callable[[Any, int], Change | None]:
+    """A change that, once, does something to the connection between its fetch and its commit."""
+    faults = [fault]
+
+    def faulty(doc: Any, now: int) -> Change | None:
+        if faults:
+            faults.pop()()
+        return change(doc, now)
+
+    return faulty
+
+
+class TestReplies:
+    def test_i13_a_reply_that_is_lost_after_the_commit_is_asked_for_again(
+        self, url: str, store: RedisStore, proxy: ChaosProxy
+    ) -> None:
+        put(store, job("j", due_at=store.clock() - SECOND), job("k", due_at=store.clock() - SECOND))
+        with opened_store(proxy.through(url)) as far:
+            applied = far.update(everything(), after(lambda: proxy.cut_after(0, "replies"), claim))
+            assert {r.name: (r.verdict, r.answer) for r in applied.results} == {
+                "j": (Verdict.APPLIED, "mine"),
+                "k": (Verdict.APPLIED, "mine"),
+            }
+            assert (far.statements["swap"], far.statements["ask"]) == (1, 1)
+        assert get(store, Kind.JOB, "j").fence == get(store, Kind.JOB, "k").fence == 1
+        assert sorted(r.run for r in log(store)) == ["j@1", "k@1"]
+
+    def test_i13_a_request_that_never_arrived_is_called_off_and_made_again(
+        self, url: str, store: RedisStore, proxy: ChaosProxy
+    ) -> None:
+        put(store, job("j", due_at=store.clock() - SECOND))
+        with opened_store(proxy.through(url)) as far:
+            applied = far.update(everything(), after(lambda: proxy.cut_after(0, "requests"), claim))
+            assert verdicts(applied) == {"j": Verdict.APPLIED}
+            assert (far.statements["swap"], far.statements["ask"]) == (2, 1)
+        assert get(store, Kind.JOB, "j").fence == 1
+        assert [r.run for r in log(store)] == ["j@1"]
+
+    def test_an_outcome_that_cannot_be_learnt_is_unknown(self, url: str, store: RedisStore, proxy: ChaosProxy) -> None:
+        """Replies vanish for longer than the client may wait: it must not say yes, and it must not say no."""
+        put(store, job("j", due_at=store.clock() - SECOND))
+        with opened_store(proxy.through(url), lease=SHORT) as far:
+            applied = far.update(everything(), after(proxy.drop_replies, claim))
+            assert verdicts(applied) == {"j": Verdict.UNKNOWN}
+            assert applied.alive
+            proxy.heal()
+            assert get(far, Kind.JOB, "j").fence == 1  # here it had arrived
+            assert names(far.read(HeldBy("s"))) == ["j"]  # which is how its node will learn of it
+
+    def test_a_renewal_whose_reply_was_lost_costs_no_session(
+        self, url: str, store: RedisStore, proxy: ChaosProxy
+    ) -> None:
+        put(store, session("s", expires_at=1))
+        with opened_store(proxy.through(url)) as far:
+            renewed = after(lambda: proxy.cut_after(0, "replies"), lambda doc, now: Change(replace(doc, expires_at=2)))
+            assert verdicts(write(far, Kind.SESSION, "s", renewed)) == {"s": Verdict.APPLIED}
+        assert get(store, Kind.SESSION, "s").expires_at == 2
+
+    def test_i13_a_request_that_was_called_off_does_nothing_however_late_it_arrives(
+        self, store: RedisStore, raw: redis.Redis
+    ) -> None:
+        put(store, job("j"))
+        (row,) = store._access.fetch_named(Kind.JOB, ["j"], "").rows
+        late = ["", "job", "0", "1", "delete", "j", row.version, "0", "0"]
+        assert store._caller.run("ask", ("node.1", "7", "60000")) == b"void"
+        assert store._caller.run("swap", ("node.1", "7", "60000", *late)) == b"void"
+        assert store._caller.run("swap", ("node.1", "6", "60000", *late)) == b"void"
+        assert get(store, Kind.JOB, "j") is not None
+        assert store._caller.run("swap", ("node.1", "8", "60000", *late)).startswith(b"a ")
+        assert get(store, Kind.JOB, "j") is None
+
+    def test_i13_the_same_request_twice_has_one_effect_and_one_answer(self, store: RedisStore) -> None:
+        request = ("node.1", "1", "60000", "", "key", "0", "1", "note", "n", "", "0", "{}", '{"body":{}}', "", "0")
+        first = store._caller.run("swap", request)
+        assert first.startswith(b"a ")
+        assert store._caller.run("swap", request) == first
+        assert store._caller.run("ask", ("node.1", "1", "60000")) == first
+
+    def test_a_read_whose_connection_is_cut_is_simply_made_again(
+        self, url: str, store: RedisStore, proxy: ChaosProxy
+    ) -> None:
+        put(store, job("j"))
+        with opened_store(proxy.through(url)) as far:
+            proxy.cut()
+            assert get(far, Kind.JOB, "j") == job("j")
+            proxy.cut_after(0, "replies")
+            assert get(far, Kind.JOB, "j") == job("j")
+
+    def test_a_silent_server_costs_less_than_a_third_of_the_lease(self, url: str, proxy: ChaosProxy) -> None:
+        with opened_store(proxy.through(url), lease=SHORT) as far:
+            assert 2 * far._link.timeout <= SHORT.total_seconds() / 3
+            proxy.blackhole()
+            with pytest.raises(StoreUnavailable):
+                far.read(All(Kind.JOB))
+            proxy.heal()
+            assert far.read(All(Kind.JOB)) == ()
+
+    def test_what_was_done_before_the_server_went_silent_is_told(
+        self, url: str, store: RedisStore, proxy: ChaosProxy
+    ) -> None:
+        """Of two portions the first is in; the second is worth repeating, and nobody may think the update complete."""
+        many = [f"n{i:03}" for i in range(400)]
+        put(store, *(note(Kind.KEY, name) for name in many))
+        seen: list[str] = []
+
+        def change(doc: Any, now: int) -> Change:
+            seen.append(doc.name)
+            if len(seen) == 300:
+                proxy.blackhole()
+            return Change(note(Kind.KEY, doc.name, {"x": 1}))
+
+        with opened_store(proxy.through(url), lease=SHORT) as far:
+            applied = far.update(All(Kind.KEY), change)
+            found = list(verdicts(applied).values())
+            assert found == [Verdict.APPLIED] * 250 + [Verdict.UNKNOWN] * 150
+            proxy.heal()
+
+    @pytest.mark.usefixtures("store")
+    def test_an_interrupted_call_discards_its_connection(self, url: str, proxy: ChaosProxy) -> None:
+        """The reply that nobody waited for must not become the answer to the next question."""
+        with opened_store(proxy.through(url)) as far:
+            put(far, note(Kind.KEY, "first", {"mine": 1}), note(Kind.KEY, "second", {"mine": 2}))
+            proxy.delay(0.3)
+            with interrupted_after(0.05), pytest.raises(Interrupt):
+                get(far, Kind.KEY, "first")
+            proxy.delay(0)
+            for _ in range(5):
+                assert get(far, Kind.KEY, "second").body == {"mine": 2}
+                assert get(far, Kind.KEY, "first").body == {"mine": 1}
+
+
+class TestTheServer:
+    def test_scripts_that_the_server_forgot_are_sent_again(self, store: RedisStore, raw: redis.Redis) -> None:
+        put(store, job("j", due_at=store.clock() - SECOND))
+        applied = store.update(everything(), after(raw.script_flush, claim))
+        assert verdicts(applied) == {"j": Verdict.APPLIED}
+        raw.script_flush()
+        assert names(store.read(HeldBy("s"))) == ["j"]
+
+    def test_a_restart_breaks_no_call(self, start_server: StartServer) -> None:
+        server = start_server(Redis)
+        with opened_store(server.url) as store:
+            put(store, job("j", due_at=store.clock() - SECOND))
+            server.restart()
+            assert take(store, "s") == ["j"]
+            server.restart()
+            ended = write(store, Kind.JOB, "j", lambda doc, now: Change(replace(doc, active=())))
+            assert verdicts(ended) == {"j": Verdict.APPLIED}
+
+    def test_a_server_that_is_away_is_said_to_be_and_comes_back(self, start_server: StartServer) -> None:
+        server = start_server(Redis)
+        with opened_store(server.url, lease=SHORT) as store:
+            put(store, job("j"))
+            server.kill9()
+            with pytest.raises(StoreUnavailable, match="cannot be reached"):
+                store.update(Named(Kind.JOB, ("j",)), claim)
+            assert store.wait(0.01) is False
+            store.signal()
+            server.restart()
+            assert verdicts(store.update(Named(Kind.JOB, ("j",)), claim)) == {"j": Verdict.APPLIED}
+
+    def test_i12_with_an_append_only_file_kill_9_between_claim_and_finish_loses_nothing(
+        self, start_server: StartServer
+    ) -> None:
+        server = start_server(Redis, settings={"appendfsync": "everysec"})
+        with opened_store(server.url) as store:
+            for round in range(3):
+                put(store, *(job(f"{round}-{i}", due_at=store.clock() - SECOND) for i in range(50)))
+                applied = store.update(everything(), claim)
+                server.kill9()
+                server.restart()
+                fences = {r.name: r.doc.fence for r in applied.results if isinstance(r.doc, Job)}
+                assert len(fences) == 50
+                held = store.read(HeldBy("s"))
+                assert {doc.name: doc.fence for doc in held if isinstance(doc, Job)} == fences
+                ended = store.update(Named(Kind.JOB, tuple(fences)), finished)
+                assert set(verdicts(ended).values()) == {Verdict.APPLIED}
+                server.kill9()
+                server.restart()
+                assert store.read(HeldBy("s")) == ()
+                assert store.tally(0) == {"succeeded": 50 * (round + 1)}
+            assert store.checks()[-1].name != "kept writes"
+
+    def test_without_an_append_only_file_kill_9_loses_everything_and_it_is_noticed(
+        self, start_server: StartServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        server = start_server(Redis, settings={"appendonly": "no"})
+        with opened_store(server.url) as store:
+            assert store.capabilities.tier == "C"
+            assert "loses every write since the last snapshot" in caplog.text
+            put(store, session("s", expires_at=store.clock() + 60 * SECOND), job("j", due_at=store.clock() - SECOND))
+            (before,) = store.update(everything(), claim, session="s").results
+            server.kill9()
+            server.restart()
+            caplog.clear()
+            # The claim is gone, and so is the session: whoever held it is told, and starts nothing more.
+            assert store.update(everything(), claim, session="s").alive is False
+            assert get(store, Kind.JOB, "j") is None
+            (line,) = [line for line in caplog.records if line.levelno == logging.ERROR]
+            assert "lost everything" in line.getMessage()
+            (found,) = [check for check in store.checks() if check.name == "kept writes"]
+            assert (found.level, bool(found.remedy)) == ("FAIL", True)
+            # It goes on with what the nodes declare anew.
+            put(store, job("j", due_at=store.clock() - SECOND))
+            assert take(store, "s2") == ["j"]
+            assert before.verdict is Verdict.APPLIED
+
+    def test_without_an_append_only_file_kill_9_goes_back_to_the_snapshot_and_it_is_noticed(
+        self, start_server: StartServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        server = start_server(Redis, settings={"appendonly": "no"})
+        with opened_store(server.url) as store:
+            put(store, job("j"))
+            with redis.Redis.from_url(server.url) as client:
+                client.save()
+            for fence in range(1, 4):
+                write(store, Kind.JOB, "j", lambda doc, now, fence=fence: Change(replace(doc, fence=fence)))
+            server.kill9()
+            server.restart()
+            assert get(store, Kind.JOB, "j").fence == 0
+            assert "lost at least 3 commits" in caplog.text
+
+
+class TestAFullServer:
+    def test_it_says_so_once_and_nothing_is_half_written(self, start_server: StartServer) -> None:
+        server = start_server(Redis)
+        with (
+            opened_store(server.url) as store,
+            redis.Redis.from_url(server.url, decode_responses=True) as raw,
+        ):
+            put(store, *(job(f"j{i}", due_at=store.clock() - SECOND) for i in range(20)))
+            put(store, job("old"), entries=opened(record("old@1", at=1, status=Status.LOST)))
+            put(store, job("held", active=(hold("held@1", "s"),)), entries=opened(record("held@1")))
+            before = everything_in(raw)
+            raw.config_set("maxmemory", "1mb")
+            for which, change in ((everything(), claim), (Named(Kind.JOB, ("held",)), finished), (All(Kind.JOB), gone)):
+                with pytest.raises(StoreRefused, match=r"is full .* nothing was written"):
+                    store.update(which, change)
+                assert everything_in(raw) == before
+            assert names(store.read(HeldBy("s"))) == ["held"]
+            assert store.prune(before=2, limit=10) == 1, "making room must be possible where there is none"
+            raw.config_set("maxmemory", "0")
+            assert len(take(store, "s")) == 20
+
+
+class TestForeignKeys:
+    """Someone else wrote under our hash tag: the call says which key, and nothing is half written."""
+
+    @pytest.mark.parametrize(
+        "key",
+        ["job:b", "run:b@1 00000001", "log:b", "due:7:default:h", "heads:default", "held:job:s", "status:succeeded"],
+    )
+    def test_a_spoiled_key_of_one_document_blocks_that_document_alone(
+        self, store: RedisStore, raw: redis.Redis, key: str
+    ) -> None:
+        mine = ("due", "heads", "held", "status")
+        put(store, job("a", handler="other", pool="other"), job("b", due_at=store.clock() - SECOND))
+        raw.delete(PREFIX + key)
+        raw.xadd(PREFIX + key, {"foreign": "1"})
+        before = everything_in(raw)
+        written = "a" if key.startswith(mine) else "c"
+        if written == "c":
+            put(store, job("c"))
+            before = everything_in(raw)
+
+        def change(doc: Any, now: int) -> Change:
+            if doc.name != "b":
+                return Change(doc)
+            ended = record("b@1", status=Status.SUCCEEDED, at=now)
+            return Change(replace(doc, active=(hold("b@1", "s"),), due_at=None), opened(ended))
+
+        applied = store.update(Named(Kind.JOB, ("b", written)), change)
+        found = {r.name: r for r in applied.results}
+        assert found[written].verdict is Verdict.APPLIED
+        assert found["b"].verdict is Verdict.BLOCKED
+        assert "WRONGTYPE" in (found["b"].error or "") or "already" in (found["b"].error or "")
+        # Being set aside is all that happened to it.
+        aside = {f"{PREFIX}blocked", f"{PREFIX}job:b", f"{PREFIX}due:7:default:h", f"{PREFIX}heads:default"}
+        counters = {f"{PREFIX}commits"}
+        now = everything_in(raw)
+        assert {k: v for k, v in now.items() if k not in aside | counters} == {
+            k: v for k, v in before.items() if k not in aside | counters
+        }
+
+    @pytest.mark.parametrize("key", ["names:job", "commits", "rings", "blocked", "holders", "offered", "spans"])
+    def test_a_spoiled_key_of_the_namespace_refuses_the_whole_call(
+        self, store: RedisStore, raw: redis.Redis, key: str
+    ) -> None:
+        put(store, job("a", due_at=store.clock() - SECOND))
+        raw.delete(PREFIX + key)
+        raw.xadd(PREFIX + key, {"foreign": "1"})
+        before = everything_in(raw)
+        with pytest.raises(StoreRefused, match="WRONGTYPE"):
+            store.update(Named(Kind.JOB, ("a",)), lambda doc, now: Change(replace(doc, due_at=None)))
+        assert everything_in(raw) == before
+
+    def test_a_namespace_of_another_layout_is_refused(self, url: str, raw: redis.Redis) -> None:
+        raw.set(f"{PREFIX}layout", "99")
+        store = RedisStore(url)
+        with pytest.raises(StoreRefused, match=r"layout '99'.*Nothing was changed"):
+            store.open()
+        store.close()
+        with opened_store(url, namespace="other") as other:
+            assert other.read(All(Kind.JOB)) == ()
+
+
+class TestBeginnings:
+    def test_five_processes_may_begin_at_once_on_an_empty_server(self, url: str) -> None:
+        def begin(number: int) -> list[str]:
+            with opened_store(url) as store:
+                mine = session(f"s{number}", expires_at=store.clock() + 60 * SECOND)
+                put(store, mine)
+                for name in ("a", "b", "c"):
+                    write(store, Kind.JOB, name, lambda doc, now: define_once(doc, number))
+                return sorted(doc.name for doc in store.read(All(Kind.JOB)))
+
+        made = processes([lambda number=number: begin(number) for number in range(5)])
+        assert made == [["a", "b", "c"]] * 5
+        with opened_store(url) as store:
+            assert names(store.read(All(Kind.SESSION))) == [f"s{i}" for i in range(5)]
+            for name in ("a", "b", "c"):
+                assert get(store, Kind.JOB, name).fence == 1, "one of the five defined it"
+
+    def test_offered_documents_are_passed_over_and_come_back(self, url: str, store: RedisStore) -> None:
+        put(store, *(job(f"j{i}", due_at=store.clock() - SECOND) for i in range(4)))
+        which = replace(everything(), limit=2)
+        with opened_store(url) as other:
+            rival: list[list[str]] = []
+
+            def change(doc: Any, now: int) -> Change | None:
+                if not rival:
+                    rival.append(take(other, "other", which))
+                return add_hold("s")(doc, now)
+
+            assert names_of(store.update(which, change)) == ["j0", "j1"]
+            assert rival == [["j2", "j3"]]
+            # A client that dies with documents in its hands keeps them from nobody for long.
+            put(store, job("k", due_at=store.clock() - SECOND))
+            store._access.fetch_due(everything(), "", offer=True)
+            first = other.update(everything(), claim)
+            assert first.results == ()
+            assert first.next_due is not None
+            assert 0 < first.next_due - first.now <= SECOND // 4
+            for _ in patience():
+                if names_of(other.update(everything(), claim)) == ["k"]:
+                    break
+
+
+# --- helpers
+
+
+class Interrupt(BaseException):
+    """Ctrl-C, or a cancelled thread."""
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """An interrupt in the middle of whatever the main thread then does."""
+
+    def raise_it(number: int, frame: object) -> None:
+        raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, raise_it)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def finished(doc: Any, now: int) -> Change:
+    """The end of a claim."""
+    ended = record(f"{doc.name}@1", status=Status.SUCCEEDED, at=now)
+    return Change(replace(doc, active=()), (Entry(Op.CLOSE, ended),))
+
+
+def gone(doc: Any, now: int) -> Change:
+    return Change(None)
+
+
+def define_once(doc: Job | Absent, number: int) -> Change | None:
+    return Change(job(doc.name, fence=1, payload=number)) if isinstance(doc, Absent) else None
+
+
+def names_of(applied: Any) -> list[str]:
+    return [result.name for result in applied.results if result.verdict is Verdict.APPLIED]
+
+
+def everything_in(raw: redis.Redis) -> dict[str, Any]:
+    """Every key of the database with its value, but for the answers that are kept for a while."""
+    found: dict[str, Any] = {}
+    for key in raw.scan_iter():
+        match raw.type(key):
+            case "string":
+                found[key] = raw.get(key)
+            case "hash":
+                found[key] = raw.hgetall(key)
+            case "zset":
+                found[key] = raw.zrange(key, 0, -1, withscores=True)
+            case "set":
+                found[key] = raw.smembers(key)
+            case other:
+                found[key] = other
+    return {key: value for key, value in found.items() if ":client:" not in key and ":handlers:" not in key}

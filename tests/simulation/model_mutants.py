@@ -1,0 +1,245 @@
+"""Bugs that the world's checkers must catch: each a named patch of the machine, in memory, that counts how often it bit.
+
+The X-numbers are those of the list of bugs to inject; the H-mutants exist to show that the remaining checkers can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest.mock import patch
+
+from solocron.clock import SECOND
+from solocron.model import asking, catchup, claiming, ending
+from solocron.model.change import Change
+from solocron.model.job import Hold, Job, Owed
+from solocron.model.policy import CatchUp, allow
+from solocron.model.run import Entry, Record, Status
+
+__all__ = ["HARNESS", "MUTANTS", "Mutant"]
+
+
+class Bites:
+    """How often a patch made a difference."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, bitten: object = True) -> None:
+        self.count += bool(bitten)
+
+
+Patches = list[tuple[Any, str, Callable[..., Any]]]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A bug: what it is, the invariants that must kill it, and what it replaces."""
+
+    name: str
+    what: str
+    killed_by: tuple[str, ...]
+    make: Callable[[Bites], Patches]
+
+    @contextmanager
+    def alive(self) -> Iterator[Bites]:
+        """The machine with the bug in it."""
+        bites = Bites()
+        with ExitStack() as stack:
+            for where, name, bug in self.make(bites):
+                stack.enter_context(patch.object(where, name, bug))
+            yield bites
+
+
+def _x04(bites: Bites) -> Patches:
+    real = catchup.decide
+
+    def decide(job: Job, *args: Any, **more: Any) -> tuple[Job, tuple[Entry, ...]]:
+        decided, _ = real(job, *args, **more)
+        bites(decided is not job)
+        return replace(job, cursor=decided.cursor, nominal=decided.nominal), ()
+
+    return [(claiming, "decide", decide)]
+
+
+def _x06(bites: Bites) -> Patches:
+    take, take_over = claiming._take, ending.take_over
+
+    def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
+        taken, hold, entries = take(job, *args, **more)
+        if hold is None or hold.attempt == 1:
+            return taken, hold, entries
+        bites()
+        old = replace(hold, fence=job.fence)
+        entries = (*entries[:-1], Entry(entries[-1].op, replace(entries[-1].record, fence=job.fence)))
+        return replace(taken, active=(*taken.active[:-1], old), fence=job.fence), old, entries
+
+    def not_raised(doc: Any, **more: Any) -> Change | None:
+        change = take_over(doc, **more)
+        if change is None or not isinstance(change.doc, Job):
+            return change
+        return replace(change, doc=replace(change.doc, fence=doc.fence))
+
+    return [(claiming, "_take", same_fence), (ending, "take_over", not_raised)]
+
+
+def _x07(bites: Bites) -> Patches:
+    def by_run_alone(self: Job, run: str, fence: int) -> Hold | None:
+        found = next((hold for hold in self.active if hold.run == run), None)
+        bites(found is not None and found.fence != fence)
+        return found
+
+    return [(Job, "hold", by_run_alone)]
+
+
+def _x12(bites: Bites) -> Patches:
+    real = catchup._missed
+
+    def only_the_last(job: Job, *args: Any) -> Job:
+        bites(job.definition.catch_up.kind == "all")
+        latest = replace(job.definition, catch_up=CatchUp("latest"))
+        return replace(real(replace(job, definition=latest), *args), definition=job.definition)
+
+    return [(catchup, "_missed", only_the_last)]
+
+
+def _x15(bites: Bites) -> Patches:
+    real = claiming.catch_up_to
+
+    def back_with_the_clock(job: Job, *args: Any, now: int, **more: Any) -> tuple[Job, tuple[Entry, ...]]:
+        job, entries = real(job, *args, now=now, **more)
+        bites(job.cursor > now)
+        return (replace(job, cursor=now) if job.cursor > now else job), entries
+
+    return [(claiming, "catch_up_to", back_with_the_clock)]
+
+
+def _x23(bites: Bites) -> Patches:
+    real = ending.finish
+    accepted: dict[tuple[str, int], tuple[Entry, ...]] = {}
+
+    def again(doc: Any, *, run: str, fence: int, **more: Any) -> Change | None:
+        change = real(doc, run=run, fence=fence, **more)
+        if change is not None and change.answer == "accepted before":
+            bites()
+            return Change(doc, accepted[run, fence], "accepted")
+        if change is not None:
+            accepted[run, fence] = change.entries
+        return change
+
+    return [(ending, "finish", again)]
+
+
+def _x24(bites: Bites) -> Patches:
+    real = claiming.record_of
+
+    def key_with_attempt(job: Job, hold: Hold, status: Status, *, now: int) -> Record:
+        bites(hold.attempt > 1)
+        record = real(job, hold, status, now=now)
+        return replace(record, key=f"{record.key}/{hold.attempt}")
+
+    return [(claiming, "record_of", key_with_attempt), (ending, "record_of", key_with_attempt)]
+
+
+def _x27(bites: Bites) -> Patches:
+    real = claiming._may_start
+
+    def checked_elsewhere(job: Job) -> Any:
+        many = replace(job, definition=replace(job.definition, overlap=allow(1000)))
+        found = real(many)
+        bites(any(found) and len(job.active) >= job.definition.overlap.most)
+        return found
+
+    return [(claiming, "_may_start", checked_elsewhere)]
+
+
+MUTANTS = [
+    Mutant("X-04", "the cursor is advanced before the claim", ("i5", "i11"), _x04),
+    Mutant("X-06", "the fence is not increased on takeover", ("i3",), _x06),
+    Mutant("X-07", "the fence is not checked on complete", ("i4",), _x07),
+    Mutant("X-12", "catch-up runs only the last slot", ("i10",), _x12),
+    Mutant("X-15", "the cursor may go back", ("i11",), _x15),
+    Mutant("X-23", "a completion is accepted twice", ("i6",), _x23),
+    Mutant("X-24", "the idempotency key contains the attempt", ("i16",), _x24),
+    Mutant("X-27", "the overlap limit is checked outside the claim", ("i9",), _x27),
+]
+
+
+# --- so that no checker is blind --------------------------------------------------------------------------------------
+
+
+def _never_removed(bites: Bites) -> Patches:
+    def without(job: Job, owed: Owed) -> Job:
+        bites()
+        return job
+
+    return [(claiming, "_without", without)]
+
+
+def _same_attempt(bites: Bites) -> Patches:
+    real = ending._owed_again
+
+    def owed_again(hold: Hold, **more: Any) -> Owed:
+        bites()
+        return replace(real(hold, **more), attempt=hold.attempt)
+
+    return [(ending, "_owed_again", owed_again)]
+
+
+def _late_entry(bites: Bites) -> Patches:
+    real = ending._end
+
+    def end(*args: Any, **more: Any) -> tuple[Job, Entry]:
+        job, entry = real(*args, **more)
+        bites()
+        return job, Entry(entry.op, replace(entry.record, recorded_at=entry.record.recorded_at + 1))
+
+    return [(ending, "_end", end)]
+
+
+def _forgetful(bites: Bites) -> Patches:
+    def answered(job: Job, request: str) -> None:
+        bites(any(known.id == request for known in job.requests))
+
+    return [(asking, "_answered", answered)]
+
+
+def _impatient(bites: Bites) -> Patches:
+    real = claiming._first
+
+    def first(job: Job, resolve: Any, now: int) -> Any:
+        bites()
+        return real(job, resolve, now + 600 * SECOND)
+
+    return [(claiming, "_first", first)]
+
+
+def _moody(bites: Bites) -> Patches:
+    real = claiming._take
+
+    def take(job: Job, resolve: Any, *, now: int, by: claiming.Claimant) -> Any:
+        bites(by.node == "b")
+        return (job, None, ()) if by.node == "b" else real(job, resolve, now=now, by=by)
+
+    return [(claiming, "_take", take)]
+
+
+def _asleep(bites: Bites) -> Patches:
+    def settle(job: Job, slots: Any) -> Job:
+        bites()
+        return job
+
+    return [(ending, "settle", settle)]
+
+
+HARNESS = [
+    Mutant("H-1", "a claimed run stays owed", ("i1", "i2"), _never_removed),
+    Mutant("H-2", "a retry has the number of the attempt before", ("i2", "i12"), _same_attempt),
+    Mutant("H-3", "a record is stamped with another time than its commit", ("i12",), _late_entry),
+    Mutant("H-4", "requests are not remembered", ("i13",), _forgetful),
+    Mutant("H-5", "runs start before their time", ("i15",), _impatient),
+    Mutant("H-6", "what a claim does depends on who makes it", ("i18",), _moody),
+    Mutant("H-7", "the due instant is not computed anew after a finish", ("i20",), _asleep),
+]

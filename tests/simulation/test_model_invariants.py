@@ -1,0 +1,143 @@
+"""Random histories of the pure machine keep every invariant that it can show; a failing one shrinks to a few numbers."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from solocron.model.job import Job
+from solocron.model.run import Status
+from tests.simulation.model_driver import EVENTS, Driver, play
+from tests.simulation.model_world import CHECKERS, books, check
+
+SEEDS, LENGTH = 60, 500
+
+
+@pytest.fixture(scope="module")
+def histories() -> list[Driver]:
+    """Worlds that were driven through everything and then healed; every test below looks at the same ones."""
+    return [play(seed, _codes(seed, LENGTH)) for seed in range(SEEDS)]
+
+
+def _codes(seed: int, length: int) -> list[int]:
+    dice = random.Random(seed)
+    return [dice.getrandbits(32) for _ in range(length)]
+
+
+def _check_all(histories: list[Driver], name: str) -> None:
+    for driver in histories:
+        check(driver.world, name)
+
+
+def test_i1_no_slot_has_two_live_claims(histories: list[Driver]) -> None:
+    _check_all(histories, "i1")
+
+
+def test_i2_no_slot_is_claimed_twice_for_one_attempt_or_after_its_end(histories: list[Driver]) -> None:
+    _check_all(histories, "i2")
+
+
+def test_i3_fences_only_grow(histories: list[Driver]) -> None:
+    _check_all(histories, "i3")
+
+
+def test_i4_a_stale_write_changes_nothing(histories: list[Driver]) -> None:
+    _check_all(histories, "i4")
+
+
+def test_i5_after_the_faults_no_slot_is_lost(histories: list[Driver]) -> None:
+    _check_all(histories, "i5")
+
+
+def test_i6_every_slot_has_exactly_one_last_word(histories: list[Driver]) -> None:
+    _check_all(histories, "i6")
+
+
+def test_i9_no_more_run_at_once_than_may(histories: list[Driver]) -> None:
+    _check_all(histories, "i9")
+
+
+def test_i10_every_slot_ends_as_a_naive_walk_says(histories: list[Driver]) -> None:
+    _check_all(histories, "i10")
+
+
+def test_i11_the_cursor_passes_no_slot_without_a_word(histories: list[Driver]) -> None:
+    _check_all(histories, "i11")
+
+
+def test_i12_the_log_is_only_appended_and_closed(histories: list[Driver]) -> None:
+    _check_all(histories, "i12")
+
+
+def test_i13_a_repeated_request_has_no_second_effect(histories: list[Driver]) -> None:
+    _check_all(histories, "i13")
+
+
+def test_i15_nothing_is_early_by_the_stores_clock(histories: list[Driver]) -> None:
+    _check_all(histories, "i15")
+
+
+def test_i16_keys_are_equal_over_attempts_and_no_others(histories: list[Driver]) -> None:
+    _check_all(histories, "i16")
+
+
+def test_i18_every_node_decides_alike(histories: list[Driver]) -> None:
+    _check_all(histories, "i18")
+
+
+def test_i20_there_is_no_storm_of_starts_or_looks(histories: list[Driver]) -> None:
+    _check_all(histories, "i20")
+
+
+def test_every_checker_is_used_above() -> None:
+    used = {name.removeprefix("test_").partition("_")[0] for name in globals() if name.startswith("test_i")}
+    assert used == set(CHECKERS)
+
+
+@settings(max_examples=40)
+@given(first=st.integers(0, 2**32), codes=st.lists(st.integers(0, 2**32), max_size=120))
+def test_any_short_history_keeps_every_invariant(first: int, codes: list[int]) -> None:
+    check(play(first, codes).world)
+
+
+@pytest.mark.parametrize("seed", [101, 102])
+def test_a_history_of_thousands_of_events_keeps_every_invariant(seed: int) -> None:
+    check(play(seed, _codes(seed, 5_000)).world)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1_000, 1_040))
+def test_long_histories_keep_every_invariant(seed: int) -> None:
+    check(play(seed, _codes(seed, 20_000)).world)
+
+
+def test_the_same_numbers_give_the_same_history() -> None:
+    one, two = (play(7, _codes(7, LENGTH)).world.commits for _ in range(2))
+    assert one == two
+
+
+def test_the_histories_leave_nothing_out(histories: list[Driver]) -> None:
+    """Every event had an effect somewhere, every outcome and policy came up: else the tests above prove less."""
+    seen: Counter[str] = Counter()
+    for driver in histories:
+        seen.update(driver.seen)
+        for commit in driver.world.commits:
+            if commit.after is not commit.before or commit.entries:
+                seen[commit.verb] += 1
+            for entry in commit.entries:
+                seen[entry.record.status] += 1
+                seen["summary"] += entry.record.count > 1
+            if isinstance(commit.before, Job):
+                seen[f"{commit.before.definition.overlap.kind}, {len(commit.before.active)} active"] += 1
+                seen[f"catch up {commit.before.definition.catch_up.kind}"] += 1
+        seen.update(f"attempt {len(tale.opened)}" for tale in books(driver.world).values())
+    wanted = {event.__name__ for event in EVENTS} | set(map(str, Status)) | {"summary"}
+    wanted |= {"claim", "finish", "hand back", "progress", "take over", "trigger", "cancel", "pause", "resume"}
+    wanted |= {"define", "remove", "restore", "begin", "renew", "bury", "swept"}
+    wanted |= {f"{kind}, {n} active" for kind in ("skip", "queue", "queue-all", "replace") for n in (0, 1)}
+    wanted |= {"allow, 2 active", "catch up skip", "catch up latest", "catch up all", "attempt 3"}
+    assert not [what for what in sorted(wanted) if seen[what] < 3]

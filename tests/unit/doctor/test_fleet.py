@@ -1,0 +1,105 @@
+"""What the doctor says of nodes: each line is OK in a healthy fleet and turns when that very thing is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from solocron.clock import SECOND
+from solocron.doctor import fleet
+from solocron.doctor.fleet import Pace
+from solocron.schedules import Cron, dump
+from tests.fundamentals.one_job import OneJob
+from tests.unit.doctor.kit import dead, job, levels, only, session, sight, silent
+
+
+def test_live_nodes_are_named() -> None:
+    found = only(fleet.nodes(sight(job(), session("b"), session("a"))))
+    assert (found.level, found.detail) == ("OK", "2 alive: a, b")
+
+
+def test_no_node_beside_jobs_is_a_warning() -> None:
+    found = only(fleet.nodes(sight(job(), dead())))
+    assert found.level == "WARN"
+    assert "none of 1 jobs runs" in found.detail
+    assert only(fleet.nodes(sight())).level == "OK"
+
+
+def test_a_node_that_has_just_fallen_silent_is_a_warning() -> None:
+    found = only(fleet.silent_nodes(sight(session("a"), silent("b", since=3))))
+    assert (found.level, found.name) == ("WARN", "silent node")
+    assert "b has not renewed its lease, over since 3 s" in found.detail
+
+
+def test_a_silent_node_that_nobody_buries_is_a_failure() -> None:
+    found = only(fleet.silent_nodes(sight(silent("b", since=31))))
+    assert found.level == "FAIL"
+    assert found.remedy is not None
+    assert "--repair" in found.remedy
+
+
+def test_a_dead_node_that_nobody_sweeps_is_a_failure() -> None:
+    assert levels(fleet.silent_nodes(sight(dead("b", since=31)))) == ["FAIL"]
+    assert levels(fleet.silent_nodes(sight(dead("b", since=3)))) == []
+    assert only(fleet.silent_nodes(sight(session("a")))).level == "OK"
+
+
+def test_a_lease_that_is_renewed_late_is_a_warning() -> None:
+    found = only(fleet.leases(sight(session("a", left=4))))
+    assert found.level == "WARN"
+    assert "a has renewed its lease of 15 s last 11 s ago" in found.detail
+    assert only(fleet.leases(sight(session("a", left=6)))).level == "OK"
+
+
+def test_nodes_with_different_leases_are_a_warning() -> None:
+    found = only(fleet.leases(sight(session("a"), session("b", lease=30 * SECOND, left=25))))
+    assert found.level == "WARN"
+    assert found.detail == "nodes differ: 15 s on a, 30 s on b"
+
+
+@pytest.mark.parametrize(
+    ("lease", "beat", "trip", "level", "remedy"),
+    [
+        (15, 5, 0.002, "OK", None),
+        (10, 5, 0.002, "FAIL", "raise the lease to at least 15 s"),
+        (15, 0, 0.002, "FAIL", "raise the lease to at least 0.3 s"),
+        (0.2, 0.05, 0.002, "FAIL", "raise the lease to at least 0.3 s"),
+        (15, 5, 2.0, "FAIL", "raise the lease to at least 24 s"),
+    ],
+)
+def test_a_lease_in_question_is_judged(lease: float, beat: float, trip: float, level: str, remedy: str | None) -> None:
+    found = fleet.given_lease(Pace(round(lease * SECOND), round(beat * SECOND)), trip)
+    assert (found.level, found.remedy) == (level, remedy)
+
+
+def test_other_releases_are_a_warning_and_are_named() -> None:
+    found = only(fleet.versions(sight(session("a"), session("b", version="0.0.9")), "0.1.0"))
+    assert found.level == "WARN"
+    assert "0.0.9 on b" in found.detail
+    assert only(fleet.versions(sight(session("a", version="0.1.0")), "0.1.0")).level == "OK"
+
+
+def test_other_zone_data_are_a_warning() -> None:
+    found = only(fleet.zone_data(sight(session("a", zone_data="2025b")), "2026f"))
+    assert (found.level, found.detail) == ("WARN", "this machine 2026f, 2025b on a")
+    assert found.remedy == "pip install -U tzdata"
+    assert only(fleet.zone_data(sight(session("a", zone_data="2026f")), "2026f")).level == "OK"
+
+
+def test_a_zone_that_another_node_reads_otherwise_is_named() -> None:
+    one = OneJob(Cron("0 9 * * *", tz="America/Vancouver")).at(24 * 3600)
+    one.finish(one.claims())
+    same = one.job
+    assert only(fleet.zone_data(sight(same), "2026f")).level == "OK"
+    other = replace(same, nominal="2026-01-05T10:00:00")
+    found = only(fleet.zone_data(sight(other), "2026f"))
+    assert found.level == "WARN"
+    assert "America/Vancouver differs" in found.detail
+
+
+def test_a_zone_that_is_not_known_here_is_named() -> None:
+    schedule = dump(Cron("0 9 * * *", tz="Europe/Paris")) | {"tz": "Mars/Base"}
+    there = job()
+    strange = replace(there, definition=replace(there.definition, schedule=schedule), nominal="2026-01-05T10:00:00")
+    assert "Mars/Base differs" in only(fleet.zone_data(sight(strange), "2026f")).detail

@@ -1,0 +1,252 @@
+"""Decorators are pure metadata; discovery finds them once, binds methods, and refuses what it cannot run."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from solocron import (
+    Backoff,
+    Cron,
+    Every,
+    Invalid,
+    InvalidSchedule,
+    Run,
+    Scheduler,
+    allow,
+    at,
+    catch_up_all,
+    cron,
+    every,
+)
+from solocron.schedules import Schedule
+from tests.unit.face import sample_jobs
+from tests.unit.face.sample_jobs.deeper.more import Reports
+
+
+def scheduler(**options: object) -> Scheduler:
+    return Scheduler("memory://", enabled=True, **options)  # type: ignore[arg-type]
+
+
+def test_a_decorated_function_stays_what_it_was() -> None:
+    def plain(x: int = 3) -> int:
+        """Doc."""
+        return x + 1
+
+    marked = cron("@daily")(plain)
+    assert marked is plain
+    assert marked(4) == 5
+    assert inspect.signature(marked) == inspect.signature(plain)
+
+    @every("1m")
+    async def coroutine() -> None: ...
+
+    assert inspect.iscoroutinefunction(coroutine)
+
+
+def test_importing_jobs_starts_no_thread_and_opens_nothing() -> None:
+    code = (
+        "import sys, threading; import tests.unit.face.sample_jobs as jobs; from solocron import Scheduler;"
+        "s = Scheduler('sqlite:///never-made.db'); s.discover(jobs);"
+        "assert threading.active_count() == 1; assert 'asyncio' not in sys.modules"
+    )
+    root = Path(__file__).parents[3]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, timeout=60)
+    assert not (root / "never-made.db").exists()
+
+
+def test_a_package_is_walked_and_each_job_is_found_once() -> None:
+    made = scheduler()
+    names = made.discover("tests.unit.face.sample_jobs")
+    assert sorted(names) == ["Reports.other_static", "Reports.static", "clean_up", "poll", "send-digest"]
+    assert made.discover(sample_jobs) == [], "the same jobs found again are the same jobs"
+
+
+def test_what_was_found_is_logged_one_line_a_job(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "solocron"):
+        scheduler().discover(sample_jobs.send_digest)
+    assert caplog.messages == [
+        "registered send-digest [0 9 * * MON-FRI Europe/Paris] -> tests.unit.face.sample_jobs.send_digest"
+    ]
+
+
+def test_methods_of_an_instance_are_bound_to_it() -> None:
+    made, reports = scheduler(), Reports("quarterly")
+    assert "Reports.weekly" in made.discover(reports)
+    run = made.registry.handlers["Reports.weekly"]
+    assert run.takes_run
+    assert run.bind(None)() == "quarterly"
+
+
+def test_a_class_whose_job_needs_an_instance_is_refused() -> None:
+    with pytest.raises(Invalid, match=r"Reports\(\.\.\.\)"):
+        scheduler().discover(Reports)
+
+
+def test_two_instances_are_two_jobs_of_one_name_and_refused_with_nothing_half_registered() -> None:
+    made = scheduler()
+    with pytest.raises(Invalid, match="two jobs are named"):
+        made.discover(sample_jobs, Reports("a"), Reports("b"))
+    assert made.registry.jobs == {}
+    assert made.registry.handlers == {}
+
+
+def test_two_jobs_of_one_name_are_refused_naming_both_places() -> None:
+    made = scheduler()
+
+    @made.cron("@daily", name="same")
+    def first() -> None: ...
+
+    with pytest.raises(Invalid, match=r"first.*second") as refused:
+
+        @made.cron("@daily", name="same")
+        def second() -> None: ...
+
+    assert "the second was not registered" in str(refused.value)
+
+
+def test_an_import_error_names_the_module_and_registers_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "broken_app"
+    package.mkdir()
+    (package / "__init__.py").write_text("from solocron import every\n@every('1m')\ndef fine(): ...\n")
+    (package / "bad.py").write_text("raise RuntimeError('boom')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    made = scheduler()
+    with pytest.raises(Invalid, match=r"broken_app\.bad.*boom"):
+        made.discover("broken_app")
+    assert made.registry.jobs == {}
+    with pytest.raises(Invalid, match="no module 'nowhere_at_all'"):
+        made.discover("nowhere_at_all")
+
+
+def test_names_default_to_the_function_and_to_class_and_method() -> None:
+    made = scheduler()
+
+    @made.every("1m")
+    def some_function() -> None: ...
+
+    made.discover(Reports())
+    assert {"some_function", "Reports.weekly"} <= set(made.registry.jobs)
+
+
+def test_a_function_may_carry_several_declarations() -> None:
+    @cron("0 9 * * *", name="morning")
+    @cron("0 18 * * *", name="evening")
+    def greet() -> None: ...
+
+    assert sorted(scheduler().discover(greet)) == ["evening", "morning"]
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"tz": "Europe/Pariss"}, "Europe/Paris"),
+        ({"retries": -1}, "retries"),
+        ({"retries": True}, "retries"),
+        ({"timeout": "0s"}, "timeout"),
+        ({"timeout": "soon"}, "timeout"),
+        ({"overlap": "never"}, "overlap"),
+        ({"catch_up": "maybe"}, "catch_up"),
+        ({"on_crash": "cry"}, "on_crash"),
+        ({"on_lost": "cry"}, "on_lost"),
+        ({"on_stuck": "cry"}, "on_stuck"),
+        ({"run_in": "space"}, "run_in"),
+        ({"pool": "two words"}, "pool"),
+        ({"name": "new\nline"}, "name"),
+        ({"payload": {"a": {1, 2}}}, "payload"),
+        ({"payload": "x" * 70_000}, "65536"),
+        ({"payload": float("nan")}, "payload"),
+        ({"start_within": -5}, "start_within"),
+        ({"dst": {"gap": "jump"}}, "gap"),
+    ],
+)
+def test_a_bad_option_is_refused_where_it_is_declared(options: dict[str, object], what: str) -> None:
+    with pytest.raises(Invalid, match=what):
+        cron("@daily", **options)  # type: ignore[arg-type]
+
+
+def test_bad_words_and_bad_policies_are_refused() -> None:
+    with pytest.raises(Invalid, match="tz"):
+        every("1m", tz="UTC")
+    with pytest.raises(Invalid, match="colour"):
+        every("1m", colour="red")
+    with pytest.raises(Invalid, match="allow"):
+        allow(0)
+    with pytest.raises(Invalid, match="limit"):
+        catch_up_all(limit=0)
+    with pytest.raises(Invalid, match="factor"):
+        Backoff(factor=0.5)
+    with pytest.raises(InvalidSchedule, match=r"never|day of month|31"):
+        cron("0 0 31 2 *")
+    with pytest.raises(Invalid):
+        at(datetime(2026, 1, 1))  # noqa: DTZ001 - naive on purpose
+    with pytest.raises(Invalid):
+        cron(42)  # type: ignore[arg-type]
+
+
+def test_a_function_that_wants_more_than_the_run_is_refused() -> None:
+    with pytest.raises(Invalid, match="customer"):
+
+        @scheduler().every("1m")
+        def bill(run: Run, customer: str) -> None: ...
+
+
+def test_an_own_class_with_the_schedule_protocol_is_accepted() -> None:
+    class Twice:
+        moments = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))
+
+        def after(self, t: datetime) -> datetime | None:
+            return next((m for m in self.moments if m > t), None)
+
+        def before(self, t: datetime) -> datetime | None:
+            return next((m for m in reversed(self.moments) if m < t), None)
+
+        def between(self, a: datetime, b: datetime) -> Iterator[datetime]:
+            return (m for m in self.moments if a < m <= b)
+
+        def count(self, a: datetime, b: datetime) -> int:
+            return len(list(self.between(a, b)))
+
+        def describe(self) -> str:
+            return "twice in 2026"
+
+    assert isinstance(Twice(), Schedule)
+    made = scheduler()
+
+    @made.cron(Twice())
+    def rarely() -> None: ...
+
+    definition = made.registry.jobs["rarely"].definition
+    assert definition.schedule == {"kind": "custom", "describe": "twice in 2026", "job": "rarely"}
+    slots = made.registry.resolve(definition.schedule)
+    assert slots.known
+    assert slots.after(0) is not None
+    assert not scheduler().registry.resolve(definition.schedule).known, "only the code that has it knows it"
+
+
+def test_h_and_spread_follow_from_the_jobs_name() -> None:
+    made = scheduler()
+    for name in ("a", "b"):
+        made.cron("H H * * *", name=name)(lambda: None)
+        made.every("1h", name=f"{name}-spread", spread="30m")(lambda: None)
+    again = scheduler()
+    again.cron("H H * * *", name="a")(lambda: None)
+    schedules = {name: made.registry.jobs[name].schedule for name in ("a", "b", "a-spread", "b-spread")}
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    assert schedules["a"].after(start) != schedules["b"].after(start)
+    assert schedules["a-spread"].after(start) != schedules["b-spread"].after(start)
+    assert schedules["a"] == again.registry.jobs["a"].schedule, "the same on every replica"
+
+
+def test_schedules_are_public_values() -> None:
+    assert Every(timedelta(seconds=30)) == Every("30s")
+    assert Cron("0 9 * * *") == Cron("0 9 * * *")

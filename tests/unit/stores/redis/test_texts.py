@@ -1,0 +1,140 @@
+"""What goes over the wire and what lies in the keys: any text survives it, and a bad one spoils only itself."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import solocron.stores.redis
+from solocron.model.change import Change, Kind
+from solocron.model.codec import encode
+from solocron.model.run import Entry, Op, Origin, Record, Status
+from solocron.stores.redis import records
+from solocron.stores.redis.drafts import draft
+from solocron.stores.redis.scripts import script
+from solocron.stores.redis.wire import Row, pack, sendable, unpack
+from solocron.testing.conformance.kit import hold, job, note
+
+LUA = Path(solocron.stores.redis.__file__).parent / "lua"
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+instants = st.none() | st.integers(0, 2**53)
+
+
+def test_a_command_is_packed_with_lengths_in_bytes() -> None:
+    assert pack(["GET", "", "☂\r\n"]) == "*3\r\n$3\r\nGET\r\n$0\r\n\r\n$5\r\n☂\r\n\r\n".encode()
+
+
+@given(st.lists(st.tuples(texts, texts, texts, texts), max_size=5))
+def test_documents_come_out_of_the_reply_as_they_went_in(rows: list[tuple[str, str, str, str]]) -> None:
+    sizes = " ".join(str(len(text.encode())) for row in rows for text in row)
+    body = "".join(text for row in rows for text in row)
+    fetched = unpack(f"5 - 1 0 7\n{sizes}\n{body}".encode())
+    assert fetched.rows == [Row(*row) for row in rows]
+    assert (fetched.now, fetched.next_due, fetched.live, fetched.more, fetched.commits) == (5, None, True, False, 7)
+
+
+record_texts = st.none() | texts
+a_record = st.builds(
+    Record,
+    run=texts,
+    job=texts,
+    attempt=st.integers(0, 10**6),
+    slot=st.integers(-(2**53), 2**53),
+    origin=st.sampled_from(Origin),
+    status=st.sampled_from(Status),
+    key=texts,
+    recorded_at=st.integers(0, 2**53),
+    reason=record_texts,
+    node=record_texts,
+    session=record_texts,
+    fence=st.integers(0, 2**53),
+    claimed_at=instants,
+    started_at=instants,
+    finished_at=instants,
+    error=record_texts,
+    result=record_texts,
+    progress=record_texts,
+    first=instants,
+    count=st.integers(1, 10**9),
+)
+
+
+@given(a_record)
+def test_a_record_is_read_as_it_was_opened(record: Record) -> None:
+    count, op, member, status, at, slots, of, text = records.entry_words(Change(None, (Entry(Op.OPEN, record),)))
+    assert (count, op, status, at, slots, of) == (
+        *("1", "open", record.status, str(record.recorded_at), str(record.count), record.job),
+    )
+    assert records.record_of(member, text) == record
+
+
+def test_members_are_ordered_by_run_and_then_by_attempt() -> None:
+    pairs = [("a", 2), ("a", 10), ("a", 1), ("a b", 0), ("b", 0)]
+    members = sorted((records.member_of(*pair) for pair in pairs), key=str.encode)
+    assert members == [records.member_of(*pair) for pair in [("a", 1), ("a", 2), ("a", 10), ("a b", 0), ("b", 0)]]
+
+
+@pytest.mark.parametrize("name", [file.stem for file in LUA.glob("*.lua")])
+def test_every_script_opens_with_a_sentence(name: str) -> None:
+    first = (LUA / f"{name}.lua").read_text().splitlines()[0]
+    assert first.startswith("-- ")
+    assert first.endswith(".")
+
+
+def test_a_script_is_called_by_the_digest_under_which_a_server_knows_it() -> None:
+    fetch = script("fetch")
+    assert fetch.source.startswith((LUA / "common.lua").read_text())
+    assert fetch.digest == hashlib.sha1(fetch.source.encode()).hexdigest()
+    assert fetch.by_digest("{tag}", ["a"]) == ["EVALSHA", fetch.digest, "1", "{tag}", "a"]
+    assert fetch.by_source("{tag}", ["a"]) == ["EVAL", fetch.source, "1", "{tag}", "a"]
+
+
+class TestDrafts:
+    def row(self, doc: Any) -> Row:
+        return Row(doc.name, "1.5  ", *encode(doc))
+
+    def test_a_claim_sends_no_definition(self) -> None:
+        made = draft(Kind.JOB, self.row(job("j")), lambda doc, now: Change(replace(doc, fence=7)), 1)
+        assert made.words is not None
+        assert made.words[0] == "state"
+
+    def test_a_new_definition_is_sent_with_pool_and_handler(self) -> None:
+        new = job("j", handler="other", pool="gpu", due_at=5, active=(hold("r", "s"), hold("r2", "été")))
+        made = draft(Kind.JOB, self.row(job("j")), lambda doc, now: Change(new), 1)
+        assert made.words is not None
+        assert made.words[0] == "job"
+        assert made.words[6:10] == ["5", "1:s5:été", "gpu", "other"]
+
+    def test_nothing_to_write_needs_no_words(self) -> None:
+        for change in (lambda doc, now: None, lambda doc, now: Change(doc, answer=1)):
+            assert draft(Kind.JOB, self.row(job("j")), change, 1).words is None
+
+    @pytest.mark.parametrize(
+        ("row", "says"),
+        [
+            (Row("j", "1", "{}", "{"), "JSON"),
+            (Row("j", "!", "WRONGTYPE", ""), "not a document"),
+        ],
+    )
+    def test_a_document_that_cannot_be_read_says_why(self, row: Row, says: str) -> None:
+        made = draft(Kind.JOB, row, lambda doc, now: None, 1)
+        assert says in (made.error or "")
+
+    @pytest.mark.parametrize(
+        "new",
+        [job("other"), note(Kind.KEY, "j"), job("j", payload="\ud800"), job("j", active=(hold("r", "\ud800"),))],
+    )
+    def test_a_change_that_cannot_be_written_says_so(self, new: Any) -> None:
+        made = draft(Kind.JOB, self.row(job("j")), lambda doc, now: Change(new), 1)
+        assert made.error is not None
+
+    def test_text_that_utf8_cannot_carry_is_found_before_it_is_sent(self) -> None:
+        sendable("fine", "☂")
+        with pytest.raises(UnicodeEncodeError):
+            sendable("fine", "\ud800")

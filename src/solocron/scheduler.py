@@ -206,10 +206,7 @@ class Scheduler:
         node = self._start(ticking=True)
         try:
             node.sweeper.sweep_for_tick()
-            while node.claimer.claim_once() or node.board.running():
-                node.board.ended.clear()
-                if node.board.free() == 0 or not node.claimer.claim_once():
-                    node.wait_idle()
+            node.claim_and_wait()
         finally:
             self.events.off("finished", note)
             self.stop("30s")

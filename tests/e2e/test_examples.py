@@ -37,11 +37,16 @@ def environment(**other: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]), **other}
 
 
+def client(folder: Path) -> Scheduler:
+    """Looks into the store that an example has used; a scheduler that is not started holds nothing but connections."""
+    return Scheduler(f"sqlite:///{folder / 'jobs.db'}")
+
+
 def test_every_example_is_in_the_list_and_in_these_tests() -> None:
     listed = set(re.findall(r"\| `(\w+\.py)` \|", (EXAMPLES / "README.md").read_text()))
     assert {path.name for path in EXAMPLES.glob("*.py")} == listed
     tested = Path(__file__).read_text()
-    assert [name for name in listed if name not in tested] == []
+    assert [name for name in listed if name.removesuffix(".py") not in tested] == []
 
 
 def test_hello_is_the_code_of_the_readme_and_runs_at_once(tmp_path: Path) -> None:
@@ -72,15 +77,14 @@ def test_schedules_as_data_are_added_triggered_paused_changed_and_removed(tmp_pa
     assert "triggered      report for ada, right now" in printed
     assert "paused         report-grace: on holiday" in printed
     assert "changed        At 00:00 every day" in printed
-    assert Scheduler(f"sqlite:///{tmp_path / 'jobs.db'}").jobs() == []
+    assert client(tmp_path).jobs() == []
 
 
 def test_an_external_trigger_runs_what_is_due_since_the_last_one(tmp_path: Path) -> None:
     assert runs(run("external_trigger.py", folder=tmp_path)) == 0, "a new job has no slots before it was declared"
-    store = Scheduler(f"sqlite:///{tmp_path / 'jobs.db'}")
+    store = client(tmp_path)
     due = store.next("invoices", 2)[-1]
     wait_until(lambda: store.status().now > due, within=10, what="two slots")
-    store.stop()
     printed = run("external_trigger.py", folder=tmp_path)
     assert runs(printed) >= 2
     assert printed.count("invoices of") == runs(printed)
@@ -99,8 +103,7 @@ def test_the_web_app_schedules_answers_and_drains(tmp_path: Path) -> None:
         assert " by " in answer["refreshed"]
         found = wait_until(lambda: ask(port, "GET", "/runs"), within=10, what="runs")
         assert {run["status"] for run in found} <= {"succeeded", "running"}
-    nodes = Scheduler(f"sqlite:///{tmp_path / 'jobs.db'}").nodes()
-    assert nodes == [], "its session was ended with the application"
+    assert client(tmp_path).nodes() == [], "its session was ended with the application"
 
 
 @contextmanager

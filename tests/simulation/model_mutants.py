@@ -1,4 +1,4 @@
-"""Bugs that the world's checkers must catch: each a named patch of the machine, in memory, that counts how often it bit.
+"""Bugs that the checkers must catch: each a named patch of the machine, in memory, that counts how often it bit.
 
 The X-numbers are those of the list of bugs to inject; the H-mutants exist to show that the remaining checkers can fail.
 """

@@ -1,4 +1,4 @@
-"""Random histories of the pure machine keep every invariant that it can show; a failing one shrinks to a few numbers."""
+"""Random histories of the pure machine keep every invariant that it can show; a failing one is a list of numbers."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def build(*, with_demo: bool = False) -> ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
     for name, (summary, handler, fill) in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        command.set_defaults(handler=handler)
+        command.set_defaults(handler=handler, parser=command)
         fill(command)
         if name == "demo" and with_demo:
             from solocron.demo import add_arguments
@@ -67,10 +67,12 @@ def build(*, with_demo: bool = False) -> ArgumentParser:
 def parse(argv: Sequence[str]) -> Namespace:
     """The arguments as a command gets them; usage errors and `--help` end in SystemExit, as argparse has it."""
     parser = build(with_demo="demo" in argv)
-    args = parser.parse_args(_spell_out_wait(argv))
+    args, unknown = parser.parse_known_args(_spell_out_wait(argv))
     if args.command is None:
         parser.print_help(sys.stderr)
         sys.exit(USAGE)
+    if unknown:  # told by the command, which knows what is near
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return args
 
 

@@ -11,10 +11,13 @@ from solocron.doctor.sight import Sight
 from solocron.errors import Invalid
 from solocron.jobs.registry import Registry
 from solocron.model.job import Job
+from solocron.model.session import Session
 from solocron.stores.contract import Check
 
 __all__ = ["Pace", "given_lease", "leases", "nodes", "silent_nodes", "versions", "zone_data"]
 
+_ENOUGH = 3
+"""Renewals from which on their average says something."""
 _REPAIR = "solocron doctor --repair, or start a node"
 
 
@@ -68,12 +71,27 @@ def leases(sight: Sight) -> Iterator[Check]:
             f"{session.node} has renewed its lease of {seconds(session.lease)} last {seconds(since)} ago: it is late",
             "look at its log for failed renewals; raise its lease if the store is slow",
         )
+    slow = [check for session in sight.live for check in _ratio(session)]
+    yield from slow
     kinds = sorted({session.lease for session in sight.live})
     if len(kinds) > 1:
         told = ", ".join(f"{seconds(kind)} on {listed(_with(sight, kind))}" for kind in kinds)
         yield warn("lease", f"nodes differ: {told}", "give every node the same lease")
-    if not tight and len(kinds) == 1:
+    if not tight and not slow and len(kinds) == 1:
         yield ok("lease", f"{seconds(kinds[0])} on every node, all renewed in time")
+
+
+def _ratio(session: Session) -> Iterator[Check]:
+    """A node renews three times within its lease; one that does so only twice loses its session with one renewal."""
+    if session.beats < _ENOUGH:
+        return
+    beat = (session.expires_at - session.lease - session.started_at) // session.beats
+    told = f"{session.node} has a lease of {seconds(session.lease)} and renewed it every {seconds(beat)} on average"
+    remedy = f"raise its lease to at least {seconds(3 * beat)}, or look for what holds its renewals up"
+    if 2 * beat > session.lease:
+        yield fail("lease", f"{told}: one lost renewal would cost the session", remedy)
+    elif 3 * beat > session.lease:
+        yield warn("lease", f"{told}: later than it should", remedy)
 
 
 def _with(sight: Sight, lease: int) -> list[str]:

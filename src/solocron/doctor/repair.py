@@ -63,7 +63,8 @@ class _Repair:
         for name in sight.unknown:
             if self._is_nobody(name):
                 self._sweeper.take_from(name, "its session does not exist any more")
-                yield self._told(f"freed what session {name} held, which does not exist")
+                what = "freed the runs of" if self._taken else "found no run that is held by"
+                yield self._told(f"{what} session {name}, which does not exist")
         yield from self._bury(sight.silent)
 
     def _bury(self, silent: tuple[Session, ...]) -> Iterator[str]:

@@ -137,13 +137,31 @@ class Node:
                 return False
             self.board.ended.wait(left)
 
+    def claim_and_wait(self) -> None:
+        """For an external trigger: run what is due, and what that makes due, then return.
+
+        Claims end after a lease, or a job that is due every second would keep one pass going for ever.
+        """
+        clock = self._parts.runtime.clock
+        until = clock.boot() + self.settings.lease
+        while True:
+            self.board.ended.clear()
+            if clock.boot() < until and self.claimer.claim_once():
+                continue
+            if not self.board.running() and not self.finisher.waiting():
+                return
+            self.board.ended.wait(self.settings.beat)
+
     def drain(self, grace: float) -> bool:
         """Stop claiming, let runs end within the grace, hand back what never started; True when nothing is left."""
         self.board.draining = True
         for name in ("claimer", "sweeper", "listener"):
             self._loops[name].stop()
         self._listening = False
-        self._parts.store.signal()
+        try:
+            self._parts.store.signal()  # the listener sits in a wait of its own
+        except StoreError as error:
+            self._parts.events.emit("store error", loop="drain", error=str(error), failures=1)
         for running in self.board.running():
             if running.phase is Phase.CLAIMED:
                 self.runner.stop(running, Stop("shutdown", "handed back: its node shuts down"))

@@ -66,6 +66,12 @@ class Registry:
         check_name(name)
         handler = make_handler(name, function)
         definition, schedule = declaration.define(name, name)
+        if definition.run_in not in ("auto", handler.dispatcher):
+            kind = "a coroutine" if handler.is_async else "a plain function"
+            raise Invalid(
+                f"{handler.place} is {kind}, so run_in={definition.run_in!r} cannot carry it out; it was not registered. "
+                'Leave run_in at "auto".'
+            )
         declared = Declared(name, definition, schedule, handler.place)
         known = self.jobs.get(name)
         if known is not None:

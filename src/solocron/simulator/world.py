@@ -75,7 +75,6 @@ class World(SimFleet):
             "catch_up": dice.choice(("skip", "latest", "all", catch_up_all(limit=5, within=20 * lease))),
             "timeout": dice.choice((None, lease)),
             "start_within": dice.choice((None, None, 4 * lease)),
-            "run_in": "loop" if stoppable else "thread",
             "on_lost": "cancel" if stoppable else dice.choice(("cancel", "finish")),
             "on_stuck": dice.choice(("hold", "abandon")),
             "backoff": Backoff(first="1s", cap=lease),

@@ -98,7 +98,7 @@ def test_orphaned_jobs_and_stuck_holds_are_found_and_repaired(cli: Cli, monkeypa
     assert (levels(answer)["orphaned jobs"], levels(answer)["holds"]) == ("FAIL", "FAIL")
     again = cli("doctor", "--repair", "--store", url, "--json")
     assert levels(again)["holds"] == "OK"
-    assert again.json["repaired"] == ["freed what session session of a held, which does not exist; taken over: work"]
+    assert again.json["repaired"] == ["freed the runs of session session of a, which does not exist; taken over: work"]
     assert again.code == 1  # nobody has the handler, and no repair can change that
 
 

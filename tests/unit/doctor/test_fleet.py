@@ -52,6 +52,20 @@ def test_a_lease_that_is_renewed_late_is_a_warning() -> None:
     assert only(fleet.leases(sight(session("a", left=6)))).level == "OK"
 
 
+@pytest.mark.parametrize(("beat", "level"), [(4.9, "OK"), (5, "OK"), (6, "WARN"), (8, "FAIL")])
+def test_a_lease_that_leaves_no_room_for_a_lost_renewal_is_told(beat: float, level: str) -> None:
+    """The session says how often it was renewed since it began; the rest is a division."""
+    lived = round(10 * beat * SECOND)
+    renewed = session("a", left=12)
+    began = renewed.expires_at - renewed.lease - lived
+    found = only(fleet.leases(sight(replace(renewed, started_at=began, beats=10))))
+    assert found.level == level
+
+
+def test_after_two_renewals_nothing_is_said_of_their_average() -> None:
+    assert only(fleet.leases(sight(session("a", beats=2)))).level == "OK"
+
+
 def test_nodes_with_different_leases_are_a_warning() -> None:
     found = only(fleet.leases(sight(session("a"), session("b", lease=30 * SECOND, left=25))))
     assert found.level == "WARN"

@@ -63,7 +63,7 @@ def test_without_retries_a_run_that_is_taken_over_is_lost_and_not_repeated(store
 def test_holds_of_an_unknown_session_are_freed(store: MemoryStore) -> None:
     put(store, session("b"), job(held_by="a", retries=1))
     assert repair(store, PatientRuntime()) == [
-        "freed what session session of a held, which does not exist; taken over: work"
+        "freed the runs of session session of a, which does not exist; taken over: work"
     ]
     assert the_job(store).active == ()
 

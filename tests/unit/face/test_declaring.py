@@ -200,6 +200,18 @@ def test_a_function_that_wants_more_than_the_run_is_refused() -> None:
         def bill(run: Run, customer: str) -> None: ...
 
 
+def test_run_in_must_fit_the_function() -> None:
+    made = scheduler()
+    with pytest.raises(Invalid, match="plain function"):
+        made.every("1m", name="job", run_in="loop")(lambda: None)
+
+    async def coroutine() -> None: ...
+
+    with pytest.raises(Invalid, match="coroutine"):
+        made.every("1m", run_in="thread")(coroutine)
+    assert made.registry.jobs == {}
+
+
 def test_an_own_class_with_the_schedule_protocol_is_accepted() -> None:
     class Twice:
         moments = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))

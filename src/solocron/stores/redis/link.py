@@ -23,9 +23,11 @@ from solocron.stores.url import StoreUrl
 __all__ = ["Link", "Moved", "ReplyLost", "ScriptUnknown", "UnknownHandlers", "Wire"]
 
 _IDLE_MOST = 8
+# Drivers and servers differ in whether an error keeps its code in front, and scripts wrap it in a sentence.
 _CODES = re.compile(
-    r"\b(OOM|READONLY|NOPERM|WRONGTYPE|MISCONF|NOREPLICAS|NOHANDLERS|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|LOADING)\b"
+    r"\b(OOM|READONLY|NOPERM|WRONGTYPE|MISCONF|NOREPLICAS|NOHANDLERS|BUSY|ASK|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|LOADING)\b"
 )
+_MOVED = re.compile(r"\d+ (\S*):(\d+)$")
 
 
 class ReplyLost(StoreUnavailable):
@@ -95,11 +97,6 @@ class Link:
         try:
             connection.send_packed_command([command])
             reply = connection.read_response(disable_decoding=True)
-        except driver.MovedError as moved:
-            self._give_back(wire, closings)
-            self.drop()
-            self.address.moved(moved.host, moved.port)
-            raise Moved(f"{self._parts.masked}: the cluster moves this namespace; nothing was done") from None
         except driver.ResponseError as error:
             self._give_back(wire, closings)
             raise self._refusal(error) from None
@@ -164,6 +161,11 @@ class Link:
     def _refusal(self, error: Exception) -> StoreError:
         """What the server's error means for the caller; in every case nothing was written."""
         text, where = self._scrubbed(error), self._parts.masked
+        moved = _MOVED.search(text)
+        if moved and (isinstance(error, driver.MovedError) or text.startswith("MOVED")):
+            self.drop()
+            self.address.moved(moved.group(1), int(moved.group(2)))
+            return Moved(f"{where}: the cluster has moved this namespace; nothing was done")
         found = _CODES.search(text)
         code = found.group(1) if found else ""
         if isinstance(error, driver.NoScriptError):
@@ -186,7 +188,7 @@ class Link:
             )
         if code == "MISCONF":
             return StoreRefused(f"{where} takes no writes because it cannot persist them: {text}. Nothing was written.")
-        if code in ("NOREPLICAS", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "LOADING") or isinstance(
+        if code in ("NOREPLICAS", "BUSY", "ASK", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "LOADING") or isinstance(
             error, (driver.ClusterDownError, driver.TryAgainError, driver.MasterDownError, driver.AskError)
         ):
             return StoreUnavailable(f"{where} cannot serve this at the moment: {text}. Nothing was written.")

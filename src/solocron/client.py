@@ -54,7 +54,7 @@ class Client:
     def jobs(self) -> list[JobView]:
         """Every job of the namespace, by name."""
         sessions, now = self._sessions(), self.store.clock()
-        return [self._view(job, sessions, now) for job in self._jobs()]
+        return [self._view(job, sessions, now) for job in self._jobs() if not job.removed]
 
     def job(self, name: str) -> JobView:
         return self._view(self._one(name), self._sessions(), self.store.clock())

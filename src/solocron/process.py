@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from datetime import timedelta
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -14,14 +15,20 @@ if TYPE_CHECKING:
 
 __all__ = ["run_until_signalled"]
 
+_SAME_WISH = 0.2
+"""Seconds: `timeout` and some supervisors signal the process and then its group, which is one wish, not two."""
+
 
 def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | str = "30s") -> None:
     """Start; drain at SIGTERM or the first SIGINT; a second signal ends the process at once with 130."""
     told = threading.Event()
+    first = 0.0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        if told.is_set():
+        nonlocal first
+        if told.is_set() and time.monotonic() - first > _SAME_WISH:
             os._exit(130)
+        first = first or time.monotonic()
         told.set()
 
     numbers = (signal.SIGTERM, signal.SIGINT)

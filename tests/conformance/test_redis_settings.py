@@ -63,7 +63,7 @@ def test_a_well_kept_server_is_tier_b_and_every_line_is_ok(
         assert "synced before it is acknowledged" in store.capabilities.why
         assert store.capabilities.notifies
         assert {check.level for check in store.checks()} == {"OK"}
-        assert line(store, "version").detail.startswith(kind.__name__)
+        assert line(store, "server").detail.startswith(kind.__name__)
         assert caplog.records == []
         set_up(server, appendfsync="everysec")
         assert line(store, "durability").detail == "append-only file on, appendfsync everysec"
@@ -98,12 +98,32 @@ def test_a_setting_that_loses_writes_fails_its_line_and_costs_the_tier(
         put(store, job("j"))  # warned, not refused
 
 
+def test_memory_that_runs_out_is_seen_before_and_after(start_server: StartServer) -> None:
+    server = start_server(Redis)
+    with closing(server.url) as store, redis.Redis(port=server.port) as client:
+        put(store, job("j"))
+        assert line(store, "memory").level == "OK"
+        used = client.info("memory")["used_memory"]
+        for limit, level in ((used * 2, "OK"), (used + used // 12, "WARN"), (used // 2, "FAIL")):
+            set_up(server, maxmemory=str(limit))
+            found = line(store, "memory")
+            assert (found.level, bool(found.remedy)) == (level, level != "OK")
+        # Even then it can be opened and read, and a write says what is wrong.
+        with closing(server.url) as late:
+            late.open()
+            assert [doc.name for doc in late.read(All(Kind.JOB))] == ["j"]
+            assert late.prune(before=1, limit=10) == 0
+            with pytest.raises(StoreRefused, match="is full"):
+                put(late, job("k"))
+
+
 def test_a_replica_is_refused(start_server: StartServer) -> None:
     primary = start_server(Redis)
     replica = start_server(Redis, settings={"replicaof": f"127.0.0.1 {primary.port}"})
     with closing(replica.url) as store:
         found = line(store, "role")
         assert (found.level, found.detail) == ("FAIL", "is a replica and takes no writes")
+        assert line(store, "rights").level == "OK", "one fault, one line"
         with pytest.raises(StoreRefused, match=r"replica.*nothing was written.*primary"):
             store.open()
 

@@ -6,8 +6,11 @@ import io
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -40,7 +43,11 @@ def found(pattern: str, text: str) -> str:
 
 
 def test_the_demo_kills_and_freezes_and_every_slot_runs_once(tmp_path: Path) -> None:
-    done = demo("--seconds", "8", "--replicas", "4", "--json", folder=tmp_path)
+    """On a store that is given to it, from which it takes its jobs out again."""
+    store, temporary = tmp_path / "own.db", tmp_path / "temporary"
+    temporary.mkdir()
+    options = ["--seconds", "8", "--replicas", "4", "--json", "--store", f"sqlite:///{store}"]
+    done = demo(*options, folder=temporary)
     assert done.returncode == 0, done.stdout + done.stderr
     verdict = json.loads(done.stdout)
     assert verdict.keys() >= KEYS
@@ -49,7 +56,23 @@ def test_the_demo_kills_and_freezes_and_every_slot_runs_once(tmp_path: Path) -> 
     assert 0 < verdict["takeover_s"] < 60
     assert verdict["stale_refused"] >= 1
     assert (verdict["kills"], verdict["freezes"]) == (1, 1)
-    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+    assert list(temporary.iterdir()) == [], "nothing is left behind"
+    with closing(sqlite3.connect(store)) as database:
+        assert database.execute("SELECT count(*) FROM solocron_jobs").fetchone() == (0,)
+        (namespaces,) = database.execute("SELECT DISTINCT namespace FROM solocron_runs").fetchall()
+    assert re.fullmatch("demo-[0-9a-f]{8}", namespaces[0])
+
+
+@pytest.mark.long
+def test_the_demo_as_it_is_takes_about_forty_seconds(tmp_path: Path) -> None:
+    since = time.monotonic()
+    done = demo("--json", folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - since < 50
+    verdict = json.loads(done.stdout)
+    assert verdict["slots"] >= 3 * 30
+    assert verdict["takeover_s"] <= 4
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_demo_fails_when_the_claim_is_broken(tmp_path: Path) -> None:

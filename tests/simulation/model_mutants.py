@@ -170,12 +170,18 @@ MUTANTS = [
 # --- so that no checker is blind --------------------------------------------------------------------------------------
 
 
-def _never_removed(bites: Bites) -> Patches:
-    def without(job: Job, owed: Owed) -> Job:
-        bites()
-        return job
+def _still_owed(bites: Bites) -> Patches:
+    real = claiming._take
 
-    return [(claiming, "_without", without)]
+    def take(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
+        taken, hold, entries = real(job, *args, **more)
+        if hold is not None:
+            bites()
+            owed = Owed(run=hold.run, slot=hold.slot, origin=hold.origin, ready_at=hold.slot, request=hold.request)
+            taken = replace(taken, owed=(*taken.owed, owed))
+        return taken, hold, entries
+
+    return [(claiming, "_take", take)]
 
 
 def _same_attempt(bites: Bites) -> Patches:
@@ -235,7 +241,7 @@ def _asleep(bites: Bites) -> Patches:
 
 
 HARNESS = [
-    Mutant("H-1", "a claimed run stays owed", ("i1", "i2"), _never_removed),
+    Mutant("H-1", "a claimed run stays owed", ("i1", "i2"), _still_owed),
     Mutant("H-2", "a retry has the number of the attempt before", ("i2", "i12"), _same_attempt),
     Mutant("H-3", "a record is stamped with another time than its commit", ("i12",), _late_entry),
     Mutant("H-4", "requests are not remembered", ("i13",), _forgetful),

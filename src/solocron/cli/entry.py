@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -26,8 +27,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parser.parse(given)
     except SystemExit as end:  # argparse has said what it had to say
         return end.code if isinstance(end.code, int) else OK
-    except SolocronError as error:
-        return _tell(error, Namespace(command=None))
     try:
         code = _command(args.handler)(args)
         sys.stdout.flush()
@@ -60,12 +59,24 @@ def _tell(error: SolocronError, args: Namespace) -> int:
 
 def _next_step(error: SolocronError, args: Namespace) -> str | None:
     if isinstance(error, StoreError) and args.command != "doctor":
-        return "solocron doctor"
+        return f"solocron doctor{_same_store(args)}"
     if isinstance(error, WaitTimeout):
-        return f"solocron show {args.run}"
-    if isinstance(error, Invalid) and args.command is not None:
+        return f"solocron show {args.run}{_same_store(args)}"
+    if isinstance(error, Invalid):
         return f"solocron {args.command} --help"
     return None
+
+
+def _same_store(args: Namespace) -> str:
+    """The flags that name the same store again, as far as they may be shown."""
+    from solocron.stores.url import Secret
+
+    given = []
+    if args.store:
+        given += ["--store", args.store if Secret(args.store).masked == args.store else "URL"]
+    if args.namespace:
+        given += ["--namespace", args.namespace]
+    return f" {shlex.join(given)}" if given else ""
 
 
 def _write_what_cannot_be_encoded_as_escapes() -> None:

@@ -60,7 +60,7 @@ def build(*, with_demo: bool = False) -> ArgumentParser:
             from solocron.demo import add_arguments
 
             add_arguments(command)
-            command.set_defaults(store=SUPPRESS)  # it may stand before the command, as everywhere
+            command._option_string_actions["--store"].default = SUPPRESS  # it may stand before the command, as ever
     return parser
 
 

@@ -41,7 +41,8 @@ def examine(store: Store, runtime: Runtime, around: Circumstances) -> list[Check
         store.open()
         trip = _round_trip(store, runtime)
     except StoreError as error:
-        return unreachable(f"{store.url}: {error}", around)
+        told = str(error)
+        return unreachable(told if store.url in told else f"{store.url}: {told}", around)
     found = [_store(store, trip), *_default_store(around)]
     try:
         # A store that compares clocks itself does it less exactly.

@@ -50,6 +50,8 @@ class Claimer:
         self._planned = 0.0
         self._expected: float | None = None
         """Boot time at which something falls due as far as this node knows."""
+        self._full = True
+        """Whether something may be due that this node had no place for, or no session."""
         self._nothing = 0
         self._declined: dict[str, float] = {}
         self._granted: dict[tuple[str, int], int] = {}
@@ -58,7 +60,10 @@ class Claimer:
 
     def look_at(self, due_at: int | None) -> None:
         """Something changed on this node: a place is free (None), or a job is due at an instant."""
-        if due_at is not None:
+        if due_at is None:
+            if not self._full:
+                return
+        else:
             at = self._board.boot_of(due_at)
             if at is not None and at >= self._planned:
                 return
@@ -69,8 +74,10 @@ class Claimer:
         limit = min(self._board.free(), BATCH)
         session = self._board.session
         if self._board.draining or session is None or self._board.standing() is not Standing.HELD or limit == 0:
+            self._full = True
             self._planned = now + self._settings.poll
             return self._planned
+        self._full = False
         applied = self._claim(session, limit)
         replied = self._runtime.clock.boot()
         self._board.saw_store_time(applied.now, replied)
@@ -161,6 +168,7 @@ class Claimer:
             return latest if self._expected is None else min(self._expected, latest)
         if applied.results and len(applied.results) >= limit:
             self._nothing = 0
+            self._full = True
             return replied
         # Due, but others are changing it: they will be done in a moment.
         self._nothing += 1

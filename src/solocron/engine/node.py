@@ -100,6 +100,7 @@ class Node:
         self.claimer.wake = self._loops["claimer"].wake
         self.finisher.wake = self._loops["finisher"].wake
         self.runner.watch = self._loops["watchdog"].wake
+        self.runner.freed = self._loops["claimer"].wake
 
     # --- life ----------------------------------------------------------------------------------------------------
 

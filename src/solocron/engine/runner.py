@@ -57,6 +57,8 @@ class Runner:
         self._ended = ended
         self.watch: Callable[[], None] = lambda: None
         """Called when a body has got a moment at which someone must look after it."""
+        self.freed: Callable[[], None] = lambda: None
+        """Called when an old body has ended whose job this node could not claim until then."""
 
     def start(self, job: Job, hold: Hold, session: str) -> bool:
         """Start the body of an acknowledged claim; False when the claim is known already or cannot be trusted."""
@@ -135,6 +137,7 @@ class Runner:
         if self._board.body_ended(running):
             self._ended(running, outcome)
         else:
+            self.freed()
             self._events.emit(
                 "refused", job=running.job, run=running.hold.run, fence=running.hold.fence, outcome=outcome.status,
                 reason="its lease was lost before it ended",

@@ -60,6 +60,9 @@ class Sweeper:
 
     def step(self, now: float) -> float:
         """Look at every session once; return when the earliest may be dead."""
+        # Holders before sessions: a claim needs a live session, so a holder that no later look knows is really gone.
+        housekeeping = now >= self._housekeeping
+        holders = self._store.holders() if housekeeping else frozenset()
         sessions = self.sessions()
         moments = [now + self._settings.lease]
         for session in sessions:
@@ -72,9 +75,9 @@ class Sweeper:
         alive = {session.name for session in sessions}
         self._watched = {name: watch for name, watch in self._watched.items() if name in alive}
         self._fleet_changed(frozenset(s.fingerprint for s in sessions if s.state is Life.LIVE))
-        if now >= self._housekeeping:
+        if housekeeping:
             self._housekeeping = now + max(4 * self._settings.lease, 60.0)
-            self._free_unknown({session.name for session in sessions if session.state is not Life.SWEPT})
+            self._free_unknown(holders, sessions)
             self._prune()
         return min(moments)
 
@@ -83,6 +86,7 @@ class Sweeper:
 
     def sweep_for_tick(self) -> None:
         """For a lone pass: what is dead is swept; where no other node watches, the store's clock alone decides."""
+        holders = self._store.holders()
         sessions = self.sessions()
         now = self._store.clock()
         others = [s for s in sessions if s.name != self._board.session and s.state is Life.LIVE]
@@ -92,7 +96,7 @@ class Sweeper:
                 continue
             if session.state is Life.DEAD or (not watched and self._bury(session)):
                 self.sweep(session)
-        self._free_unknown({session.name for session in sessions if session.state is not Life.SWEPT})
+        self._free_unknown(holders, sessions)
 
     def _dead(self, session: Session, now: float) -> bool:
         """Whether it may be buried by both clocks, and now is."""
@@ -153,9 +157,10 @@ class Sweeper:
             )
             self._wake_claimer(result.doc.due_at)
 
-    def _free_unknown(self, known: set[str]) -> None:
-        """Holds of sessions that do not exist, or were swept, are nobody's."""
-        for session in sorted(self._store.holders() - known):
+    def _free_unknown(self, holders: frozenset[str], sessions: list[Session]) -> None:
+        """Holds of sessions that do not exist, or were swept, are nobody's; `holders` were read before `sessions`."""
+        known = {session.name for session in sessions if session.state is not Life.SWEPT}
+        for session in sorted(holders - known):
             if session != self._board.session:
                 self.take_from(session, "its session does not exist any more")
 

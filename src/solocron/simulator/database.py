@@ -1,14 +1,16 @@
-"""The simulated store's own side: documents, locks, versions, the log, and a record of every commit in order.
+"""The simulated store's own side: documents, locks, versions, the log, and everyone who watches each commit.
 
 Two profiles. *locking* is a SQL server: what a transaction selects stays locked until it commits, is rolled back, or
-idles too long; *swapping* compares versions at commit. Both test the claim's session in the very commit.
+idles too long; *swapping* compares versions at commit. Both test the claim's session in the very commit. Weaker
+stores, which answer from a stale replica or forget their last commits in a crash, keep a `past` to go back to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind, Note
@@ -16,9 +18,14 @@ from solocron.model.job import Job
 from solocron.model.run import Entry, Op, Record, Status
 from solocron.model.session import Life, Session
 from solocron.simulator.kernel import Kernel
-from solocron.stores.contract import All, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
+from solocron.stores.contract import Blocked, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
 
-__all__ = ["Commit", "Database", "Selection", "Write"]
+__all__ = ["Commit", "Database", "Key", "Selection", "Write"]
+
+Key = tuple[Kind, str]
+LogKey = tuple[str, int]
+
+_ASIDE = 10 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +63,51 @@ class Selection:
     docs: list[tuple[Doc | Absent, int]]
     now: int
     next_due: int | None = None
-    locked: set[tuple[Kind, str]] = field(default_factory=set)
+    locked: frozenset[Key] = frozenset()
     aborted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What it takes to forget one commit."""
+
+    at: float
+    key: Key
+    doc: tuple[Doc, int] | None
+    records: tuple[tuple[LogKey, Record | None], ...]
+
+
+@dataclass(slots=True)
+class Past:
+    """The last commits, for stores that are not as good as they should be."""
+
+    seconds: float
+    undo: deque[Undo] = field(default_factory=deque)
 
 
 class Database:
     """The one store of a simulated world."""
 
-    def __init__(self, kernel: Kernel, *, locking: bool, idle_timeout: float) -> None:
+    def __init__(self, kernel: Kernel, *, locking: bool, idle_timeout: float, past: Past | None = None) -> None:
         self.kernel = kernel
         self.locking = locking
         self._idle_timeout = idle_timeout
-        self.docs: dict[tuple[Kind, str], tuple[Doc, int]] = {}
-        self.log: dict[tuple[str, int], Record] = {}
-        self.commits: list[Commit] = []
+        self._past = past
+        self.docs: dict[Key, tuple[Doc, int]] = {}
+        self.log: dict[LogKey, Record] = {}
+        self.commits: deque[Commit] = deque(maxlen=200)
+        """The last of them."""
         self.up = True
         self.step = 0.0
         """How far its clock has been stepped, in seconds."""
         self.on_commit: list[Callable[[Commit], None]] = []
-        self.on_wake: list[Callable[[], None]] = []
-        self._locks: dict[tuple[Kind, str], int] = {}
+        self.on_wake: dict[str, Callable[[], None]] = {}
+        self.on_prune: list[Callable[[Record, int], None]] = []
+        self.aside: dict[Key, Blocked] = {}
+        self.jobs: dict[str, Job] = {}
+        self._names: dict[Kind, list[str]] = {kind: [] for kind in Kind}
+        self._held: dict[str, dict[str, None]] = {}
+        self._locks: dict[Key, int] = {}
         self._open: dict[int, Selection] = {}
         self._waiting: list[Callable[[], None]] = []
         self._version = 0
@@ -89,7 +121,7 @@ class Database:
     def select(self, client: str, which: Which, done: Callable[[Selection], None], *, lock: bool) -> None:
         """Select for a change; waits for others' locks unless the selection may pass over them."""
         lock = lock and self.locking
-        keys = list(self._keys(which))
+        keys = self._keys(which)
         if lock:
             if isinstance(which, Due):
                 keys = [key for key in keys if key not in self._locks]
@@ -101,13 +133,13 @@ class Database:
         self._number += 1
         chosen = Selection(self._number, client, [self._read(key) for key in keys], self.clock())
         if isinstance(which, Due):
-            chosen.next_due = self._next_due(which, {name for _, name in keys})
+            chosen.next_due = self.next_due(which, {name for _, name in keys})
         if lock and keys:
-            chosen.locked = set(keys)
+            chosen.locked = frozenset(keys)
             for key in keys:
                 self._locks[key] = chosen.number
             self._open[chosen.number] = chosen
-            self.kernel.after(self._idle_timeout, lambda: self._abort(chosen))
+            self.kernel.after(self._idle_timeout, self._abort, chosen)
         done(chosen)
 
     def rollback(self, chosen: Selection) -> None:
@@ -118,53 +150,115 @@ class Database:
         if chosen.aborted:
             return True, {write.name: False for write in writes}
         try:
-            if session is not None:
-                held = self.docs.get((Kind.SESSION, session))
-                if held is None or not isinstance(held[0], Session) or held[0].state is not Life.LIVE:
-                    return False, {}
+            if session is not None and not self._is_live(session):
+                return False, {}
             return True, {write.name: self._apply(chosen.client, write) for write in writes}
         finally:
             self._release(chosen)
 
-    def restart(self) -> None:
-        """What was not committed is gone."""
+    def _is_live(self, session: str) -> bool:
+        held = self.docs.get((Kind.SESSION, session))
+        return held is not None and isinstance(held[0], Session) and held[0].state is Life.LIVE
+
+    def restart(self, forgets: int = 0) -> int:
+        """What was not committed is gone; a store that does not sync forgets its last commits too. Answers how many."""
         for chosen in list(self._open.values()):
             self._abort(chosen)
+        gone = 0
+        while self._past is not None and self._past.undo and gone < forgets:
+            undo = self._past.undo.pop()
+            self._version += 1
+            self._put(undo.key, None if undo.doc is None else undo.doc[0], self._version)
+            for key, record in undo.records:
+                if record is None:
+                    self.log.pop(key, None)
+                else:
+                    self.log[key] = record
+            gone += 1
+        return gone
+
+    def set_aside(self, kind: Kind, name: str, reason: str) -> None:
+        """A document that fails on its own is left out for a while, longer each time."""
+        known = self.aside.get((kind, name))
+        times = known.times + 1 if known else 1
+        until = self.clock() + min(_ASIDE * 2 ** min(times - 1, 10), 3600 * SECOND)
+        self.aside[(kind, name)] = Blocked(kind, name, until, reason, times)
 
     def _apply(self, client: str, write: Write) -> bool:
         key = (write.kind, write.name)
-        _, version = self.docs.get(key, (None, 0))
-        if version != write.version:
+        known = self.docs.get(key)
+        if (known[1] if known else 0) != write.version:
             return False
-        for entry in write.entries:
-            if entry.op is Op.OPEN and (entry.record.run, entry.record.attempt) in self.log:
-                raise AssertionError(f"I12: a second record of {entry.record.run} attempt {entry.record.attempt}")
         commit = Commit(
             self.kernel.now, self.clock(), client, write.kind, write.name, write.before, write.after, write.entries
         )
-        if write.after is None:
-            self.docs.pop(key, None)
-        elif write.after is not write.before:
+        records = tuple((key, self.log.get(key)) for key in map(_log_key, write.entries)) if self._past else ()
+        self._append(write.entries)
+        if write.after is not write.before:
             self._version += 1
-            self.docs[key] = (write.after, self._version)
-        for entry in write.entries:
-            self._append(entry)
+            self._put(key, write.after, self._version)
+            if self.aside:
+                self.aside.pop(key, None)
+        if self._past is not None:
+            self._remember(self._past, Undo(self.kernel.now, key, known, records))
         self.commits.append(commit)
         for observer in self.on_commit:
             observer(commit)
         if wakes(write.before, write.after):
-            for wake in self.on_wake:
-                wake()
+            self.wake()
         return True
 
-    def _append(self, entry: Entry) -> None:
-        key = (entry.record.run, entry.record.attempt)
-        if entry.op is Op.OPEN:
-            self.log[key] = entry.record
-        else:
+    def wake(self) -> None:
+        for wake in list(self.on_wake.values()):
+            wake()
+
+    def _append(self, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            key = _log_key(entry)
             known = self.log.get(key)
-            if known is not None and known.status is Status.RUNNING:
+            if entry.op is Op.OPEN:
+                if known is not None:
+                    raise AssertionError(f"I12: a second record of {key[0]} attempt {key[1]}")
                 self.log[key] = entry.record
+            elif known is not None and known.status is Status.RUNNING:
+                self.log[key] = entry.record
+
+    def _put(self, key: Key, doc: Doc | None, version: int) -> None:
+        """Keep a document, and everything by which it is found."""
+        kind, name = key
+        before = self.docs.get(key)
+        if isinstance(doc, Job) or (before is not None and isinstance(before[0], Job)):
+            self._index(name, before[0] if before else None, doc)
+        names = self._names[kind]
+        if doc is None:
+            if self.docs.pop(key, None) is not None:
+                del names[bisect_left(names, name)]
+            return
+        if before is None:
+            insort(names, name)
+        self.docs[key] = (doc, version)
+
+    def _index(self, name: str, before: Doc | None, after: Doc | None) -> None:
+        old = before.active if isinstance(before, Job) else ()
+        new = after.active if isinstance(after, Job) else ()
+        if old is not new:
+            for hold in old:
+                held = self._held.get(hold.session)
+                if held is not None:
+                    held.pop(name, None)
+                    if not held:
+                        del self._held[hold.session]
+            for hold in new:
+                self._held.setdefault(hold.session, {})[name] = None
+        if isinstance(after, Job):
+            self.jobs[name] = after
+        else:
+            self.jobs.pop(name, None)
+
+    def _remember(self, past: Past, undo: Undo) -> None:
+        past.undo.append(undo)
+        while past.undo and past.undo[0].at < self.kernel.now - past.seconds:
+            past.undo.popleft()
 
     def _abort(self, chosen: Selection) -> None:
         if chosen.number in self._open:
@@ -179,62 +273,108 @@ class Database:
                 del self._locks[key]
         waiting, self._waiting = self._waiting, []
         for again in waiting:
-            self.kernel.after(0, again)
+            self.kernel.after(0.0, again)
 
     # --- selecting -----------------------------------------------------------------------------------------------
 
-    def read(self, which: Which) -> list[Doc]:
-        docs = [self.docs[key][0] for key in self._keys(which) if key in self.docs]
-        return docs[: which.limit] if isinstance(which, Due) else docs
+    def read(self, which: Which, *, age: float = 0.0) -> list[Doc]:
+        """Documents as they are; with `age`, as a replica has them that is so many seconds behind."""
+        old = self._as_of(self.kernel.now - age) if age else {}
+        found = []
+        for key in self._keys(which):
+            held = old[key] if key in old else self.docs.get(key)
+            if held is not None:
+                found.append(held[0])
+        return found[: which.limit] if isinstance(which, Due) else found
+
+    def _as_of(self, moment: float) -> dict[Key, tuple[Doc, int] | None]:
+        old: dict[Key, tuple[Doc, int] | None] = {}
+        for undo in reversed(self._past.undo if self._past else ()):
+            if undo.at <= moment:
+                break
+            old[undo.key] = undo.doc
+        return old
 
     def holders(self) -> frozenset[str]:
-        found = {hold.session for doc, _ in self.docs.values() if isinstance(doc, Job) for hold in doc.active}
-        return frozenset(
-            found | {doc.session for doc, _ in self.docs.values() if isinstance(doc, Note) and doc.session}
-        )
+        return frozenset(self._held)
 
-    def _read(self, key: tuple[Kind, str]) -> tuple[Doc | Absent, int]:
+    def held(self, session: str) -> list[str]:
+        """The jobs that name a session as a holder."""
+        return list(self._held.get(session, ()))
+
+    def prune(self, before: int, limit: int) -> int:
+        """Old records, oldest first, and swept sessions."""
+        gone: list[LogKey] = []
+        for key, record in self.log.items():
+            if record.recorded_at >= before or len(gone) >= limit:
+                break  # records were opened in about this order
+            if record.finished_at is not None and record.finished_at < before:
+                gone.append(key)
+        for key in gone:
+            record = self.log.pop(key)
+            for observer in self.on_prune:
+                observer(record, before)
+        for name in list(self._names[Kind.SESSION]):
+            doc = self.docs[(Kind.SESSION, name)][0]
+            if isinstance(doc, Session) and doc.state is Life.SWEPT and (doc.ended_at or 0) < before:
+                self._put((Kind.SESSION, name), None, 0)
+        return len(gone)
+
+    def next_due(self, which: Due, chosen: set[str]) -> int | None:
+        """The earliest moment at which something of a selection can be had."""
+        moments = [self._ready_at(doc) for doc in self._due_jobs(which) if doc.name not in chosen]
+        return min(moments, default=None)
+
+    def _read(self, key: Key) -> tuple[Doc | Absent, int]:
         return self.docs.get(key) or (Absent(*key), 0)
 
-    def _keys(self, which: Which) -> Iterator[tuple[Kind, str]]:
+    def _keys(self, which: Which) -> list[Key]:
         if isinstance(which, Named):
-            for name in which.names:
-                yield which.kind, name
-            return
-        now = self.clock()
+            return [(which.kind, name) for name in which.names]
         if isinstance(which, Due):
-            due = [doc for doc in self._due_jobs(which) if doc.due_at is not None and doc.due_at <= now]
-            for job in sorted(due, key=lambda job: (job.due_at or 0, job.name)):
-                yield Kind.JOB, job.name
-            return
-        for (kind, name), (doc, _) in sorted(self.docs.items(), key=lambda item: item[0]):
-            if _selected(which, kind, doc, now):
-                yield kind, name
+            now = self.clock()
+            due = [(job.due_at or 0, job.name) for job in self._due_jobs(which) if self._ready_at(job) <= now]
+            return [(Kind.JOB, name) for _, name in sorted(due)]
+        if isinstance(which, HeldBy):
+            if which.kind is Kind.JOB:
+                return [(Kind.JOB, name) for name in sorted(self._held.get(which.session, ()))]
+            return [
+                (which.kind, name) for name in self._names[which.kind] if self._note_of(which.kind, name, which.session)
+            ]
+        if isinstance(which, ToSweep):
+            return [(Kind.SESSION, name) for name in self._names[Kind.SESSION] if self._to_sweep(name)]
+        names = self._names[which.kind]
+        first = bisect_right(names, which.after) if which.after else 0
+        last = len(names) if which.limit is None else first + which.limit
+        return [(which.kind, name) for name in names[first:last]]
+
+    def _note_of(self, kind: Kind, name: str, session: str) -> bool:
+        doc = self.docs[(kind, name)][0]
+        return isinstance(doc, Note) and doc.session == session
+
+    def _to_sweep(self, name: str) -> bool:
+        doc = self.docs[(Kind.SESSION, name)][0]
+        if not isinstance(doc, Session) or doc.state is Life.SWEPT:
+            return False
+        return doc.state is Life.DEAD or doc.expires_at <= self.clock()
 
     def _due_jobs(self, which: Due) -> list[Job]:
         return [
-            doc
-            for doc, _ in self.docs.values()
-            if isinstance(doc, Job)
-            and doc.due_at is not None
-            and doc.definition.handler in which.handlers
-            and doc.definition.pool in which.pools
-            and doc.name not in which.exclude
+            job
+            for job in self.jobs.values()
+            if job.due_at is not None
+            and job.definition.handler in which.handlers
+            and job.definition.pool in which.pools
+            and job.name not in which.exclude
         ]
 
-    def _next_due(self, which: Due, chosen: set[str]) -> int | None:
-        return min((doc.due_at or 0 for doc in self._due_jobs(which) if doc.name not in chosen), default=None)
+    def _ready_at(self, job: Job) -> int:
+        due = job.due_at or 0
+        if self.aside:
+            aside = self.aside.get((Kind.JOB, job.name))
+            return max(due, aside.until) if aside else due
+        return due
 
 
-def _selected(which: Any, kind: Kind, doc: Doc, now: int) -> bool:
-    if isinstance(which, HeldBy):
-        if which.kind is not kind:
-            return False
-        if isinstance(doc, Job):
-            return any(hold.session == which.session for hold in doc.active)
-        return isinstance(doc, Note) and doc.session == which.session
-    if isinstance(which, ToSweep):
-        return isinstance(doc, Session) and (
-            doc.state is Life.DEAD or (doc.state is Life.LIVE and doc.expires_at <= now)
-        )
-    return isinstance(which, All) and which.kind is kind and (not which.after or doc.name > which.after)
+def _log_key(entry: Entry) -> LogKey:
+    return entry.record.run, entry.record.attempt

@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 import random
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-__all__ = ["FAULTS", "Options", "draw"]
+from solocron.errors import Invalid
 
-FAULTS = (
+__all__ = ["FAULTS", "STRIKES", "WEAK_STORES", "Options", "draw"]
+
+STRIKES = (
     "freeze",
+    "suspend",
     "kill",
+    "failpoint",
     "drain",
     "partition",
-    "lost_request",
-    "lost_reply",
-    "late_request",
-    "repeated_request",
-    "slow",
-    "serialization",
     "store_restart",
     "clock_step",
-    "clock_rate",
-    "clock_skew",
     "deploy",
+    "request",
+    "tick",
+    "forget",
 )
+"""What happens now and then: the option is the mean number of seconds between two."""
+
+MESSAGES = ("lost_request", "lost_reply", "late_request", "repeated_request", "slow", "serialization", "stale_reads")
+"""What happens to messages: the option is a probability."""
+
+FAULTS = (*STRIKES, *MESSAGES, "clock_rate", "clock_skew", "poison")
+
+WEAK_STORES = ("forget",)
+"""Faults that no tier-A store has: never drawn, only asked for, to show that the checker sees what they break."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """One world's whole set-up; a seed and its options replay it exactly. Rates of 0 switch a fault off.
-
-    `freeze`, `kill`, `drain`, `partition`, `store_restart`, `clock_step` and `deploy` are mean seconds between two;
-    the others are probabilities per message, or for `clock_rate` and `clock_skew` how far a node's clocks are off.
-    """
+    """One world's whole set-up; a seed and its options replay it exactly. 0 switches a fault off."""
 
     seed: int
     hours: float = 1.0
@@ -43,30 +48,46 @@ class Options:
     locking: bool = True
     max_running: int = 8
     delay: float = 0.002
+    keep: float = 2_592_000.0
+    """Seconds for which history is kept."""
+    revisions: bool = False
+    """Whether deploys carry a revision number."""
     freeze: float = 0.0
+    suspend: float = 0.0
     kill: float = 0.0
+    failpoint: float = 0.0
     drain: float = 0.0
     partition: float = 0.0
+    store_restart: float = 0.0
+    clock_step: float = 0.0
+    deploy: float = 0.0
+    request: float = 0.0
+    """Not a fault by itself: people and programs trigger, pause, cancel, add and remove."""
+    tick: float = 0.0
+    """Not a fault by itself: an external trigger beside the nodes."""
+    forget: float = 0.0
     lost_request: float = 0.0
     lost_reply: float = 0.0
     late_request: float = 0.0
     repeated_request: float = 0.0
     slow: float = 0.0
     serialization: float = 0.0
-    store_restart: float = 0.0
-    clock_step: float = 0.0
+    stale_reads: float = 0.0
     clock_rate: float = 0.0
+    """How far, at most, the rate of a node's clock is off."""
     clock_skew: float = 0.0
-    deploy: float = 0.0
+    """How many seconds, at most, a node's wall clock is off."""
+    poison: float = 0.0
+    """How many poisoned jobs are among the others."""
 
     def command(self) -> str:
         """How to see this very world again."""
-        default = Options(seed=0)
-        words = [f"solocron simulate --seed {self.seed}"]
+        default = draw(self.seed, nodes=self.nodes, hours=self.hours)
+        words = [f"solocron simulate --seed {self.seed} --nodes {self.nodes} --hours {self.hours:g}"]
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name != "seed" and value != getattr(default, field.name):
-                words.append(f"--set {field.name}={value}")
+            if field.name not in ("seed", "nodes", "hours") and value != getattr(default, field.name):
+                words.append(f"--set {field.name}={value:g}" if not isinstance(value, bool) else f"--set {field.name}={int(value)}")
         return " ".join(words)
 
     def to_json(self) -> dict[str, Any]:
@@ -75,11 +96,27 @@ class Options:
     def enabled(self) -> list[str]:
         return [name for name in FAULTS if getattr(self, name)]
 
+    def changed(self, settings: Mapping[str, str | float]) -> Options:
+        """The same world with some options set by name."""
+        known = {field.name: field.type for field in fields(self)}
+        values: dict[str, Any] = {}
+        for name, text in settings.items():
+            if name not in known:
+                raise Invalid(f"there is no option {name!r}; known are {', '.join(sorted(known))}.")
+            try:
+                number = float(text)
+            except ValueError:
+                raise Invalid(f"{name}={text!r} is not a number; 0 switches a fault off.") from None
+            if number < 0:
+                raise Invalid(f"{name}={text} is negative; 0 switches a fault off.")
+            values[name] = number if known[name] == "float" else number != 0 if known[name] == "bool" else int(number)
+        return replace(self, **values)
+
 
 def draw(seed: int, *, nodes: int = 5, hours: float = 1.0) -> Options:
     """The options of a seed: a swarm, in which each world has some faults only, and those often or rarely."""
     dice = random.Random(f"options {seed}")  # noqa: S311 - reproducible on purpose
-    lease = dice.choice((3.0, 6.0, 15.0))
+    lease = dice.choice((3.0, 6.0, 15.0, 15.0, 15.0, 30.0))
 
     def often(mean: float) -> float:
         return dice.choice((0.0, 0.0, mean, mean * 4)) * lease
@@ -96,19 +133,27 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0) -> Options:
         locking=dice.random() < 0.5,
         max_running=dice.choice((2, 8, 32)),
         delay=dice.choice((0.0005, 0.005, 0.05)),
+        keep=dice.choice((40.0 * lease, 40.0 * lease, 2_592_000.0)),
+        revisions=dice.random() < 0.3,
         freeze=often(8),
+        suspend=often(20),
         kill=often(12),
+        failpoint=often(15),
         drain=often(20),
         partition=often(15),
+        store_restart=often(40),
+        clock_step=often(60),
+        deploy=often(60),
+        request=often(2),
+        tick=often(10),
         lost_request=chance(0.05),
         lost_reply=chance(0.05),
         late_request=chance(0.02),
         repeated_request=chance(0.05),
         slow=chance(0.2),
         serialization=chance(0.1),
-        store_restart=often(40),
-        clock_step=often(60),
+        stale_reads=chance(0.1),
         clock_rate=dice.choice((0.0, 0.0, 0.0005, 0.02)),
         clock_skew=dice.choice((0.0, 0.0, 5.0, 3600.0)),
-        deploy=often(60),
+        poison=dice.choice((0.0, 0.0, 1.0, 3.0)),
     )

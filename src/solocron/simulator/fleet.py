@@ -97,14 +97,13 @@ class SimFleet:
 
     def run(self, seconds: float) -> None:
         """Let time pass; raises what a loop of the engine raised."""
-        until = self.kernel.now + seconds
-        while self.kernel.now < until:
-            self.kernel.run(min(until, self.kernel.now + 1.0))
-            if self.failure is not None:
-                raise self.failure
+        self.kernel.run(self.kernel.now + seconds)
+        if self.failure is not None:
+            raise self.failure
 
     def failed(self, error: BaseException) -> None:
         self.failure = self.failure or error
+        self.kernel.halted = True
 
     def guarded(self, call: Callable[[], Any]) -> None:
         """Call something whose exception must come to light although nobody is there to catch it."""

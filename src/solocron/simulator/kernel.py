@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise MissingExtra('the simulator needs greenlet: pip install "solocron[testing]".') from error
 
-__all__ = ["Kernel", "Process", "SimEvent", "SimMutex", "SimTask", "Storm", "Timer"]
+__all__ = ["GreenletExit", "Kernel", "Process", "SimEvent", "SimMutex", "SimTask", "Storm", "Timer"]
 
 
 EPOCH = 1_790_000_000.0

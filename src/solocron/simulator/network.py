@@ -22,6 +22,8 @@ class Network:
         """Once the world is healed, everything arrives."""
         self.cut_off: set[str] = set()
         """Processes that reach nobody."""
+        self.deaf: set[str] = set()
+        """Processes whose requests arrive, but who hear no reply: a partition in one direction."""
         self._scripts: dict[tuple[str, str], list[tuple[float | None, bool]]] = {}
 
     def script(self, node: str, what: str, *, after: float | None, answered: bool = True) -> None:
@@ -40,7 +42,7 @@ class Network:
 
     def _happens(self, fault: str) -> bool:
         rate = getattr(self._options, fault)
-        if self.calm or not rate or self._dice.random() >= rate:
+        if not rate or self.calm or self._dice.random() >= rate:
             return False
         self.seen[fault] += 1
         return True
@@ -56,7 +58,17 @@ class Network:
         return [self.delay()]
 
     def reply_passes(self, node: str) -> bool:
-        return node not in self.cut_off and not self._happens("lost_reply")
+        return node not in self.cut_off and node not in self.deaf and not self._happens("lost_reply")
+
+    def connect_all(self) -> None:
+        """Everything works from here on."""
+        self.calm = True
+        self.cut_off.clear()
+        self.deaf.clear()
+
+    def staleness(self) -> float:
+        """How many seconds the replica is behind that answers the next read."""
+        return self._dice.uniform(0, 2 * self._options.lease) if self._happens("stale_reads") else 0.0
 
     def serialization_fails(self) -> bool:
         return self._happens("serialization")

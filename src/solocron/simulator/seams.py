@@ -8,7 +8,7 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.dispatch.contract import Begin, End, Interrupt
-from solocron.simulator.kernel import Kernel, Process, SimEvent, SimMutex, SimTask
+from solocron.simulator.kernel import GreenletExit, Process, SimEvent, SimMutex, SimTask
 
 __all__ = ["Interrupted", "SimClock", "SimDispatcher", "SimRuntime"]
 
@@ -30,14 +30,19 @@ def _drive(coroutine: Coroutine[Any, Any, Any]) -> Any:
 class SimClock:
     """A node's clocks: boot time at a rate of its own, wall time with a skew; neither decides anything."""
 
-    def __init__(self, kernel: Kernel, *, rate: float, skew: float) -> None:
-        self._kernel = kernel
-        self._born = kernel.now
+    def __init__(self, process: Process, *, rate: float, skew: float) -> None:
+        self._process = process
+        self._kernel = process.kernel
+        self._born = process.kernel.now
         self.rate = rate
         self._skew = skew
 
     def boot(self) -> float:
         return 1000.0 + (self._kernel.now - self._born) * self.rate
+
+    def monotonic(self) -> float:
+        """The clock that stands still in suspend: waits are counted on it, and nothing else may be."""
+        return 1000.0 + (self._kernel.now - self._process.slept - self._born) * self.rate
 
     def wall(self) -> int:
         return round((self._kernel.epoch + self._kernel.now + self._skew) * SECOND)
@@ -60,7 +65,7 @@ class SimRuntime:
     def __init__(self, process: Process, *, rate: float, skew: float, number: int) -> None:
         self._process = process
         self._number = number
-        self.clock = SimClock(process.kernel, rate=rate, skew=skew)
+        self.clock = SimClock(process, rate=rate, skew=skew)
         self.rng = SimRng(process.kernel.dice.getrandbits(64))
         self.failpoints: dict[str, Callable[[], None]] = {}
 
@@ -101,6 +106,8 @@ class SimDispatcher:
                 value = body()
                 if isinstance(value, Coroutine):
                     value = _drive(value)
+            except GreenletExit:
+                return  # the world is over
             except BaseException as raised:  # noqa: BLE001 - whatever a body raises is its outcome
                 error = raised
             end(value, error)
@@ -111,9 +118,12 @@ class SimDispatcher:
             if self._interruptible and not interrupted and not task.done:
                 interrupted.append(True)
                 # Into whatever it waits for when its turn comes, as a cancelled coroutine would see it.
-                self._process.kernel.after(0, lambda: self._process.resume(task, Interrupted(), task.turn))
+                self._process.kernel.after(0.0, self._interrupt, task)
 
         return interrupt
+
+    def _interrupt(self, task: SimTask) -> None:
+        self._process.resume(task, Interrupted(), task.turn)
 
     def close(self) -> None:
         """Nothing is kept."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from solocron.errors import StoreUnavailable
+from solocron.errors import Invalid, StoreUnavailable
 from solocron.model.change import Absent, Kind, Note
 from solocron.model.job import Job
 from solocron.model.run import Record
@@ -56,46 +56,53 @@ class WireStore:
         self._timeout = timeout
         self._rate = rate
         self._news = SimEvent(process.kernel, rate)
-        database.on_wake.append(self._wake)
+        database.on_wake[process.name] = self._wake
 
     # --- the network ---------------------------------------------------------------------------------------------
 
     def _call(self, serve: Callable[[Callable[[Any], None]], None], what: str) -> Any:
         """One round trip; raises when there was no answer in time."""
-        kernel, task = self._process.kernel, self._process.kernel.current
+        process, network = self._process, self._network
+        kernel, task = process.kernel, process.kernel.current
         assert task is not None
         self.statements[what] += 1
-        answered = SimEvent(kernel, self._rate)
         box: list[Any] = []
-        scripted = self._network.scripted(self._process.name, what)
+        turn = task.turn
+        scripted = network.scripted(process.name, what)
+
+        def arrive(value: Any) -> None:
+            if not box:
+                box.append(value)
+                process.resume(task, None, turn)
 
         def reply(value: Any) -> None:
-            def arrive() -> None:
-                if not box:
-                    box.append(value)
-                    answered.set()
-
-            heard = self._network.reply_passes(self._process.name) if scripted is None else scripted[1]
-            if heard:
-                kernel.after(self._network.delay(), arrive)
+            if network.reply_passes(process.name) if scripted is None else scripted[1]:
+                kernel.after(network.delay(), arrive, value)
 
         def deliver() -> None:
             if self._database.up:
                 serve(reply)
 
         if scripted is None:
-            trip = self._network.request(self._process.name)
+            trip = network.request(process.name)
         else:
             trip = [] if scripted[0] is None else [scripted[0]]
         for delay in trip:
             kernel.after(delay, deliver)
-        answered.wait(self._timeout)
+        patience = self._timeout / self._rate
+        timer = kernel.after(patience, process.time_out, task, turn, kernel.now + patience - process.slept)
+        try:
+            kernel.pause_current()
+        finally:
+            timer.cancel()
         if not box:
             raise StoreUnavailable(f"the store did not answer ({what})")
         return box[0]
 
     def _wake(self) -> None:
-        if self._process.alive and self._network.reply_passes(self._process.name):
+        if not self._process.alive:
+            self._database.on_wake.pop(self._process.name, None)
+        elif self._network.reply_passes(self._process.name):
             self._process.kernel.after(self._network.delay(), self._news.set)
 
     # --- the contract --------------------------------------------------------------------------------------------
@@ -111,7 +118,8 @@ class WireStore:
         return now
 
     def read(self, which: Which) -> tuple[Doc, ...]:
-        return tuple(self._call(lambda reply: reply(self._database.read(which)), "read"))
+        age = self._network.staleness()
+        return tuple(self._call(lambda reply: reply(self._database.read(which, age=age)), "read"))
 
     def holders(self) -> frozenset[str]:
         found: frozenset[str] = self._call(lambda reply: reply(self._database.holders()), "holders")
@@ -161,7 +169,12 @@ class WireStore:
         return self._applied(chosen, results)
 
     def _change(self, doc: Doc | Absent, version: int, change: ChangeFn, now: int) -> tuple[Write | None, Result]:
-        made = change(doc, now)
+        try:
+            made = change(doc, now)
+        except Invalid as error:  # a document that nobody can read; anything else is a bug and ends the world
+            kind = Kind.JOB if isinstance(doc, Job) else Kind.SESSION
+            self._send(lambda: self._database.set_aside(kind, doc.name, str(error)))
+            return None, Result(doc.name, Verdict.BLOCKED, doc, error=str(error))
         if made is None:
             return None, Result(doc.name, Verdict.DECLINED, doc)
         result = Result(doc.name, Verdict.APPLIED, made.doc, made.answer)
@@ -178,7 +191,11 @@ class WireStore:
         if isinstance(which, Named) and which.kind is Kind.SESSION:
             for name, result in results.items():
                 doc = result.doc
-                if result.verdict is Verdict.APPLIED and isinstance(doc, Session) and doc.state is Life.LIVE:
+                if result.verdict is not Verdict.APPLIED or not isinstance(doc, Session) or doc.state is not Life.LIVE:
+                    continue
+                last = self.last_confirmed.get(name, sent)
+                # An answer that came after the lease was over confirms nothing: lost is final.
+                if (self._process.kernel.now - last) * self._rate <= doc.lease / 1_000_000:
                     self.last_confirmed[name] = sent
 
     def _send(self, action: Callable[[], None]) -> None:
@@ -186,9 +203,9 @@ class WireStore:
             self._process.kernel.after(delay, action)
 
     def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
-        jobs = [doc for doc, _ in self._database.docs.values() if isinstance(doc, Job)]
-        mine = [j.due_at for j in jobs if j.definition.handler in handlers and j.definition.pool in pools]
-        return min((due for due in mine if due is not None), default=None)
+        which = Due(handlers=handlers, pools=pools, limit=1)
+        found: int | None = self._call(lambda reply: reply(self._database.next_due(which, set())), "next_due")
+        return found
 
     def history(self, query: Query) -> tuple[Record, ...]:
         def serve(reply: Callable[[tuple[Record, ...]], None]) -> None:
@@ -207,33 +224,18 @@ class WireStore:
         return counts
 
     def prune(self, before: int, limit: int) -> int:
-        """History is kept: the checker reads it. Swept sessions go."""
-
-        def serve(reply: Callable[[int], None]) -> None:
-            old = [
-                key
-                for key, (doc, _) in self._database.docs.items()
-                if isinstance(doc, Session) and doc.state is Life.SWEPT and (doc.ended_at or 0) < before
-            ]
-            for key in old[:limit]:
-                del self._database.docs[key]
-            reply(0)
-
-        removed: int = self._call(serve, "prune")
+        removed: int = self._call(lambda reply: reply(self._database.prune(before, limit)), "prune")
         return removed
 
     def blocked(self) -> Sequence[Blocked]:
-        return ()
+        now = self._database.clock()
+        return [aside for aside in self._database.aside.values() if aside.until > now]
 
     def unblock(self, kind: Kind, name: str) -> bool:
-        return False
+        return self._database.aside.pop((kind, name), None) is not None
 
     def signal(self) -> None:
-        def wake_all() -> None:
-            for wake in self._database.on_wake:
-                wake()
-
-        self._send(wake_all)
+        self._send(self._database.wake)
 
     def wait(self, timeout: float) -> bool:
         woken = self._news.wait(timeout)

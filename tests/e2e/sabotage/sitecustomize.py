@@ -15,7 +15,7 @@ _make_store = url.make_store
 
 
 class CarelessStore:
-    """Answers every third claim without having written it, as a store without compare-and-swap would."""
+    """Answers a few claims without having written them, as a store without compare-and-swap would."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class CarelessStore:
     def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
         if isinstance(which, Due):
             self._claims += 1
-            if self._claims % 3 == 0:
+            if self._claims in (3, 6, 9):  # the first of them may find nothing due
                 return self._claim_without_writing(which, change)
         return self._store.update(which, change, session=session)
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from solocron import Run, Scheduler
 from solocron.cli import main
+from solocron.client import Client
+from solocron.errors import StoreError
+from solocron.stores.contract import Applied, Result, Verdict
+from solocron.stores.memory import MemoryStore
 from tests.unit.cli.kit import Answer, Shop
 
 Cli = Callable[..., Answer]
@@ -103,7 +108,7 @@ def test_wait_that_takes_too_long_says_where_to_look(cli: Cli, shop: Shop) -> No
     answer = cli("trigger", "invoices", "--wait", "0.01", "--store", shop.url, "--json")
     assert answer.code == 6
     assert answer.json["status"] == "waiting"
-    assert f"next: solocron show {answer.json['run']}" in answer.err
+    assert f"next: solocron show {answer.json['run']} --store {shop.url}" in answer.err
 
 
 def test_wait_takes_a_time_with_a_unit_too(cli: Cli, shop: Shop) -> None:
@@ -193,6 +198,24 @@ def test_remove_leaves_what_running_code_declares(cli: Cli, shop: Shop) -> None:
         answer = cli("remove", "invoices", "--store", shop.url)
     assert answer.code == 4
     assert "was not removed" in answer.err
+
+
+def test_restored_repeats_what_others_got_in_the_way_of(shop: Shop) -> None:
+    class Crowded(MemoryStore):
+        turns = 0
+
+        def update(self, which: Any, change: Any, *, session: str | None = None) -> Applied:
+            Crowded.turns += 1
+            if Crowded.turns <= 2:
+                return Applied(results=tuple(Result(name, Verdict.CONTENDED) for name in which.names), now=0)
+            return super().update(which, change, session=session)
+
+    client = Client(Crowded(shop.url.removeprefix("memory://")))
+    assert client.restored() == 3
+    assert Crowded.turns == 3
+    Crowded.turns = -100
+    with pytest.raises(StoreError, match="3 jobs could not be moved to now"):
+        client.restored()
 
 
 def test_restored_lets_nothing_before_now_run_again(cli: Cli, shop: Shop) -> None:

@@ -86,7 +86,7 @@ def test_a_missing_file_is_not_made(cli: Cli, elsewhere: Path, command: tuple[st
     answer = cli(*command, "--store", "sqlite:///solocron.db")
     assert (answer.code, answer.out) == (5, "")
     assert "none was made" in answer.err
-    assert answer.err.splitlines()[-1] == "next: solocron doctor"
+    assert answer.err.splitlines()[-1] == "next: solocron doctor --store sqlite:///solocron.db"
     assert list(elsewhere.iterdir()) == []
 
 
@@ -136,6 +136,25 @@ def test_a_password_is_shown_nowhere(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     answer = cli("jobs")
     assert answer.code == 2
     assert "canary" not in answer.out + answer.err
+
+
+def test_the_next_step_names_the_same_store_but_no_password(cli: Cli) -> None:
+    assert cli("jobs").err.splitlines()[-1] == "next: solocron doctor"
+    answer = cli("jobs", "--namespace", "billing", "--store", "mysql://me:canary-7351@127.0.0.1:1/app")
+    assert answer.code == 5
+    assert answer.err.splitlines()[-1] == "next: solocron doctor --store URL --namespace billing"
+    assert "canary" not in answer.err
+
+
+def test_the_demo_takes_a_store_before_or_after_its_name() -> None:
+    assert parser.parse(["demo"]).store is None
+    assert parser.parse(["demo", "--store", "memory://a", "--seconds", "2"]).store == "memory://a"
+    assert parser.parse(["--store", "memory://b", "demo"]).store == "memory://b"
+
+
+def test_the_demos_verdict_is_the_exit_code(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solocron.demo.main", lambda args: int(args.seconds))
+    assert cli("demo", "--seconds", "7").code == 7
 
 
 def test_an_interrupt_is_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

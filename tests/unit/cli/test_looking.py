@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
-from solocron import Scheduler
+from solocron import Backoff, Run, Scheduler
 from solocron.model.change import Change, Kind
 from solocron.model.job import Job
 from solocron.stores.contract import Named
@@ -198,3 +199,52 @@ def test_counts_leave_out_what_is_older_than_a_day(cli: Cli) -> None:
     scheduler.tick()
     scheduler.client.store.shift_clock(25 * 3600 * 1_000_000)
     assert cli("status", "--store", "memory://yesterday", "--json").json["counts"] == {}
+
+
+def test_what_runs_waits_or_is_switched_off_shows_in_the_state(cli: Cli) -> None:
+    begun, end = threading.Event(), threading.Event()
+    scheduler = Scheduler("memory://states", node="kitchen", max_running=1)
+    scheduler.every("1h", name="off", enabled=False)(lambda: None)
+    scheduler.every("1h", name="owed")(lambda: None)
+
+    @scheduler.every("1h", name="busy")
+    def busy() -> None:
+        begun.set()
+        assert end.wait(60)
+
+    with scheduler:
+        run = scheduler.trigger("busy")
+        assert begun.wait(60)
+        scheduler.trigger("owed")
+        states = {line.split()[0]: line for line in cli("jobs", "--store", "memory://states").lines[1:]}
+        (running,) = cli("status", "--store", "memory://states", "--json").json["running"]
+        glance = cli("status", "--store", "memory://states").out
+        end.set()
+        scheduler.wait(run, 60)
+    assert states["off"].endswith("disabled")
+    assert states["owed"].endswith("1 waiting")
+    assert states["busy"].endswith("running on kitchen")
+    assert running["run"] == run
+    assert f"\n{run} " in glance
+    assert "\nkitchen  live " in glance
+
+
+def test_show_lists_the_attempts_where_there_are_several(cli: Cli) -> None:
+    scheduler = Scheduler("memory://again")
+
+    @scheduler.every("1h", name="flaky", retries=1, backoff=Backoff(first="1ms", jitter=0))
+    def flaky(run: Run) -> None:
+        run.progress(run.attempt, 2, "half way")
+        if run.attempt == 1:
+            raise OSError("try again")
+
+    with scheduler:
+        run = scheduler.trigger("flaky")
+        assert scheduler.wait(run, 60).status == "succeeded"
+    answer = cli("show", run, "--store", "memory://again")
+    assert [line.split()[3:5] for line in answer.lines if line.startswith(run)] == [["1", "failed"], ["2", "succeeded"]]
+    assert "progress  2 of 2 half way" in answer.lines
+    assert [one["status"] for one in cli("show", run, "--store", "memory://again", "--json").json["attempts"]] == [
+        "failed",
+        "succeeded",
+    ]

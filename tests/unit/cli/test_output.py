@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -79,6 +79,13 @@ def test_waiting_is_said_once_where_nobody_watches(capsys: pytest.CaptureFixture
     with output.waiting("for paper"):
         pass
     assert capsys.readouterr().err == "for paper\n"
+
+
+def test_waiting_turns_a_spinner_where_somebody_watches(terminal: Terminal) -> None:
+    pytest.importorskip("rich")
+    with redirect_stderr(terminal), output.waiting("for [paper]"):
+        pass
+    assert "for [paper]" in terminal.getvalue()
 
 
 def test_pairs_indent_texts_of_several_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from solocron import Scheduler
 from tests.unit.cli.kit import Answer, Shop
 
 Cli = Callable[..., Answer]
@@ -145,3 +147,13 @@ def test_explain_refuses_what_cannot_be_read(cli: Cli) -> None:
     answer = cli("explain", "60 * * * *")
     assert (answer.code, answer.out) == (2, "")
     assert "minute" in answer.err
+
+
+def test_where_no_slot_is_left_that_is_said(cli: Cli) -> None:
+    scheduler = Scheduler("memory://over")
+    scheduler.at(datetime(2001, 1, 1, tzinfo=UTC), name="once")(lambda: None)
+    scheduler.tick()
+    answer = cli("next", "once", "--store", "memory://over")
+    assert (answer.code, answer.out) == (0, "")
+    assert "no slot is left" in answer.err
+    assert cli("next", "once", "--store", "memory://over", "--json").json == {"next": []}

@@ -13,6 +13,7 @@ from textwrap import dedent
 import pytest
 
 from solocron import Scheduler, StoreError
+from solocron.cli.logs import logging_to_stderr
 from tests.unit.cli.kit import Answer
 
 Cli = Callable[..., Answer]
@@ -101,6 +102,12 @@ def test_a_named_scheduler_is_used_also_inside_an_object(cli: Cli, write: Write,
     for target in ("shop_d:scheduler", "shop_d:app.crons"):
         assert cli("run", target).code == 0
     assert started[0][0] is started[1][0]
+
+
+def test_a_named_scheduler_without_jobs_gets_those_of_its_module(cli: Cli, write: Write, started: Started) -> None:
+    write("shop_dd.py", dedent(ONE_JOB) + "from solocron import Scheduler\ncrons = Scheduler('memory://dd')\n")
+    assert cli("run", "shop_dd:crons").code == 0
+    assert set(started[0][0].registry.jobs) == {"invoices"}
 
 
 def test_two_schedulers_must_be_told_apart(cli: Cli, write: Write, started: Started) -> None:
@@ -360,6 +367,24 @@ def test_a_text_log_line_cannot_be_forged(cli: Cli, write: Write) -> None:
     answer = cli("tick", "shop_y")
     assert "\x1b" not in answer.err
     assert not [line for line in answer.err.splitlines() if line.startswith("2026-01-01")]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_traceback_stays_with_its_line(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with logging_to_stderr(form, "info"):
+        try:
+            raise OSError("no\x07paper")
+        except OSError:
+            logging.getLogger("shop").exception("it broke", extra={"job": "invoices"})
+    lines = capsys.readouterr().err.splitlines()
+    if form == "json":
+        (line,) = map(json.loads, lines)
+        assert (line["job"], line["logger"]) == ("invoices", "shop")
+        assert line["exception"].endswith("OSError: no\x07paper")
+    else:
+        assert lines[0].endswith("ERROR   shop: it broke")
+        assert lines[-1] == r"    OSError: no\x07paper"
+        assert all(line.startswith("    ") for line in lines[1:])
 
 
 def test_the_log_level_is_a_choice_and_logging_is_left_as_it_was(cli: Cli, write: Write) -> None:

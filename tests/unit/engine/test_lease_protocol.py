@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -355,3 +355,23 @@ def test_i3_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_so
     cluster.run("2m")
     assert len(cluster.starts) >= 4
     cluster.assert_ran("job")
+
+
+def test_rule_8_a_job_is_claimable_again_as_soon_as_its_old_body_has_ended() -> None:
+    """The only node loses its session, its thread goes on for a while: the retry starts right after it has ended."""
+
+    @every("1h", name="job", retries=1)
+    def body(run: Run) -> None:
+        if run.attempt == 1:
+            cluster.sleep("30s")
+            ended.append(cluster.now)
+
+    ended: list[datetime] = []
+    cluster = Cluster(body, nodes=1)
+    cluster.run("3601s")
+    cluster.cut_off(0)
+    cluster.run("20s")
+    cluster.connect(0)
+    cluster.run("20s")
+    (second,) = (start for start in cluster.starts if start.attempt == 2)
+    assert ended[0] <= second.at <= ended[0] + timedelta(seconds=1)

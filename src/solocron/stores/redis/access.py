@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from solocron.clock import SECOND
+from solocron.errors import StoreError
 from solocron.model.change import Kind
 from solocron.stores.contract import All, Due, HeldBy, Named, ToSweep, Which
 from solocron.stores.redis.caller import VOID, Caller
@@ -134,8 +135,11 @@ class Access:
         return answer
 
     def release(self, names: Sequence[str]) -> None:
-        """Offered documents that were not changed are anybody's again."""
-        self._caller.command("ZREM", self._caller.key("offered"), *names)
+        """Offered documents that were not changed are anybody's again, at once if the server can be told."""
+        try:
+            self._caller.command("ZREM", self._caller.key("offered"), *names)
+        except StoreError:
+            pass  # they are by themselves, in a moment
 
     def set_aside(self, kind: Kind, name: str, reason: str) -> None:
         """Keep a document out of the way that fails on its own."""

@@ -17,6 +17,7 @@ from solocron.stores.redis.address import Address
 __all__ = ["OLDEST", "Facts", "ask", "capabilities", "checks"]
 
 OLDEST = (6, 2)
+_NEARLY_FULL = 0.9
 _HOW_TO = "docs/how-to/redis.md"
 
 
@@ -31,6 +32,9 @@ class Facts:
     append_only: bool | None
     sync: str | None
     policy: str | None
+    used: int = 0
+    limit: int = 0
+    """Bytes of memory; without a limit it is 0."""
     refused: str = ""
     """The first command that is needed and that this user may not use."""
     listens: bool = True
@@ -54,6 +58,8 @@ def ask(command: Callable[..., Any], *, refused: str, listens: bool) -> Facts:
         append_only=None if append_only is None else append_only == "1",
         sync=_setting(command, "appendfsync"),
         policy=info.get("maxmemory_policy") or _setting(command, "maxmemory-policy"),
+        used=int(info.get("used_memory", 0)),
+        limit=int(info.get("maxmemory", 0)),
         refused=refused,
         listens=listens,
     )
@@ -91,20 +97,21 @@ def capabilities(facts: Facts, address: Address) -> Capabilities:
 def checks(facts: Facts, address: Address) -> Sequence[Check]:
     """The lines of `doctor`."""
     return (
-        _version(facts),
+        _server(facts),
         _role(facts),
         _topology(facts, address)[0],
         _durability(facts)[0],
         _eviction(facts)[0],
+        _memory(facts),
         _rights(facts),
         _encryption(address),
     )
 
 
-def _version(facts: Facts) -> Check:
+def _server(facts: Facts) -> Check:
     if facts.version < OLDEST:
-        return Check("version", "FAIL", f"{facts.name} is too old", "use Redis 6.2 or later, or Valkey")
-    return Check("version", "OK", facts.name)
+        return Check("server", "FAIL", f"{facts.name} is too old", "use Redis 6.2 or later, or Valkey")
+    return Check("server", "OK", facts.name)
 
 
 def _role(facts: Facts) -> Check:
@@ -150,6 +157,19 @@ def _eviction(facts: Facts) -> tuple[Check, bool]:
         detail = f"maxmemory-policy {facts.policy}: a full server silently drops jobs and their history"
         return Check("eviction", "FAIL", detail, remedy), True
     return Check("eviction", "OK", "maxmemory-policy noeviction"), False
+
+
+def _memory(facts: Facts) -> Check:
+    used = f"{facts.used / 1e6:.0f} MB used"
+    if not facts.limit:
+        return Check("memory", "OK", f"{used}, without a limit")
+    detail = f"{used} of {facts.limit / 1e6:.0f} MB"
+    remedy = "raise maxmemory, or keep less history"
+    if facts.used >= facts.limit:
+        return Check("memory", "FAIL", f"{detail}: it is full, and every write is refused", remedy)
+    if facts.used >= facts.limit * _NEARLY_FULL:
+        return Check("memory", "WARN", f"{detail}: it is nearly full", remedy)
+    return Check("memory", "OK", detail)
 
 
 def _rights(facts: Facts) -> Check:

@@ -147,14 +147,17 @@ class RedisStore:
     def _refuse(self, facts: settings.Facts) -> None:
         """Raise where nothing can work; what only costs the tier is warned of."""
         for check in settings.checks(facts, self._link.address):
-            if check.name in ("version", "role", "rights") and check.level == "FAIL":
+            if check.name in ("server", "role", "rights") and check.level == "FAIL":
                 raise StoreRefused(f"{self.url}: {check.detail}; nothing was written. {check.remedy}.")
 
     def _mark(self) -> None:
         """Say which layout the keys have; any number of clients may do so at once."""
         key = self._caller.key("layout")
-        self._caller.command("SET", key, _LAYOUT, "NX")
-        found = self._caller.command("GET", key).decode(errors="replace")
+        stored = self._caller.command("GET", key)
+        if stored is None:  # looked at first, so that a full server can be opened, read and pruned
+            self._caller.command("SET", key, _LAYOUT, "NX")
+            stored = self._caller.command("GET", key)
+        found = (stored or b"").decode(errors="replace")
         if found != _LAYOUT:
             raise StoreRefused(
                 f"{self.url}: the keys of namespace {self._namespace!r} have layout {found[:16]!r}, this version knows "

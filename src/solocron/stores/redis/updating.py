@@ -58,10 +58,7 @@ class Update:
     def _let_go(self) -> None:
         """Interrupted: what was offered to us is anybody's again, at once if the server can be told."""
         if isinstance(self._which, Due) and self._results:
-            try:
-                self._access.release(list(self._results))
-            except StoreError:
-                pass  # it is by itself, in a moment
+            self._access.release(list(self._results))
 
     def _written(self) -> bool:
         return any(result.verdict in (Verdict.APPLIED, Verdict.UNKNOWN) for result in self._results.values())
@@ -139,7 +136,7 @@ class Update:
             self._alive = False
             raise _Over
         facts, _, refusals = answer.partition("\n")
-        reasons = dict(line.split(" ", 1) for line in refusals.splitlines())
+        reasons = dict(line.split(" ", 1) for line in refusals.split("\n") if line)
         lost = []
         for i, (one, verdict) in enumerate(zip(portion, facts.split(" ", 1)[0], strict=True), 1):
             if verdict == "a":

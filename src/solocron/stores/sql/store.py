@@ -116,7 +116,6 @@ class SqlStore(ABC, Generic[L]):
         self._opened = False
         self._opening = threading.Lock()
         self._counting = threading.Lock()
-        _stores.add(self)
 
     @property
     def url(self) -> str:
@@ -219,6 +218,7 @@ class SqlStore(ABC, Generic[L]):
     def open(self) -> None:
         if self._opened:
             return
+        _stores.add(self)
         with self._opening:
             if not self._opened:
                 self._prepare()
@@ -357,6 +357,7 @@ class SqlStore(ABC, Generic[L]):
 
 
 _stores: WeakSet[SqlStore[Any]] = WeakSet()
+"""Those that were ever opened; one that was refused while it was made is not whole."""
 
 
 def _after_fork() -> None:

@@ -162,6 +162,7 @@ class Fleet:
                 return
             replica.thaw()
             del self.incidents[before:]  # undone, so it did not happen
+            wait_until(self._writable, within=READY_WITHIN, what="the store to take writes again")
         raise RuntimeError(f"{replica!r} held the write lock each of {_FREEZES} times that it was frozen")
 
     def _writable(self) -> bool:

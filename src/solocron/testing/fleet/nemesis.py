@@ -1,4 +1,4 @@
-"""Hurts a fleet at random, replayable by a seed: kill -9 and replacement, freezes below and beyond the lease."""
+"""Hurts a fleet at random, replayable by a seed: kill -9, SIGTERM, each with a replacement; freezes short and long."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Nemesis:
         self._pause = pause
         self._random = random.Random(seed)  # noqa: S311 - a plan that can be replayed, not a secret
         self._frozen: list[tuple[float, Replica]] = []
+        self._leaving: set[int] = set()
         self._nothing = threading.Event()
 
     def rage(self, seconds: float) -> None:
@@ -37,25 +38,30 @@ class Nemesis:
             victim = self._victim()
             if victim is None:
                 continue
-            if deed == 0:
-                victim.kill()
-                self._fleet.spawn()
-            else:
+            if isinstance(deed, float):
                 self._fleet.freeze(victim)
                 self._frozen.append((time.monotonic() + deed * self._lease, victim))
+                continue
+            if deed == "kill":
+                victim.kill()
+            else:
+                victim.term()
+                self._leaving.add(victim.pid)
+            self._fleet.spawn()
         for _, replica in self._frozen:
             replica.thaw()
         self._frozen.clear()
 
-    def _deeds(self) -> Iterator[float]:
-        """0: kill; else a freeze of so many leases."""
-        yield from (0, 1.6)
+    def _deeds(self) -> Iterator[str | float]:
+        """A number is a freeze of so many leases."""
+        yield from ("kill", 1.6)
         while True:
-            yield self._random.choice((0, 0, 0.5, 0.9, 1.2, 2.0))
+            yield self._random.choice(("kill", "kill", "term", 0.5, 0.9, 1.2, 2.0))
 
     def _victim(self) -> Replica | None:
         """Somebody in the middle of a run, if there is one; nobody if too few would be left."""
-        ready = [r for r in self._fleet.alive() if not r.frozen and r.events("node started")]
+        here = (r for r in self._fleet.alive() if not r.frozen and r.pid not in self._leaving)
+        ready = [replica for replica in here if replica.events("node started")]
         if len(ready) <= _SPARED:
             return None
         busy = {line.pid for line in self._fleet.ledger.open()}

@@ -92,7 +92,8 @@ class Replica:
     def stop(self) -> None:
         """SIGSTOP; returns when it stands still, in the middle of whatever it was doing."""
         self._hurt("freeze", signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if self.alive and hasattr(os, "waitid"):  # macOS has none
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         self.frozen = True
 
     def thaw(self) -> None:

@@ -38,7 +38,7 @@ GOOD = {"redis_version": "7.2.4", "role": "master", "aof_enabled": "1", "maxmemo
 @pytest.mark.parametrize(("version", "level"), [("6.0.16", "FAIL"), ("6.2.0", "OK"), ("10.0.1", "OK")])
 def test_a_server_older_than_6_2_fails_its_line(version: str, level: str) -> None:
     facts = settings.ask(telling(GOOD | {"redis_version": version}, appendfsync="always"), refused="", listens=True)
-    assert levels(facts)["version"] == level
+    assert levels(facts)["server"] == level
 
 
 def test_valkey_is_called_by_its_name() -> None:
@@ -49,7 +49,7 @@ def test_valkey_is_called_by_its_name() -> None:
 def test_a_server_that_tells_nothing_is_not_relied_on() -> None:
     facts = settings.ask(telling(None), refused="", listens=True)
     found = levels(facts)
-    assert (found["durability"], found["eviction"], found["version"]) == ("FAIL", "FAIL", "OK")
+    assert (found["durability"], found["eviction"], found["server"]) == ("FAIL", "FAIL", "OK")
     assert settings.capabilities(facts, address("redis://localhost")).tier == "C"
 
 

@@ -9,11 +9,20 @@ local tries = {
   { 'ZRANGEBYLEX', key, '-', '+' }, { 'ZCOUNT', key, 0, 0 }, { 'ZREMRANGEBYSCORE', key, 0, 0 }, { 'ZREM', key, 'm' },
   { 'SADD', key, 'm' }, { 'SMEMBERS', key }, { 'SMISMEMBER', key, 'm' }, { 'SREM', key, 'm' }, { 'EXPIRE', key, 1 },
 }
+-- Errors that are not about rights: they come up again where they belong.
+local function forbidden(err)
+  for _, code in ipairs({ 'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'WRONGTYPE' }) do
+    if string.find(err, code, 1, true) then return false end
+  end
+  return true
+end
+
 for _, command in ipairs(tries) do
   local answer = pcall_(unpack(command))
-  if type(answer) == 'table' and answer.err then
+  if type(answer) == 'table' and answer.err and forbidden(answer.err) then
     pcall_('DEL', key)
     return command[1] .. ': ' .. answer.err
   end
 end
+pcall_('DEL', key)
 return ''

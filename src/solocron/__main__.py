@@ -1,0 +1,7 @@
+"""`python -m solocron`: the command line."""
+
+import sys
+
+from solocron.cli import main
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""Leases taken by hand: locks and leadership, on the same documents, clocks and fences as jobs."""

@@ -1,0 +1,74 @@
+"""One change of one plain document, repeated until its outcome is known.
+
+Every change that goes through here can be repeated: it carries a token or a fence by which the store's document
+recognises it, so an answer that was lost costs a round trip and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from solocron.errors import Invalid, LeaseLost, StoreError, StoreUnavailable
+from solocron.model.change import Kind
+from solocron.runtime import Runtime
+from solocron.stores.contract import ChangeFn, Named, Result, Store, Verdict
+
+__all__ = ["check_text", "write"]
+
+TRIES = 8
+NAME_LIMIT = 200
+
+
+def check_text(text: object, what: str, *, untouched: str) -> str:
+    """A name as every store can keep it; `untouched` says in the error what did not happen."""
+    if not isinstance(text, str) or not 0 < len(text) <= NAME_LIMIT or not text.isprintable() or text != text.strip():
+        raise Invalid(
+            f"{what} {text!r:.60} cannot be used: 1 to {NAME_LIMIT} printable characters, no blank at either end. "
+            f"{untouched}"
+        )
+    return text
+
+
+def write(
+    store: Store,
+    kind: Kind,
+    name: str,
+    change: ChangeFn,
+    *,
+    runtime: Runtime,
+    session: str | None = None,
+    check: Callable[[], Any] | None = None,
+) -> tuple[Result, int]:
+    """The result, applied or declined, and the store's time. With `session`, only if that session is live.
+
+    With `check`, a store that does not answer is tried until `check` raises; without, a few times.
+    """
+    tries = 0
+    while True:
+        tries += 1
+        trouble = "others keep changing it"
+        try:
+            applied = store.update(Named(kind, (name,)), change, session=session)
+        except StoreUnavailable as error:
+            if check is None:
+                raise
+            trouble = str(error)
+        else:
+            if not applied.alive:
+                raise LeaseLost(
+                    f"{kind} {name!r}: the session that should hold it is not live any more; nothing was written. "
+                    "Stop, and begin anew."
+                )
+            result = applied.results[0]
+            if result.verdict in (Verdict.APPLIED, Verdict.DECLINED):
+                return result, applied.now
+            if result.verdict is Verdict.BLOCKED:
+                raise StoreError(f"{kind} {name!r} could not be changed: {result.error}; nothing was written.")
+            if result.verdict is Verdict.UNKNOWN:
+                trouble = "the store did not answer"
+        if check is not None:
+            check()
+        elif tries >= TRIES:
+            raise StoreUnavailable(f"{kind} {name!r} could not be changed: {trouble}; count it as not done.")
+        runtime.event().wait(min(0.005 * 2.0 ** min(tries, 8), 1.0) * runtime.rng.uniform(0.5, 1.5))

@@ -1,0 +1,110 @@
+"""What the policies promise, worked out the slow way: one slot after the other, without the machine's own code.
+
+Slots of a simulated world are multiples of a period, so that anybody can count them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from solocron.duration import parse_duration, to_us
+from solocron.model.definition import Definition
+from solocron.model.job import Job
+from solocron.model.policy import QUEUE_LIMIT
+
+__all__ = ["Slots", "fate_of", "slots_of"]
+
+_MINUTES = {"* * * * *": 1, "*/2 * * * *": 2}
+
+
+class Slots:
+    """Every whole multiple of a period since 1970."""
+
+    def __init__(self, period: int) -> None:
+        self.period = period
+
+    def count(self, after: int, until: int) -> int:
+        return max(0, until // self.period - after // self.period)
+
+    def between(self, after: int, until: int) -> list[int]:
+        """Those after `after` and not after `until`."""
+        first = (after // self.period + 1) * self.period
+        return list(range(first, until + 1, self.period))
+
+
+def slots_of(spec: Mapping[str, Any] | None, known: dict[str, Slots | None]) -> Slots | None:
+    """The slots of a schedule as a document has it; None where this oracle cannot tell."""
+    if spec is None:
+        return None
+    text = str(spec.get("period") or spec.get("expression"))
+    if text not in known:
+        known[text] = _made(spec)
+    return known[text]
+
+
+def _made(spec: Mapping[str, Any]) -> Slots | None:
+    if spec["kind"] == "every":
+        return Slots(to_us(parse_duration(spec["period"])))
+    minutes = _MINUTES.get(spec.get("expression", ""))
+    return Slots(minutes * 60_000_000) if minutes else None
+
+
+def fate_of(job: Job, slots: Slots, *, now: int, late_for: int) -> dict[int, str]:
+    """What becomes of each slot that a job has not decided by now: owed, missed, skipped or dropped."""
+    fates: dict[int, str] = {}
+    cursor = job.cursor
+    pause = job.paused
+    if pause is not None and pause.until is not None and pause.until <= now:
+        for slot in slots.between(cursor, pause.until):
+            fates[slot] = "skipped"
+        cursor = max(cursor, pause.until)
+    elif pause is not None:
+        return {}
+    if job.removed or not job.definition.enabled:
+        return {}
+    policy = job.definition
+    open_slots = slots.between(cursor, now)
+    late = [slot for slot in open_slots if _is_late(slot, policy, now=now, late_for=late_for)]
+    missed = [slot for slot in open_slots if slot not in set(late)]
+    caught_up = set(_caught_up(missed, policy, now=now))
+    for slot in missed:
+        fates[slot] = "owed" if slot in caught_up else "missed"
+    if policy.overlap.kind == "replace" and late:
+        # The newest replaces whatever came before it, what was to be caught up included.
+        fates |= dict.fromkeys(caught_up, "skipped") | dict.fromkeys(late, "skipped") | {late[-1]: "owed"}
+        return fates
+    return fates | _overlapping(job, late, len(caught_up), now)
+
+
+def _is_late(slot: int, policy: Definition, *, now: int, late_for: int) -> bool:
+    """Late, and not yet missed."""
+    within = policy.start_within
+    return slot > now - late_for and (within is None or slot >= now - within)
+
+
+def _caught_up(missed: list[int], policy: Definition, *, now: int) -> list[int]:
+    choice = policy.catch_up
+    if choice.kind == "skip":
+        return []
+    if choice.kind == "latest":
+        chosen = missed[-1:]
+    else:
+        chosen = [slot for slot in missed if choice.within is None or slot >= now - choice.within]
+        chosen = chosen if choice.limit is None else chosen[-choice.limit :]
+    return [slot for slot in chosen if policy.start_within is None or slot >= now - policy.start_within]
+
+
+def _overlapping(job: Job, late: list[int], more: int, now: int) -> dict[int, str]:
+    """Late slots beside what runs already; a run that waits for its retry counts as running."""
+    kind, most = job.definition.overlap.kind, job.definition.overlap.most
+    if len(job.active) + sum(1 for owed in job.owed if owed.tries) < most:
+        return dict.fromkeys(late, "owed")
+    if kind == "queue-all":
+        room = max(0, QUEUE_LIMIT - job.waiting - more)
+        return dict.fromkeys(late[:room], "owed") | dict.fromkeys(late[room:], "dropped")
+    fates = dict.fromkeys(late, "skipped")
+    queued = more or job.stretches or any(not owed.tries and owed.ready_at <= now for owed in job.owed)
+    if kind == "queue" and late and not queued:
+        fates[late[0]] = "owed"
+    return fates

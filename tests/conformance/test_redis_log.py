@@ -1,0 +1,103 @@
+"""The log in Redis: long histories come in pages, further attempts are found, pruning steps over what ended later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from solocron.model.change import Change, Kind
+from solocron.model.run import Entry, Op, Record, Status
+from solocron.stores.contract import Named, Query, Verdict
+from solocron.stores.memory import MemoryStore
+from solocron.stores.redis import RedisStore
+from solocron.testing.conformance.kit import job, log, opened, put, record
+from tests.servers import Redis
+
+
+@pytest.fixture
+def url(redis_server: Redis) -> str:
+    return redis_server.fresh_url()
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[RedisStore]:
+    store = RedisStore(url)
+    store.open()
+    yield store
+    store.close()
+
+
+def write(store: RedisStore | MemoryStore, *records: Record, op: Op = Op.OPEN) -> None:
+    entries = tuple(Entry(op, each) for each in records)
+    (result,) = store.update(Named(Kind.JOB, ("j",)), lambda doc, now: Change(job("j"), entries)).results
+    assert result.verdict is Verdict.APPLIED
+
+
+def test_a_long_history_is_the_same_as_in_memory(store: RedisStore) -> None:
+    """More records than fit into a page, of several statuses, many at the same instant."""
+    memory = MemoryStore()
+    statuses = [Status.SUCCEEDED, Status.SUCCEEDED, Status.FAILED, Status.SKIPPED]
+    records = [
+        record(f"j@{i % 700:03}", attempt=1 + i // 700, at=i // 3, status=statuses[i % 4], job=f"job{i % 2}")
+        for i in range(1300)
+    ]
+    for each in (store, memory):
+        write(each, *records)
+    for query in (
+        Query(limit=40),
+        Query(limit=1200),
+        Query(limit=5000),
+        Query(limit=700, statuses=frozenset({"failed"})),
+        Query(limit=300, job="job1", statuses=frozenset({"skipped"})),
+        Query(limit=600, job="job0"),
+        Query(limit=900, since=100, until=400),
+        Query(limit=10, job="job1", statuses=frozenset({"lost"})),
+        Query(limit=0),
+    ):
+        assert store.history(query) == memory.history(query)
+
+
+def test_every_attempt_of_a_run_is_found_and_kept_track_of(store: RedisStore, url: str) -> None:
+    write(store, *(record("r@1", attempt=i, at=i, status=Status.FAILED) for i in (1, 2, 3, 10, 11, 120)))
+    assert [each.attempt for each in log(store, run="r@1")] == [120, 11, 10, 3, 2, 1]
+    assert store.prune(before=11, limit=100) == 4
+    assert [each.attempt for each in log(store, run="r@1")] == [120, 11]
+    assert store.prune(before=1000, limit=100) == 2
+    with redis.Redis.from_url(url) as client:
+        assert client.keys("*r@1*") == [], "nothing of a pruned run is left behind"
+
+
+def test_pruning_steps_over_what_was_recorded_before_but_ended_later(store: RedisStore) -> None:
+    write(store, *(record(f"long@{i}", at=i) for i in range(5)))
+    for i in range(5):
+        write(store, record(f"long@{i}", at=i, status=Status.SUCCEEDED, finished_at=100 + i), op=Op.CLOSE)
+    write(store, *(record(f"short@{i}", at=10 + i, status=Status.SUCCEEDED) for i in range(5)))
+    assert store.prune(before=50, limit=3) == 3
+    assert store.prune(before=50, limit=3) == 2
+    assert store.prune(before=50, limit=3) == 0
+    assert sorted(each.run for each in log(store)) == [f"long@{i}" for i in range(5)]
+
+
+def test_a_summary_counts_its_slots_also_after_it_was_closed(store: RedisStore) -> None:
+    write(store, record("a@1", at=5, count=7), record("b@1", at=5, status=Status.MISSED, count=40))
+    assert store.tally(0) == {"running": 7, "missed": 40}
+    write(store, record("a@1", at=9, status=Status.LOST), op=Op.CLOSE)
+    assert store.tally(0) == {"lost": 7, "missed": 40}
+    assert store.tally(6) == {}
+    assert store.prune(before=100, limit=10) == 2
+    assert store.tally(0) == {}
+
+
+def test_i12_a_record_that_is_refused_leaves_no_trace(store: RedisStore, url: str) -> None:
+    """The second of two new records exists already: the first is taken back with the document."""
+    put(store, job("k"), entries=opened(record("taken@1", job="k")))
+    with redis.Redis.from_url(url) as client:
+        before = {key: client.dump(key) for key in client.keys("*:run:*") + client.keys("*:log:*")}
+        entries = opened(record("fresh@1", job="j"), record("fresh@2", job="other"), record("taken@1", job="k"))
+        (result,) = store.update(Named(Kind.JOB, ("j",)), lambda doc, now: Change(job("j"), entries)).results
+        assert result.verdict is Verdict.BLOCKED
+        assert result.error == "duplicate record: taken@1 attempt 1 is in the log already"
+        assert {key: client.dump(key) for key in client.keys("*:run:*") + client.keys("*:log:*")} == before
+    assert [each.run for each in log(store)] == ["taken@1"]

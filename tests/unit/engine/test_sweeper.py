@@ -1,0 +1,47 @@
+"""The sweeper beside nodes that start at the very same moment."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from solocron import Scheduler
+from solocron.clock import SECOND
+from solocron.model.change import Kind
+from solocron.model.claiming import Claimant, claim
+from solocron.model.job import Job
+from solocron.model.session import Session, begin
+from solocron.stores.contract import All, Due, Named, Which
+from solocron.stores.memory import MemoryStore
+
+
+def test_i1_a_node_that_begins_while_another_sweeps_keeps_its_claims() -> None:
+    """The newcomer begins its session and claims right after the sweeper has read the sessions."""
+    scheduler = Scheduler("memory://", enabled=True, lease="3s")
+    scheduler.every("1h", name="job")(lambda: None)
+    scheduler.tick()
+    scheduler.trigger("job")
+    store = scheduler.client.store
+    assert isinstance(store, MemoryStore)
+    node = scheduler._build()
+    node.keeper.step(0)
+    real, claimed = store.read, []
+
+    def newcomer() -> None:
+        session = Session(name="newcomer", node="n", host="h", pid=1, lease=3 * SECOND)
+        store.update(Named(Kind.SESSION, ("newcomer",)), lambda doc, now: begin(doc, session, now=now))
+        by = Claimant(session="newcomer", node="n", late_for=5 * SECOND)
+        due = Due(handlers=frozenset({"job"}), pools=frozenset({"default"}), limit=1)
+        change = partial(claim, by=by, resolve=scheduler.registry.resolve)
+        claimed.extend(store.update(due, lambda doc, now: change(doc, now=now), session="newcomer").results)
+
+    def read(which: Which) -> object:
+        found = real(which)
+        if which == All(Kind.SESSION) and not claimed:
+            newcomer()
+        return found
+
+    store.read = read  # type: ignore[method-assign,assignment]
+    node.sweeper.step(scheduler._runtime.clock.boot())
+    (job,) = real(Named(Kind.JOB, ("job",)))
+    assert isinstance(job, Job)
+    assert [hold.session for hold in job.active] == ["newcomer"]

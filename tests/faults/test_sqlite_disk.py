@@ -1,4 +1,4 @@
-"""What a disk can do to a SQLite store: full, failing, read-only, unreadable, garbage. One clear error, nothing half."""
+"""What a disk can do to a SQLite store: full, failing, read-only, unreadable, garbage. One clear error each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from solocron.clock import SECOND
-from solocron.errors import StoreError, StoreRefused, StoreUnavailable
+from solocron.errors import StoreError, StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.stores.contract import All, Named, Verdict
 from solocron.stores.sql.sqlite import SQLiteStore
@@ -84,6 +84,11 @@ def claim(doc: Any, now: int) -> Change | None:
     return change and Change(change.doc, opened(record(f"{doc.name}@1")))
 
 
+def _fill(store: SQLiteStore) -> None:
+    for _ in range(50):  # what the write-ahead log has left
+        put(store, note(Kind.STEP, "big", {"x": "y" * 20_000}))
+
+
 class TestFull:
     def test_a_full_disk_writes_nothing_and_goes_on_by_itself_when_there_is_room(self, store: SQLiteStore) -> None:
         put(store, *(job(f"j{i}", due_at=store.clock() - SECOND) for i in range(3)))
@@ -111,8 +116,7 @@ class TestFull:
             room = shutil.disk_usage(small).free
             (small / "ballast").write_bytes(b"x" * room)
             with pytest.raises(StoreUnavailable, match="full"):
-                for _ in range(50):  # what the write-ahead log has left
-                    put(store, note(Kind.STEP, "big", {"x": "y" * 20_000}))
+                _fill(store)
             before = store.read(All(Kind.JOB))
             assert len(before) == 3
             (small / "ballast").unlink()

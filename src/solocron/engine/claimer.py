@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 
 from solocron.engine.board import Board, Standing
 from solocron.engine.loop import Patience
@@ -71,10 +72,11 @@ class Claimer:
 
     def step(self, now: float) -> float:
         """Claim what is due and start it; returns when the next thing is due."""
+        # Whatever changes from here on wakes the loop once more: nothing is missed between looking and planning.
+        self._planned, self._full = inf, True
         limit = min(self._board.free(), BATCH)
         session = self._board.session
         if self._board.draining or session is None or self._board.standing() is not Standing.HELD or limit == 0:
-            self._full = True
             self._planned = now + self._settings.poll
             return self._planned
         self._full = False
@@ -159,13 +161,19 @@ class Claimer:
 
     def _next(self, applied: Applied, limit: int, replied: float) -> float:
         latest = replied + self._settings.poll
-        if applied.next_due is None:
+        # `next_due` speaks of what was not returned; what was has a next instant of its own.
+        moments = [r.doc.due_at for r in applied.results if isinstance(r.doc, Job) and r.verdict is Verdict.APPLIED]
+        due = min((at for at in (applied.next_due, *moments) if at is not None), default=None)
+        if due is None:
             self._nothing = 0
             return latest
-        if applied.next_due > applied.now:
+        if due > applied.now:
             self._nothing = 0
-            self._expected = self._board.boot_of(applied.next_due)
+            self._expected = self._board.boot_of(due)
             return latest if self._expected is None else min(self._expected, latest)
+        if applied.next_due is None or applied.next_due > applied.now:
+            self._nothing = 0
+            return replied  # one of those just claimed has more to run
         if applied.results and len(applied.results) >= limit:
             self._nothing = 0
             self._full = True

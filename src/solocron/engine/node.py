@@ -100,7 +100,7 @@ class Node:
         self.claimer.wake = self._loops["claimer"].wake
         self.finisher.wake = self._loops["finisher"].wake
         self.runner.watch = self._loops["watchdog"].wake
-        self.runner.freed = self._loops["claimer"].wake
+        self.runner.freed = self._freed
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -232,6 +232,11 @@ class Node:
     def _session_begun(self) -> None:
         self.registrar.register(self._advertised())
         self._loops["watchdog"].wake()
+        self._loops["claimer"].wake()
+
+    def _freed(self) -> None:
+        """A body of a lost session has ended: its job may be claimed here again, and the session be buried."""
+        self._loops["keeper"].wake()
         self._loops["claimer"].wake()
 
     def _look_at(self, due_at: int | None) -> None:

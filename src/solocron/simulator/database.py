@@ -38,6 +38,8 @@ class Write:
     version: int
     after: Doc | None
     entries: tuple[Entry, ...]
+    decided: int
+    """The store's time that the change was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Commit:
     before: Doc | Absent
     after: Doc | None
     entries: tuple[Entry, ...]
+    decided: int
 
 
 @dataclass(slots=True)
@@ -190,8 +193,9 @@ class Database:
         if (known[1] if known else 0) != write.version:
             return False
         commit = Commit(
-            self.kernel.now, self.clock(), client, write.kind, write.name, write.before, write.after, write.entries
-        )
+            self.kernel.now, self.clock(), client, write.kind, write.name, write.before, write.after, write.entries,
+            write.decided,
+        )  # fmt: skip
         records = tuple((key, self.log.get(key)) for key in map(_log_key, write.entries)) if self._past else ()
         self._append(write.entries)
         if write.after is not write.before:

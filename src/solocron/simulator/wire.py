@@ -181,7 +181,7 @@ class WireStore:
         if made.doc is doc and not made.entries:
             return None, result
         kind = doc.kind if isinstance(doc, Absent | Note) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
-        return Write(kind, doc.name, doc, version, made.doc, made.entries), result
+        return Write(kind, doc.name, doc, version, made.doc, made.entries, now), result
 
     def _applied(self, chosen: Selection, results: dict[str, Result]) -> Applied:
         ordered = tuple(results[doc.name] for doc, _ in chosen.docs)

@@ -1,0 +1,326 @@
+"""What must hold for every commit that the store accepts. One function per promise; its name begins with the invariant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from solocron.clock import SECOND, iso
+from solocron.model.change import Absent, Kind
+from solocron.model.job import Hold, Job, Owed
+from solocron.model.run import Op, Origin, Record, Status
+from solocron.model.session import Life, Session
+from solocron.simulator.checker import Checker, Violation, first_owed, new_holds
+from solocron.simulator.database import Commit
+from solocron.simulator.oracle import fate_of
+
+__all__ = ["JOBS", "PRUNES", "SESSIONS"]
+
+Test = Callable[..., None]
+
+
+# --- claims ----------------------------------------------------------------------------------------------------------
+
+
+def i1_single_live_claim(checker: Checker, commit: Commit) -> None:
+    """At most one live claim of a run; a claim is granted only to a live session."""
+    granted = new_holds(commit)
+    if not granted or not isinstance(commit.after, Job):
+        return
+    runs = [hold.run for hold in commit.after.active]
+    if len(runs) != len(set(runs)):
+        raise Violation("I1", f"{commit.name} holds one run twice: {runs}")
+    for hold in granted:
+        held = checker.world.database.docs.get((Kind.SESSION, hold.session))
+        if held is None or not isinstance(held[0], Session) or held[0].state is not Life.LIVE:
+            raise Violation("I1", f"{hold.run} was granted to session {hold.session}, which is not live")
+
+
+def i2_slot_at_most_once(checker: Checker, commit: Commit) -> None:
+    """One claim per attempt, attempts one after the other, none after the last word, none beyond the budget."""
+    for hold in new_holds(commit):
+        last = checker.attempts.get(hold.run, 0)
+        if hold.attempt != last + 1:
+            raise Violation("I2", f"{hold.run} attempt {hold.attempt} was claimed after attempt {last}")
+        ended = checker.ended.get((hold.run, last))
+        if ended is Status.SUCCEEDED or (hold.run, 0) in checker.ended:
+            raise Violation("I2", f"{hold.run} was claimed again after its last word")
+
+
+def i2_nothing_started_is_handed_back(checker: Checker, commit: Commit) -> None:
+    """A run that has begun is not owed again on nobody's budget."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not isinstance(after, Job):
+        return
+    for entry in commit.entries:
+        if entry.op is not Op.CLOSE or (entry.record.run, entry.record.fence) not in checker.started:
+            continue
+        hold = before.hold(entry.record.run, entry.record.fence)
+        owed = next((o for o in after.owed if o.run == entry.record.run), None)
+        if hold is not None and owed is not None and owed.tries <= hold.tries:
+            raise Violation("I2", f"{hold.run} had started and was handed back as if it had not")
+
+
+def i3_fence_grows(checker: Checker, commit: Commit) -> None:
+    """Fences of a job grow with every claim, over everything."""
+    for hold in new_holds(commit):
+        seen = checker.fences.get(commit.name, 0)
+        if hold.fence <= seen:
+            raise Violation("I3", f"{hold.run} was granted fence {hold.fence}, {seen} was granted before")
+
+
+def i9_overlap(_: Checker, commit: Commit) -> None:
+    """Never more live claims than the job allows."""
+    if isinstance(commit.after, Job) and new_holds(commit):
+        most = commit.after.definition.overlap.most
+        if len(commit.after.active) > most:
+            raise Violation("I9", f"{commit.name} has {len(commit.after.active)} live claims, {most} allowed")
+
+
+# --- ends ------------------------------------------------------------------------------------------------------------
+
+
+def i4_no_stale_write(_: Checker, commit: Commit) -> None:
+    """What ends or notes an attempt shows the very fence that stands in the document."""
+    for entry in commit.entries:
+        if entry.op is Op.OPEN:
+            continue
+        record = entry.record
+        if not isinstance(commit.before, Job) or commit.before.hold(record.run, record.fence) is None:
+            raise Violation("I4", f"{record.run} fence {record.fence} was accepted, but is not held")
+
+
+def i4_only_the_holder_ends_its_run(checker: Checker, commit: Commit) -> None:
+    """As long as a session lives, only its own node ends what it holds."""
+    for hold in _gone(commit):
+        held = checker.world.database.docs.get((Kind.SESSION, hold.session))
+        live = held is not None and isinstance(held[0], Session) and held[0].state is Life.LIVE
+        if live and commit.client != hold.node:
+            raise Violation("I4", f"{commit.client} ended {hold.run}, which {hold.node} holds with a live session")
+
+
+def i6_one_terminal_record(checker: Checker, commit: Commit) -> None:
+    """Each attempt ends once."""
+    for entry in commit.entries:
+        key = (entry.record.run, entry.record.attempt)
+        if entry.op is Op.CLOSE or (entry.op is Op.OPEN and entry.record.status is not Status.RUNNING):
+            if key in checker.ended:
+                raise Violation("I6", f"{key[0]} attempt {key[1]} ended twice")
+
+
+def i12_history_tells_every_transition(_: Checker, commit: Commit) -> None:
+    """Every hold that comes or goes is on record, in the same commit."""
+    opened = sorted(
+        (e.record.run, e.record.fence)
+        for e in commit.entries
+        if e.op is Op.OPEN and e.record.status is Status.RUNNING
+    )
+    closed = sorted((e.record.run, e.record.fence) for e in commit.entries if e.op is Op.CLOSE)
+    came = sorted((hold.run, hold.fence) for hold in new_holds(commit))
+    went = sorted((hold.run, hold.fence) for hold in _gone(commit))
+    if opened != came or closed != went:
+        raise Violation("I12", f"{commit.name}: holds came {came}, went {went}; on record came {opened}, went {closed}")
+
+
+def i14_retries_wait_no_longer_than_their_cap(_: Checker, commit: Commit) -> None:
+    """A failed run is due again within the cap of its backoff."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not isinstance(after, Job) or after.owed is before.owed:
+        return
+    known = {owed.run for owed in before.owed}
+    for owed in after.owed:
+        if owed.tries and owed.run not in known:
+            latest = max(commit.now + before.definition.backoff.cap, owed.slot)
+            if owed.ready_at > latest:
+                raise Violation("I14", f"{owed.run} waits until {iso(owed.ready_at)}, longer than its backoff's cap")
+
+
+# --- slots -----------------------------------------------------------------------------------------------------------
+
+
+def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
+    """Every slot that the cursor passes is owed, held, or on record."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not isinstance(after, Job) or after.incarnation != before.incarnation:
+        return
+    slots = checker.slots_of(before)
+    if slots is None or before.removed:
+        return
+    passed = slots.count(before.cursor, after.cursor)
+    opened = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.SCHEDULE]
+    recorded = sum(record.count for record in opened if record.attempt == 0)
+    started = sum(1 for h in new_holds(commit) if h.attempt == 1 and h.origin is Origin.SCHEDULE)
+    if first_owed(before) + passed != first_owed(after) + recorded + started:
+        raise Violation(
+            "I5",
+            f"{commit.name}: {passed} slots passed with {first_owed(before)} owed, and then there are "
+            f"{first_owed(after)} owed, {recorded} recorded and {started} started",
+        )
+
+
+def i5_retries_are_owed(_: Checker, commit: Commit) -> None:
+    """What ended badly with retries left is owed again."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not isinstance(after, Job) or before.removed:
+        return
+    for entry in commit.entries:
+        hold = before.hold(entry.record.run, entry.record.fence) if entry.op is Op.CLOSE else None
+        if hold is None or hold.cancel is not None or hold.tries >= before.definition.retries:
+            continue
+        status = entry.record.status
+        due = status in (Status.FAILED, Status.TIMED_OUT) or (
+            status is Status.LOST and before.definition.on_crash == "retry"
+        )
+        if due and not any(owed.run == hold.run and owed.attempt == hold.attempt + 1 for owed in after.owed):
+            raise Violation("I5", f"{hold.run} ended {status} with retries left, but its next attempt is not owed")
+
+
+def i5_no_trigger_vanishes(_: Checker, commit: Commit) -> None:
+    """What somebody asked for is owed until it is held or on record."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job):
+        return
+    kept = {owed.run for owed in after.owed} | {h.run for h in after.active} if isinstance(after, Job) else set()
+    told = {entry.record.run for entry in commit.entries}
+    for owed in before.owed:
+        if owed.origin is Origin.TRIGGER and not owed.begun and owed.run not in kept | told:
+            raise Violation("I5", f"{owed.run}, which was asked for, is neither owed nor held nor on record")
+
+
+def i10_policies_are_kept(checker: Checker, commit: Commit) -> None:
+    """Each slot that is decided fares as the job's policies promise, worked out independently."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not isinstance(after, Job) or before.definition is not after.definition:
+        return
+    if after.cursor == before.cursor or after.incarnation != before.incarnation or _asked(before, after):
+        return
+    slots = checker.slots_of(before)
+    if slots is None:
+        return
+    fates = fate_of(before, slots, now=commit.decided, late_for=checker.world.late_for)
+    waiting = {owed.slot for owed in after.owed if owed.attempt == 1 and owed.origin is Origin.SCHEDULE}
+    held = {hold.slot for hold in new_holds(commit) if hold.origin is Origin.SCHEDULE}
+    records = [e.record for e in commit.entries if e.op is Op.OPEN and not e.record.attempt]
+    for slot, promised in fates.items():
+        owed = slot in waiting or slot in held or any(s.first <= slot <= s.last for s in after.stretches)
+        told = [str(r.status) for r in records if (r.first or r.slot) <= slot <= r.slot and r.origin is Origin.SCHEDULE]
+        seen = "owed" if owed else told[0] if told else "forgotten"
+        if seen != promised or (owed and told):
+            raise Violation("I10", f"{commit.name} slot {iso(slot)}: {promised} by its policies, but {seen} {told}")
+    for record in records:
+        if not record.reason:
+            raise Violation("I10", f"{record.run} is {record.status} without a reason")
+
+
+def i11_cursor(_: Checker, commit: Commit) -> None:
+    """The cursor never goes back."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not isinstance(after, Job) or after.incarnation != before.incarnation:
+        return
+    if after.cursor < before.cursor:
+        raise Violation("I11", f"{commit.name}: the cursor went back to {iso(after.cursor)}")
+
+
+def i13_a_request_has_one_effect(checker: Checker, commit: Commit) -> None:
+    """There are never more triggered runs than there were requests, however often those were repeated."""
+    before, after = commit.before, commit.after
+    if not isinstance(after, Job) or (isinstance(before, Job) and after.owed is before.owed):
+        return
+    checker.triggered.update(owed.run for owed in after.owed if owed.origin is Origin.TRIGGER)
+    if len(checker.triggered) > checker.world.clients.requests:
+        raise Violation(
+            "I13", f"{len(checker.triggered)} runs were triggered by {checker.world.clients.requests} requests"
+        )
+
+
+# --- sessions --------------------------------------------------------------------------------------------------------
+
+
+def i4_burial_is_final(_: Checker, commit: Commit) -> None:
+    """Nothing renews a session that is not live, and no renewal makes one."""
+    before, after = commit.before, commit.after
+    if isinstance(after, Session) and after.state is Life.LIVE:
+        if isinstance(before, Session) and before.state is not Life.LIVE:
+            raise Violation("I4", f"session {after.name} was renewed after its burial")
+        if isinstance(before, Absent) and after.beats:
+            raise Violation("I4", f"session {after.name} was made by a renewal")
+
+
+def i1_nobody_is_buried_alive(checker: Checker, commit: Commit) -> None:
+    """Another node buries a session only after its lease has truly passed, whatever the clocks say."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Session) or not isinstance(after, Session) or after.state is before.state:
+        return
+    # A lone pass has nobody to watch for it: there the store's clock decides, as documented.
+    if after.state is not Life.DEAD or commit.client == before.node or commit.client.startswith("tick"):
+        return
+    passed = commit.at - checker.renewed[commit.name]
+    lease = before.lease / SECOND
+    # Estimates of the store's clock may be off by a small step of it, and clocks run at rates of their own.
+    if passed < (lease * 0.9 - 1.0) / (1 + checker.world.options.clock_rate):
+        raise Violation("I1", f"{commit.client} buried {before.node} {passed:.3f} s after its last renewal")
+
+
+def i5_swept_means_swept(checker: Checker, commit: Commit) -> None:
+    """A session is marked as swept only when nothing names it any more."""
+    after = commit.after
+    if isinstance(after, Session) and after.state is Life.SWEPT:
+        left = checker.world.database.held(after.name)
+        if left:
+            raise Violation("I5", f"session {after.name} was marked as swept, but still holds runs of {left}")
+
+
+def i12_only_old_history_is_pruned(checker: Checker, record: Record, before: int) -> None:
+    """Retention removes only what has ended, long ago, and is not owed any more."""
+    world = checker.world
+    young = world.database.clock() - round(world.options.keep * SECOND) + 60 * SECOND
+    if record.status is Status.RUNNING or record.finished_at is None or record.finished_at > young:
+        raise Violation("I12", f"{record.run} attempt {record.attempt} ({record.status}) was pruned too soon")
+    job = world.database.jobs.get(record.job)
+    if job is not None and any(owed.run == record.run for owed in job.owed):
+        raise Violation("I12", f"{record.run} was pruned while its next attempt is owed")
+
+
+def _gone(commit: Commit) -> list[Hold]:
+    """What is no longer held after a commit."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not before.active:
+        return []
+    if not isinstance(after, Job):
+        return list(before.active)
+    if after.active is before.active:
+        return []
+    left = {(h.run, h.fence) for h in after.active}
+    return [hold for hold in before.active if (hold.run, hold.fence) not in left]
+
+
+def _asked(before: Job, after: Job) -> bool:
+    """Whether somebody paused, resumed or removed the job in this commit, rather than claimed."""
+    if after.removed != before.removed or after.requests is not before.requests:
+        return True
+    return after.paused is not before.paused and after.paused is not None
+
+
+def _table(*tests: Test) -> dict[str, Test]:
+    return {test.__name__: test for test in tests}
+
+
+JOBS = _table(
+    i3_fence_grows,
+    i2_slot_at_most_once,
+    i2_nothing_started_is_handed_back,
+    i1_single_live_claim,
+    i9_overlap,
+    i4_no_stale_write,
+    i4_only_the_holder_ends_its_run,
+    i6_one_terminal_record,
+    i12_history_tells_every_transition,
+    i14_retries_wait_no_longer_than_their_cap,
+    i11_cursor,
+    i5_no_slot_vanishes,
+    i5_retries_are_owed,
+    i5_no_trigger_vanishes,
+    i10_policies_are_kept,
+    i13_a_request_has_one_effect,
+)
+SESSIONS = _table(i4_burial_is_final, i1_nobody_is_buried_alive, i5_swept_means_swept)
+PRUNES = _table(i12_only_old_history_is_pruned)

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
         Conflict,
         Invalid,
         InvalidSchedule,
+        KeyBusy,
         LeaseLost,
+        LockBusy,
         MissingExtra,
         NotFound,
         SolocronError,
@@ -20,9 +22,13 @@ if TYPE_CHECKING:
         StoreError,
         StoreRefused,
         StoreUnavailable,
+        Uncertain,
         WaitTimeout,
     )
     from solocron.jobs.decorators import at, cron, every
+    from solocron.locks.decorator import locked
+    from solocron.locks.held import assert_locked
+    from solocron.locks.lock import Lock
     from solocron.model.policy import Backoff, allow, catch_up_all
     from solocron.scheduler import Scheduler
     from solocron.schedules import At, Cron, Every, Schedule
@@ -33,8 +39,12 @@ _HOMES = {
     "solocron.errors": (
         *("Cancelled", "Conflict", "Invalid", "InvalidSchedule", "LeaseLost", "MissingExtra", "NotFound"),
         *("SolocronError", "StaleFence", "StoreError", "StoreRefused", "StoreUnavailable", "WaitTimeout"),
+        *("KeyBusy", "LockBusy", "Uncertain"),
     ),
     "solocron.jobs.decorators": ("at", "cron", "every"),
+    "solocron.locks.decorator": ("locked",),
+    "solocron.locks.held": ("assert_locked",),
+    "solocron.locks.lock": ("Lock",),
     "solocron.model.policy": ("Backoff", "allow", "catch_up_all"),
     "solocron.scheduler": ("Scheduler",),
     "solocron.schedules": ("At", "Cron", "Every", "Schedule"),
@@ -52,7 +62,10 @@ __all__ = [
     "Every",
     "Invalid",
     "InvalidSchedule",
+    "KeyBusy",
     "LeaseLost",
+    "Lock",
+    "LockBusy",
     "MissingExtra",
     "NotFound",
     "Run",
@@ -63,13 +76,16 @@ __all__ = [
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",
+    "Uncertain",
     "WaitTimeout",
     "__version__",
     "allow",
+    "assert_locked",
     "at",
     "catch_up_all",
     "cron",
     "every",
+    "locked",
 ]
 
 

@@ -15,6 +15,7 @@ __all__ = ["Aio"]
 _METHODS = frozenset(
     {"stop", "tick", "jobs", "job", "runs", "run", "nodes", "status", "next"}
     | {"trigger", "wait", "pause", "resume", "cancel", "add", "remove"}
+    | {"locks", "force_release"}
 )
 
 

@@ -12,6 +12,7 @@ from solocron.duration import parse_duration
 from solocron.errors import Conflict, Invalid, NotFound, StoreError, WaitTimeout
 from solocron.jobs.declaration import Declaration, check_name, check_payload
 from solocron.jobs.registry import Registry
+from solocron.locks.listing import raise_fences
 from solocron.model import asking, defining
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.job import Job
@@ -266,6 +267,7 @@ class Client:
         names = [job.name for job in self._jobs()]
         for start in range(0, len(names), PAGE):
             self._restore(tuple(names[start : start + PAGE]), fence)
+        raise_fences(self.store, self._runtime, fence)
         return len(names)
 
     def _restore(self, names: tuple[str, ...], fence: int) -> None:

@@ -7,6 +7,9 @@ SolocronError
  +- NotFound                also a LookupError
  +- Conflict
  |   +- StaleFence
+ |   +- LockBusy
+ |   +- KeyBusy
+ |   +- Uncertain
  +- LeaseLost
  |   +- Cancelled
  +- StoreError
@@ -24,7 +27,9 @@ __all__ = [
     "Conflict",
     "Invalid",
     "InvalidSchedule",
+    "KeyBusy",
     "LeaseLost",
+    "LockBusy",
     "MissingExtra",
     "NotFound",
     "SolocronError",
@@ -32,6 +37,7 @@ __all__ = [
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",
+    "Uncertain",
     "WaitTimeout",
 ]
 
@@ -70,6 +76,18 @@ class Conflict(SolocronError):
 
 class StaleFence(Conflict):
     """A write showed a fence that is no longer the current one; it was refused and nothing was written."""
+
+
+class LockBusy(Conflict):
+    """Somebody else has the lock; the body did not run."""
+
+
+class KeyBusy(Conflict):
+    """A live holder is at work under this idempotency key; the effect was not begun a second time."""
+
+
+class Uncertain(Conflict):
+    """Whoever began this effect died in the middle of it: it may have happened. Nothing was begun or marked."""
 
 
 class LeaseLost(SolocronError):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_until_signalled"]
 
+_LOOK = 0.5
 _SAME_WISH = 0.2
 """Seconds: `timeout` and some supervisors signal the process and then its group, which is one wish, not two."""
 
@@ -36,7 +37,10 @@ def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | s
     before = {number: signal.signal(number, on_signal) for number in numbers} if main else {}
     try:
         scheduler.start()
-        told.wait()
+        # Handlers run on the main thread only, and a signal that the kernel hands to another thread, as it does right
+        # after a thaw, does not end the main thread's waiting: it has to wake up by itself.
+        while not told.wait(_LOOK):
+            pass
         scheduler.stop(grace)
     finally:
         for number, handler in before.items():

@@ -26,6 +26,7 @@ from solocron.jobs import decorators
 from solocron.jobs.around import Wrapper, check_wrapper, wrap
 from solocron.jobs.declaration import check_name
 from solocron.jobs.registry import Declared, Handler, Registry
+from solocron.locks.front import LocksFront
 from solocron.model.policy import whole
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, zone_data_version
@@ -46,7 +47,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Span = timedelta | int | float | str
 
 
-class Scheduler:
+class Scheduler(LocksFront):
     """Declares jobs, runs them while started, and answers what happened to them.
 
     Making one opens nothing and starts nothing. Any number of replicas may do the same on the same store: each slot
@@ -105,6 +106,7 @@ class Scheduler:
         self._dispatchers = dispatchers
         self._loop: Any = None
         self._node: Node | None = None
+        self._leaders = []
 
     @staticmethod
     def _make_store(store: str | Secret | Store | None, namespace: str, lease: timedelta) -> Store:
@@ -170,6 +172,7 @@ class Scheduler:
 
     def stop(self, grace: Span = "30s") -> bool:
         """Drain: stop claiming, let runs end within the grace, hand back the rest; True when nothing was left."""
+        self._let_go()
         node, self._node = self._node, None
         clean = True
         if node is not None and node.process == self._runtime.process():

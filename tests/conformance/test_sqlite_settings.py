@@ -122,4 +122,10 @@ def test_a_store_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
 def test_a_store_that_is_not_there_says_so(tmp_path: Path) -> None:
     store = make_store(f"sqlite:///{tmp_path}/missing/a.db")
     levels = {check.name: check.level for check in store.checks()}
-    assert levels == {"file mode": "FAIL", "folder": "FAIL", "file system": "OK", "free disk": "FAIL", "store": "FAIL"}
+    assert levels == {"file mode": "FAIL", "folder": "FAIL", "file system": "OK", "free disk": "FAIL"}
+
+
+def test_looking_does_not_create_a_store(tmp_path: Path) -> None:
+    store = make_store(f"sqlite:///{tmp_path}/a.db")
+    assert {check.name: check.level for check in store.checks()}["file mode"] == "FAIL"
+    assert list(tmp_path.iterdir()) == []

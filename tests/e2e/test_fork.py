@@ -7,18 +7,24 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from solocron.testing.fleet import Ledger
 from solocron.testing.fleet.ledger import FOLDER
 
 
+def run(program: str, folder: Path) -> Any:
+    """Run a program that forks on a store of its own; the JSON that it printed."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), FOLDER: str(folder / "ledger")}
+    command = [sys.executable, "-m", f"tests.e2e.programs.{program}", f"sqlite:///{folder / 'store.db'}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 def test_a_fork_after_start_gets_a_session_of_its_own_and_leaves_the_parents_alone(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), FOLDER: str(ledger.folder)}
-    command = [sys.executable, "-m", "tests.e2e.programs.forking", f"sqlite:///{tmp_path / 'store.db'}"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout)
+    facts = run("forking", tmp_path)
     (parents,) = facts["before"]
     assert facts["before"][parents][0] == facts["pid"]
     assert facts["threads"] == [], "no loop of the parent's runs in the child"
@@ -31,3 +37,9 @@ def test_a_fork_after_start_gets_a_session_of_its_own_and_leaves_the_parents_alo
     assert facts["child_clean"]
     starts = [(line.run, line.attempt) for line in ledger.lines(event="start")]
     assert len(starts) == len(set(starts)), "nothing was started twice"
+
+
+def test_a_fork_in_the_middle_of_another_threads_write_can_write_too(tmp_path: Path) -> None:
+    """SQLite keeps its locks in memory as well: a copy of them, made while one was held, would hold it for ever."""
+    facts = run("forking_writer", tmp_path)
+    assert facts["wrote"] == facts["children"]

@@ -218,6 +218,13 @@ def _pause(parser: ArgumentParser) -> None:
     _job(parser)
 
 
+def _locks(parser: ArgumentParser) -> None:
+    parser.add_argument("--release", metavar="NAME", help="take this lock from whoever has it")
+    parser.add_argument("--reason", metavar="WHY", help="why it is released by force; stays on record")
+    parser.add_argument("--by", metavar="WHO", help="who releases it (default: the user of this terminal)")
+    _listing(parser)
+
+
 def _doctor(parser: ArgumentParser) -> None:
     parser.add_argument("--repair", action="store_true", help="repair what can be repaired safely, then look again")
     parser.add_argument("--lease", metavar="TIME", help="judge this lease")
@@ -248,5 +255,6 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "cancel": ("stop a run", f"{_HERE}.asking:cancel", _run_id),
     "remove": ("forget a job that no running code declares", f"{_HERE}.asking:remove", _job),
     "restored": ("after a backup was restored: let nothing before now run again", f"{_HERE}.asking:restored", _listing),
+    "locks": ("list the locks, or release one by force", f"{_HERE}.locks:locks", _locks),
     "doctor": ("look for what is wrong, and say what to do", f"{_HERE}.examining:doctor", _doctor),
 }

@@ -6,9 +6,10 @@ import logging
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from datetime import datetime
+from math import isfinite
 from typing import Any, TypeVar
 
-from solocron.errors import Cancelled, LeaseLost
+from solocron.errors import Cancelled, Invalid, LeaseLost
 from solocron.model.run import Status
 
 __all__ = ["AsyncRun", "Previous", "Run", "Stop"]
@@ -99,7 +100,13 @@ class Run:
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
         """Say how far the body is; shown live, written with the node's next beat. Raises like `check`."""
         self.check()
-        self._report({"done": done, "total": total, "note": note})
+        self._report(
+            {
+                "done": _number(done, "done"),
+                "total": None if total is None else _number(total, "total"),
+                "note": None if note is None else str(note),
+            }
+        )
 
     def track(self, items: Iterable[T]) -> Iterator[T]:
         """Go through items, with progress, stopping where the run must stop."""
@@ -110,6 +117,17 @@ class Run:
             self.check()
             yield item
             self.progress(done, total)
+
+
+def _number(value: Any, what: str) -> float:
+    """A number as JSON knows it; anything else is the body's own error, here and now, and never the node's."""
+    try:
+        number = value if isinstance(value, int) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise Invalid(f"progress({what}=...) wants a number, not {type(value).__name__}; nothing was noted.") from None
+    if not isfinite(number):
+        raise Invalid(f"progress({what}={number}) is not a number that can be shown; nothing was noted.")
+    return number
 
 
 class AsyncRun(Run):

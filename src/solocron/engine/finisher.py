@@ -92,6 +92,8 @@ class Finisher:
                 again.extend(items)
             else:
                 self._settled(result, items)
+        # Claims rest while too many outcomes wait; no body may be left whose end would wake the claimer.
+        self._wake_claimer(None)
         if again:
             self._put_back(again)
             return now + min(0.01 * 2.0 ** min(again[0].tries, 7), 1.0)

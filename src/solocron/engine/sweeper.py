@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from solocron.engine.board import Board
 from solocron.engine.settings import Settings
 from solocron.events import Events
+from solocron.model import key, lock
 from solocron.model.change import Kind
 from solocron.model.ending import take_over
 from solocron.model.job import Job
@@ -90,7 +91,8 @@ class Sweeper:
         sessions = self.sessions()
         now = self._store.clock()
         others = [s for s in sessions if s.name != self._board.session and s.state is Life.LIVE]
-        watched = any(session.expires_at > now for session in others)
+        # A session without pools belongs to a process that holds a lock or a key: it sweeps nobody.
+        watched = any(session.pools and session.expires_at > now for session in others)
         for session in sessions:
             if session.name == self._board.session or session.state is Life.SWEPT:
                 continue
@@ -136,7 +138,24 @@ class Sweeper:
             self._watched.pop(session.name, None)
 
     def take_from(self, session: str, reason: str) -> bool:
-        """End the holds of a session; True when a complete pass found nothing left."""
+        """End the holds of a session, of jobs, locks and keys; True when complete passes found nothing left."""
+        return self._take_notes(session) and self._take_jobs(session, reason)
+
+    def _take_notes(self, session: str) -> bool:
+        """Its locks are free, its open keys uncertain."""
+        for kind, change in ((Kind.LOCK, lock.orphan), (Kind.KEY, key.orphan)):
+            for _ in range(20):
+                applied = self._store.update(
+                    HeldBy(session, kind),
+                    lambda doc, at, change=change: change(doc, session=session, now=at),  # type: ignore[misc]
+                )
+                if all(result.verdict is Verdict.APPLIED for result in applied.results):
+                    break
+            else:
+                return False
+        return True
+
+    def _take_jobs(self, session: str, reason: str) -> bool:
         for _ in range(20):
             applied = self._store.update(
                 HeldBy(session),

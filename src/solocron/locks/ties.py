@@ -15,7 +15,7 @@ from solocron.errors import LeaseLost, StoreError, StoreUnavailable
 from solocron.events import Events
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.session import Session, begin, renew
-from solocron.runtime import Runtime
+from solocron.runtime import Event, Runtime
 from solocron.stores.contract import Named, Store, Verdict
 
 __all__ = ["NodeTie", "PrivateTie", "Tie"]
@@ -69,6 +69,7 @@ class PrivateTie:
         self._board = Board(self._runtime, self._settings)
         self._users = 0
         self._loop: Loop | None = None
+        self._beginning: Event | None = None
 
     def take(self) -> str:
         if self._process != self._runtime.process():  # a fork: what the parent holds is the parent's
@@ -83,9 +84,14 @@ class PrivateTie:
 
     def drop(self) -> None:
         with self._mutex:
-            self._users -= 1
+            self._users = max(self._users - 1, 0)
             if self._users > 0:
                 return
+        self.close()
+
+    def close(self) -> None:
+        """End the session, whatever is still tied to it."""
+        with self._mutex:
             loop, self._loop = self._loop, None
         if loop is not None:
             loop.stop()
@@ -103,9 +109,26 @@ class PrivateTie:
         return _trusted_until(self._board, session)
 
     def _session(self) -> str:
-        standing = self._board.session
-        if standing is not None and self._board.standing() is not Standing.NONE:
-            return standing
+        """The session that stands, or a new one; of several threads that need one, one begins it and the rest wait."""
+        while True:
+            standing = self._board.session
+            if standing is not None and self._board.standing() is not Standing.NONE:
+                return standing
+            with self._mutex:
+                others, mine = self._beginning, self._runtime.event()
+                if others is None:
+                    self._beginning = mine
+            if others is not None:
+                others.wait(self._settings.lease)
+                continue
+            try:
+                return self._begin()
+            finally:
+                with self._mutex:
+                    self._beginning = None
+                mine.set()
+
+    def _begin(self) -> str:
         self._board.lose()
         name, settings = self._runtime.rng.token(), self._settings
         described = Session(
@@ -117,14 +140,13 @@ class PrivateTie:
         if applied.results[0].verdict is not Verdict.APPLIED:
             raise StoreUnavailable(f"a session could not be begun ({applied.results[0].verdict}); nothing was taken.")
         self._board.hold_session(name, asked)
+        loop = Loop("lock-keeper", self._renew, runtime=self._runtime, events=Events())
         with self._mutex:
-            start, self._loop = self._loop is None, self._loop or self._make_loop()
-        if start:
-            self._loop.start()
+            if self._loop is not None:
+                return name
+            self._loop = loop
+        loop.start()
         return name
-
-    def _make_loop(self) -> Loop:
-        return Loop("lock-keeper", self._renew, runtime=self._runtime, events=Events())
 
     def _renew(self, now: float) -> float:
         session, until = self._board.session, self._board.trusted_until()

@@ -49,8 +49,9 @@ class Watch:
         return None if known is None else known[1]
 
     def _nobody_watches(self, name: str, now: int) -> bool:
+        """Only nodes watch others; a session without pools is that of a process that holds a lock or a key."""
         sessions = [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
-        return not any(s.name != name and s.state is Life.LIVE and s.expires_at > now for s in sessions)
+        return not any(s.name != name and s.pools and s.state is Life.LIVE and s.expires_at > now for s in sessions)
 
     def _bury(self, session: Session) -> bool:
         reason = f"not renewed in time, buried by {self._by}"

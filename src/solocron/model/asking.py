@@ -47,7 +47,8 @@ def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resol
         return None
     if any(hold.run == run for hold in doc.active):
         holds = tuple(
-            replace(hold, cancel=plain(reason)) if hold.run == run and hold.cancel is None else hold for hold in doc.active
+            replace(hold, cancel=plain(reason)) if hold.run == run and hold.cancel is None else hold
+            for hold in doc.active
         )
         return Change(doc if holds == doc.active else replace(doc, active=holds), answer="asked")
     for owed in doc.owed:

@@ -207,7 +207,7 @@ def orphan(doc: Note | Absent, *, session: str, now: int) -> Change | None:
     state = state_of(doc)
     if isinstance(doc, Absent) or state.session != session:
         return None
-    return Change(_note(doc.name, _freed(state, now=now)))
+    return Change(_note(doc.name, replace(_freed(state, now=now), released=state.released)))
 
 
 def force(doc: Note | Absent, *, by: str | None, why: str, now: int) -> Change | None:

@@ -52,6 +52,8 @@ class Checker:
     """The last attempt that was claimed, by run."""
     ended: dict[tuple[str, int], Status] = field(default_factory=dict)
     granted: dict[tuple[str, int], Hold] = field(default_factory=dict)
+    granted_at: dict[tuple[str, int], int] = field(default_factory=dict)
+    """The store's time at which each claim was committed."""
     started: set[tuple[str, int]] = field(default_factory=set)
     starts: Counter[str] = field(default_factory=Counter)
     """Bodies that started, by run."""
@@ -87,7 +89,7 @@ class Checker:
             self._run(self._on_session, commit)
             after = commit.after
             if isinstance(after, Session) and after.state is Life.LIVE:
-                self.renewed[commit.name] = commit.at
+                self.renewed[commit.name] = commit.selected
         elif commit.kind is Kind.JOB and (isinstance(commit.before, Job) or isinstance(commit.after, Job)):
             self._run(self._on_job, commit)
             self._note(commit)
@@ -121,6 +123,7 @@ class Checker:
             self.fences[commit.name] = hold.fence
             self.attempts[hold.run] = hold.attempt
             self.granted[(hold.run, hold.fence)] = hold
+            self.granted_at[(hold.run, hold.fence)] = commit.now
         for entry in commit.entries:
             record = entry.record
             if entry.op is Op.CLOSE or (entry.op is Op.OPEN and record.status is not Status.RUNNING):

@@ -40,6 +40,8 @@ class Write:
     entries: tuple[Entry, ...]
     decided: int
     """The store's time that the change was given."""
+    selected: float
+    """The world's time at that moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Commit:
     after: Doc | None
     entries: tuple[Entry, ...]
     decided: int
+    selected: float
 
 
 @dataclass(slots=True)
@@ -65,6 +68,7 @@ class Selection:
     client: str
     docs: list[tuple[Doc | Absent, int]]
     now: int
+    at: float
     next_due: int | None = None
     locked: frozenset[Key] = frozenset()
     aborted: bool = False
@@ -124,19 +128,16 @@ class Database:
     def select(self, client: str, which: Which, done: Callable[[Selection], None], *, lock: bool) -> None:
         """Select for a change; waits for others' locks unless the selection may pass over them."""
         lock = lock and self.locking
-        keys = self._keys(which)
-        if lock:
-            if isinstance(which, Due):
-                keys = [key for key in keys if key not in self._locks]
-            elif any(key in self._locks for key in keys):
+        next_due = None
+        if isinstance(which, Due):
+            keys, next_due = self._due(which, lock=lock)
+        else:
+            keys = self._keys(which)
+            if lock and any(key in self._locks for key in keys):
                 self._waiting.append(lambda: self.select(client, which, done, lock=lock))
                 return
-        if isinstance(which, Due):
-            keys = keys[: which.limit]
         self._number += 1
-        chosen = Selection(self._number, client, [self._read(key) for key in keys], self.clock())
-        if isinstance(which, Due):
-            chosen.next_due = self.next_due(which, {name for _, name in keys})
+        chosen = Selection(self._number, client, [self._read(key) for key in keys], self.clock(), self.kernel.now, next_due)
         if lock and keys:
             chosen.locked = frozenset(keys)
             for key in keys:
@@ -194,7 +195,7 @@ class Database:
             return False
         commit = Commit(
             self.kernel.now, self.clock(), client, write.kind, write.name, write.before, write.after, write.entries,
-            write.decided,
+            write.decided, write.selected,
         )  # fmt: skip
         records = tuple((key, self.log.get(key)) for key in map(_log_key, write.entries)) if self._past else ()
         self._append(write.entries)
@@ -279,6 +280,12 @@ class Database:
         for again in waiting:
             self.kernel.after(0.0, again)
 
+    def put(self, doc: Doc) -> None:
+        """Put a document there as it is, past every client."""
+        kind = doc.kind if isinstance(doc, Note) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
+        self._version += 1
+        self._put((kind, doc.name), doc, self._version)
+
     # --- selecting -----------------------------------------------------------------------------------------------
 
     def read(self, which: Which, *, age: float = 0.0) -> list[Doc]:
@@ -289,7 +296,7 @@ class Database:
             held = old[key] if key in old else self.docs.get(key)
             if held is not None:
                 found.append(held[0])
-        return found[: which.limit] if isinstance(which, Due) else found
+        return found
 
     def _as_of(self, moment: float) -> dict[Key, tuple[Doc, int] | None]:
         old: dict[Key, tuple[Doc, int] | None] = {}
@@ -324,10 +331,22 @@ class Database:
                 self._put((Kind.SESSION, name), None, 0)
         return len(gone)
 
-    def next_due(self, which: Due, chosen: set[str]) -> int | None:
+    def next_due(self, which: Due) -> int | None:
         """The earliest moment at which something of a selection can be had."""
-        moments = [self._ready_at(doc) for doc in self._due_jobs(which) if doc.name not in chosen]
-        return min(moments, default=None)
+        return min(map(self._ready_at, self._due_jobs(which)), default=None)
+
+    def _due(self, which: Due, *, lock: bool) -> tuple[list[Key], int | None]:
+        """What is due and may be had now, and when the rest is."""
+        now, chosen, moments = self.clock(), [], []
+        for job in self._due_jobs(which):
+            ready = self._ready_at(job)
+            if ready <= now and not (lock and (Kind.JOB, job.name) in self._locks):
+                chosen.append((job.due_at or 0, job.name, ready))
+            else:
+                moments.append(ready)
+        chosen.sort()
+        moments += [ready for _, _, ready in chosen[which.limit :]]
+        return [(Kind.JOB, name) for _, name, _ in chosen[: which.limit]], min(moments, default=None)
 
     def _read(self, key: Key) -> tuple[Doc | Absent, int]:
         return self.docs.get(key) or (Absent(*key), 0)
@@ -336,9 +355,7 @@ class Database:
         if isinstance(which, Named):
             return [(which.kind, name) for name in which.names]
         if isinstance(which, Due):
-            now = self.clock()
-            due = [(job.due_at or 0, job.name) for job in self._due_jobs(which) if self._ready_at(job) <= now]
-            return [(Kind.JOB, name) for _, name in sorted(due)]
+            return self._due(which, lock=False)[0]
         if isinstance(which, HeldBy):
             if which.kind is Kind.JOB:
                 return [(Kind.JOB, name) for name in sorted(self._held.get(which.session, ()))]

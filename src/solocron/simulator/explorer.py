@@ -12,8 +12,9 @@ Times count from now and fences by rank, so that the states are finite in number
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
 from solocron.clock import SECOND
@@ -67,8 +68,10 @@ class Small:
     slots: int = 2
     retries: int = 1
     overlap: str = "queue"
-    faults: Faults = Faults()
-    rules: Rules = Rules()
+    faults: Faults = field(default_factory=Faults)
+    rules: Rules = field(default_factory=Rules)
+    prompt: bool = True
+    """Whether nodes do what they have to within a beat, if no fault keeps them (bodies may always take their time)."""
     swap: bool = False
     """Whether a sent change of a job is computed when sent and committed if nobody else wrote (compare-and-swap), or
     computed when it arrives (a script in the store)."""
@@ -94,6 +97,8 @@ class Node(NamedTuple):
     """Runs whose bodies it has: run, fence, slot."""
     swept: str | None = None
     """A dead session over whose holds it has made a complete pass."""
+    wary: bool = False
+    """Whether it does not know what became of its last claim: the next one waits for a beat."""
     begun: int = 0
     """How many sessions it has had; their names are never reused."""
 
@@ -106,6 +111,8 @@ class Request(NamedTuple):
     session: str
     run: str = ""
     fence: int = 0
+    seen: int = 0
+    """The beats of the session that it would bury."""
     sent_at: int = 0
 
 
@@ -156,6 +163,8 @@ class _Explorer:
             def count_us(self, a: int, b: int) -> int:
                 return super().count_us(max(a, 0), min(b, end))
 
+        self._changes: dict[Any, tuple[Job, Change | None]] = {}
+        """What the machine made of a document; the document is kept with it, so that its id stays its own."""
         self._timetable = Timetable(Slots(TICK / SECOND))
 
     def resolve(self, spec: Mapping[str, Any] | None) -> Timetable:
@@ -172,10 +181,13 @@ class _Explorer:
             here, state = queue.popleft()
             report.states += 1
             if self._done(state):
-                done.append(here)
+                done.append(here)  # for good: nothing that is still on its way can change the job
+                continue
             try:
                 for what, faultless, following in self._steps(state):
                     report.steps += 1
+                    if following.floating:
+                        following = self._without_idle(following)
                     there = self._key(following)
                     if there not in came_from:
                         came_from[there] = (here, what)
@@ -250,6 +262,28 @@ class _Explorer:
             yield what, False, self._apply(rest, request, what)[0]
         yield from self._tick(state)
 
+    def _without_idle(self, state: State) -> State:
+        """Without requests that can never have an effect again."""
+        held = {(hold.run, hold.fence) for hold in state.job.active}
+        holders = {hold.session for hold in state.job.active}
+        life = {one.name: one for one in state.sessions}
+        checked = self.small.rules.claim_needs_live_session
+
+        def may_matter(one: Request) -> bool:
+            found = life.get(one.session)
+            live = found is not None and found.state is Life.LIVE
+            if one.op == "finish":
+                return (one.run, one.fence) in held
+            if one.op == "claim":
+                return live or not checked
+            if one.op == "take_over":
+                return one.session in holders or not checked
+            if one.op == "bury":
+                return found is not None and live and found.beats == one.seen
+            return one.op == "begin" or (live if one.op == "renew" else found is not None)
+
+        return state._replace(floating=tuple(filter(may_matter, state.floating)))
+
     def _others_up(self, state: State, i: int) -> bool:
         """One node is left to tell the tale; a frozen one will thaw."""
         return any(node.mode != "dead" for n, node in enumerate(state.nodes) if n != i)
@@ -261,15 +295,15 @@ class _Explorer:
             yield Request("begin", i, f"{'ABCDE'[i]}{node.begun}", sent_at=state.now)
             return
         due = state.job.due_at is not None and state.job.due_at <= state.now
-        if due and not node.bodies:
+        if due and not node.bodies and not node.wary:
             yield Request("claim", i, node.session, sent_at=state.now)
         for run, fence, _ in node.bodies:
-            yield Request("finish", i, node.session, run, fence, state.now)
+            yield Request("finish", i, node.session, run, fence, sent_at=state.now)
         for other in state.sessions:
             if other.name == node.session:
                 continue
             if session.expired(other, now=state.now):
-                yield Request("bury", i, other.name, fence=other.expires_at, sent_at=state.now)
+                yield Request("bury", i, other.name, seen=other.beats, sent_at=state.now)
             elif other.state is Life.DEAD and (self.small.rules.dead_until_swept or node.swept == other.name):
                 op = "swept" if node.swept == other.name and self.small.rules.dead_until_swept else "take_over"
                 yield Request(op, i, other.name, sent_at=state.now)
@@ -279,6 +313,8 @@ class _Explorer:
         i, left = request.node, state.left
         applied, reply = self._apply(state, request, what)
         yield what, True, self._reply(applied, request, reply, what)
+        if request.op == "begin":
+            return  # a session that its node does not know is like that of a node that was killed at once
         floats = state._replace(floating=(*state.floating, request))
         if left.lost_replies:
             yield f"{what} (reply lost)", False, _spend(self._unknown(applied, request), "lost_replies")
@@ -295,16 +331,23 @@ class _Explorer:
                     )
 
     def _unknown(self, state: State, request: Request) -> State:
-        """Silence is not an answer: nothing is held, and an id that was sent is not used again."""
+        """Silence is not an answer: nothing is held until a beat shows it."""
         node = state.nodes[request.node]
-        return _set(state, request.node, node._replace(begun=node.begun + 1)) if request.op == "begin" else state
+        return _set(state, request.node, node._replace(wary=True)) if request.op == "claim" else state
 
     def _tick(self, state: State) -> Iterator[Step]:
         """Time passes and every node that runs renews; who can no longer prove its lease stops first."""
+        if self.small.prompt and any(
+            request.op != "finish"
+            for i, node in enumerate(state.nodes)
+            if node.mode == "up"
+            for request in self._requests(state, i)
+        ):
+            return
         state = state._replace(now=state.now + TICK)
         for i, node in enumerate(state.nodes):
             if node.mode == "up":
-                state = _trust(state, i)
+                state = _trust(_set(state, i, node._replace(wary=False)), i)
         worlds: list[Step] = [("tick", True, state)]
         for i in range(len(state.nodes)):
             worlds = [step for before in worlds for step in self._beat(before, i)]
@@ -337,7 +380,10 @@ class _Explorer:
             if found is None or found.state is not Life.LIVE:
                 return state, "not alive"
         now = request.sent_at if self.small.swap else state.now
-        change = self._change(state.job, request, now)
+        known = (id(state.job), request.op, request.session, request.fence, now)
+        if known not in self._changes:
+            self._changes[known] = (state.job, self._change(state.job, request, now))
+        change = self._changes[known][1]
         if change is None:
             return state, None
         after = change.doc
@@ -367,7 +413,7 @@ class _Explorer:
         elif request.op == "renew":
             change = session.renew(doc, now=state.now)
         elif request.op == "bury":
-            change = session.bury(doc, now=state.now, reason="expired", seen=request.fence)
+            change = session.bury(doc, now=state.now, reason="expired", seen=request.seen)
         else:
             change = session.swept(doc, now=state.now)
         if change is None:
@@ -448,59 +494,67 @@ class _Explorer:
     # --- which states are the same ---------------------------------------------------------------------------------
 
     def _key(self, state: State) -> Any:
-        """States that differ only in the time of day, the size of fences and the names of sessions are one."""
+        """States that differ only in the time of day, the size of fences and who is called A or B are one."""
+        now, nodes = state.now, state.nodes
+        looks = [
+            (node.mode, node.trusted_until - now, [slot for _, _, slot in node.bodies], node.wary, node.swept is None)
+            for node in nodes
+        ]
+        order = sorted(range(len(nodes)), key=looks.__getitem__)
+        if all(looks[a] != looks[b] for a, b in pairwise(order)):
+            return self._view(state, tuple(order))
+        return min((self._view(state, order) for order in permutations(range(len(nodes)))), key=hash)
+
+    def _view(self, state: State, order: tuple[int, ...]) -> Any:
+        """The state as it looks with the nodes in this order, without what no step can ever depend on."""
         now, job = state.now, state.job
-        fences = {job.fence, *job.accepted}
-        fences.update(hold.fence for hold in job.active)
-        fences.update(body[1] for node in state.nodes for body in node.bodies)
-        fences.update(one.fence for one in state.floating if one.op == "finish")
-        rank = {fence: n for n, fence in enumerate(sorted(fences))}
+        mine = {fence for node in state.nodes for _, fence, _ in node.bodies}
+        mine.update(one.fence for one in state.floating if one.op == "finish")
+        rank = {fence: n for n, fence in enumerate(sorted(mine | {hold.fence for hold in job.active}))}
+        place = {f"{'ABCDE'[i]}": n for n, i in enumerate(order)}
+        current = {node.session: "current" for node in state.nodes}
+        names = {one.name for one in state.sessions} | {one.session for one in state.floating}
+        names.update(hold.session for hold in job.active)
+        label: dict[str | None, tuple[int, Any]] = {None: (-1, "")}
+        for name in sorted(names | {node.session for node in state.nodes if node.session}):
+            # A node's sessions follow one another: all that counts is which is its own and how they are ordered.
+            label[name] = (place[name[0]], current.get(name, sum(other[:1] == name[0] for other in label if other)))
 
-        def age(us: int | None) -> int | None:
-            return None if us is None else max((us - now) // TICK, -OLD)
+        def age(us: int, oldest: int = 0) -> int:
+            return max((us - now) // TICK, -oldest)
 
-        names = {one.name for one in state.sessions} | {hold.session for hold in job.active}
-        names.update(one.session for one in state.floating)
-        current = {node.session for node in state.nodes}
-        label: dict[str | None, str] = {None: ""}
-        for n, node in enumerate(state.nodes):
-            if node.session is not None:
-                label[node.session] = "ABCDE"[n]
-        for n, name in enumerate(sorted(names - current)):
-            label[name] = f"{name[0]}{n}"
-        undecided = [age(slot) for slot in self.slots if slot > job.cursor]
+        beats = {one.name: one.beats for one in state.sessions}
         return (
-            tuple(undecided),
-            tuple((h.slot, h.attempt, h.tries, label[h.session], rank[h.fence]) for h in job.active),
-            tuple((o.slot, o.attempt, o.tries) for o in job.owed),
-            tuple((s.first, s.last) for s in job.stretches),
-            rank[job.fence],
-            tuple(rank[fence] for fence in job.accepted),
-            tuple((label[s.name], s.state, max(age(s.expires_at) or 0, 0)) for s in state.sessions),
-            tuple(
-                (
-                    node.mode,
-                    label[node.session],
-                    0 if node.session is None else max(age(node.trusted_until) or 0, 0),
-                    tuple((slot, rank[fence]) for _, fence, slot in node.bodies),
-                    label.get(node.swept, ""),
-                )
-                for node in state.nodes
-            ),
-            tuple(
-                (
-                    one.op,
-                    one.node,
-                    label[one.session],
-                    rank[one.fence] if one.op == "finish" else 0,
-                    max(age(one.fence) or 0, 0) if one.op == "bury" else 0,
-                    age(one.sent_at) if self.small.swap else 0,
-                )
-                for one in state.floating
+            tuple([age(slot, OLD) for slot in self.slots if slot > job.cursor]),
+            tuple([(h.slot, h.attempt, label[h.session], rank[h.fence]) for h in job.active]),
+            tuple([(o.slot, o.attempt) for o in job.owed]),
+            tuple([(s.first, s.last) for s in job.stretches]),
+            tuple([rank[fence] for fence in job.accepted if fence in mine]),
+            frozenset([(label[s.name], s.state, age(s.expires_at)) for s in state.sessions]),
+            tuple([self._view_of_node(state.nodes[i], label, rank, age) for i in order]),
+            frozenset(
+                [
+                    (
+                        one.op,
+                        place["ABCDE"[one.node]],
+                        label[one.session],
+                        rank.get(one.fence),
+                        one.op == "bury" and one.seen == beats.get(one.session),
+                        self.small.swap and age(one.sent_at, OLD),
+                    )
+                    for one in state.floating
+                ]
             ),
             state.log,
             state.left,
         )
+
+    def _view_of_node(
+        self, node: Node, label: Mapping[str | None, Any], rank: Mapping[int, int], age: Callable[[int], int]
+    ) -> Any:
+        trust = 0 if node.session is None else age(node.trusted_until)
+        bodies = tuple([(slot, rank[fence]) for _, fence, slot in node.bodies])
+        return node.mode, label[node.session], trust, bodies, label.get(node.swept), node.wary
 
 
 # --- small helpers ---------------------------------------------------------------------------------------------------
@@ -524,7 +578,7 @@ def _frozen(node: Node) -> Node:
 
 def _lost(node: Node) -> Node:
     """It cannot prove its lease any more: every body stops, nothing is written, a new session comes next."""
-    return node._replace(session=None, trusted_until=0, bodies=(), swept=None)
+    return Node(mode=node.mode, begun=node.begun)
 
 
 def _trust(state: State, i: int) -> State:

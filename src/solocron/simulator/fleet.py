@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from solocron.model.timetable import EMPTY, Timetable
+from solocron.errors import StoreError
 from solocron.scheduler import Scheduler
-from solocron.schedules import load
-from solocron.simulator.database import Database
+from solocron.simulator.database import Database, Past
 from solocron.simulator.faults import Options
 from solocron.simulator.kernel import EPOCH, Kernel, Process
 from solocron.simulator.network import Network
@@ -35,22 +34,40 @@ class Member:
 class SimFleet:
     """A store, a network and numbered nodes; a number that comes back is a new process."""
 
-    def __init__(self, options: Options, *, declare: Declare, epoch: float = EPOCH) -> None:
+    def __init__(
+        self, options: Options, *, declare: Declare, epoch: float = EPOCH, past: Past | None = None
+    ) -> None:
         self.options = options
         self.kernel = Kernel(options.seed, epoch)
         self.network = Network(self.kernel, options)
-        self.database = Database(self.kernel, locking=options.locking, idle_timeout=options.lease / 5)
+        self.database = Database(self.kernel, locking=options.locking, idle_timeout=options.lease / 5, past=past)
         self.members: dict[int, Member] = {}
         self.past: list[Member] = []
+        self.others: dict[str, Member] = {}
+        """Processes that run no node: clients and external triggers."""
         self.failure: BaseException | None = None
         """The first exception that a loop of the engine raised: it survives them, a simulated world does not."""
         self._declare = declare
         self._starts = 0
+        self._by_process: dict[Process, Member] = {}
 
     def start_node(self, number: int, *, rate: float = 1.0, skew: float = 0.0, **settings: Any) -> Member:
-        """A new process: `settings` are those of `Scheduler`."""
+        """A new process that runs a node: `settings` are those of `Scheduler`."""
         self._starts += 1
-        name = f"n{number}.{self._starts}"
+        member = self.members[number] = self._make(f"n{number}.{self._starts}", rate=rate, skew=skew, **settings)
+        self._declare(member.scheduler, member.process)
+        member.process.spawn(lambda: self.guarded(member.scheduler.start), f"{member.process.name} start")
+        return member
+
+    def join(self, name: str, *, declare: bool = False, **settings: Any) -> Member:
+        """A new process with a scheduler that nobody has started."""
+        self._starts += 1
+        member = self.others[name] = self._make(name, rate=1.0, skew=0.0, **settings)
+        if declare:
+            self._declare(member.scheduler, member.process)
+        return member
+
+    def _make(self, name: str, *, rate: float, skew: float, **settings: Any) -> Member:
         process = Process(self.kernel, name)
         runtime = SimRuntime(process, rate=rate, skew=skew, number=self._starts)
         store = WireStore(self.database, process, self.network, timeout=self.options.lease / 4, rate=rate)
@@ -68,9 +85,8 @@ class SimFleet:
         )
         scheduler.events.off("*", log_event)
         scheduler.events.on("loop error", lambda event: self.failed(event.exception))
-        self._declare(scheduler, process)
-        member = self.members[number] = Member(process, runtime, store, scheduler)
-        process.spawn(lambda: self.guarded(scheduler.start), f"{name} start")
+        member = Member(process, runtime, store, scheduler)
+        self._by_process[process] = member
         return member
 
     def kill(self, number: int) -> None:
@@ -88,12 +104,17 @@ class SimFleet:
         self.past.append(member)
 
         def stop() -> None:
-            self.guarded(lambda: member.scheduler.stop(self.options.lease))
+            clean: list[bool] = []
+            self.guarded(lambda: clean.append(member.scheduler.stop(self.options.lease)))
+            self.stopped(member.process.name, member.process, clean=any(clean))
             member.process.kill()
             if then is not None:
                 self.kernel.after(0, then)
 
         member.process.spawn(stop, f"{member.process.name} stop")
+
+    def stopped(self, name: str, process: Process, *, clean: bool) -> None:
+        """A node has drained; those who check look at what it left."""
 
     def run(self, seconds: float) -> None:
         """Let time pass; raises what a loop of the engine raised."""
@@ -112,8 +133,12 @@ class SimFleet:
         except Exception as error:  # noqa: BLE001 - raised again by `run`
             self.failed(error)
 
-    def member_of(self, process: Process) -> Member:
-        return next(m for m in (*self.members.values(), *self.past) if m.process is process)
+    def patient(self, call: Callable[[], Any]) -> None:
+        """Call something that may find the store away."""
+        try:
+            call()
+        except StoreError:
+            self.network.seen["store away"] += 1
 
-    def resolve(self, spec: Mapping[str, Any] | None) -> Timetable:
-        return EMPTY if spec is None else Timetable(load(spec))
+    def member_of(self, process: Process) -> Member:
+        return self._by_process[process]

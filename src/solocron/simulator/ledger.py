@@ -101,7 +101,10 @@ def make_body(world: World, process: Process, *, longest: float, stoppable: bool
         line("end")
         return {"done": run.attempt}
 
-    return body
+    async def coroutine(run: Any) -> Any:
+        return body(run)
+
+    return coroutine if stoppable else body
 
 
 class Unspeakable(Exception):

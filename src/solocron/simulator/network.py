@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from solocron.simulator.faults import Options
+from solocron.simulator.faults import MESSAGES, Options
 from solocron.simulator.kernel import Kernel
 
 __all__ = ["Network"]
@@ -15,11 +15,11 @@ class Network:
 
     def __init__(self, kernel: Kernel, options: Options) -> None:
         self._dice = kernel.dice
-        self._options = options
+        self._lease = options.lease
+        self._pace = 1 / options.delay
+        self._rates: dict[str, float] = {fault: getattr(options, fault) for fault in MESSAGES if getattr(options, fault)}
         self.seen: Counter[str] = Counter()
         """How often each fault has happened."""
-        self.calm = False
-        """Once the world is healed, everything arrives."""
         self.cut_off: set[str] = set()
         """Processes that reach nobody."""
         self.deaf: set[str] = set()
@@ -31,44 +31,51 @@ class Network:
         self._scripts.setdefault((node, what), []).append((after, answered))
 
     def scripted(self, node: str, what: str) -> tuple[float | None, bool] | None:
+        if not self._scripts:
+            return None
         waiting = self._scripts.get((node, what))
         return waiting.pop(0) if waiting else None
 
     def delay(self) -> float:
         """How long a message takes: usually little, when it is slow almost as long as its sender has patience."""
-        if self._happens("slow"):
-            return self._dice.uniform(0, self._options.lease / 4)
-        return self._dice.expovariate(1 / self._options.delay)
+        if self._rates and self._happens("slow"):
+            return self._dice.uniform(0, self._lease / 4)
+        return self._dice.expovariate(self._pace)
 
     def _happens(self, fault: str) -> bool:
-        rate = getattr(self._options, fault)
-        if not rate or self.calm or self._dice.random() >= rate:
+        rate = self._rates.get(fault)
+        if rate is None or self._dice.random() >= rate:
             return False
         self.seen[fault] += 1
         return True
 
     def request(self, node: str) -> list[float]:
         """When a request arrives: not at all, once, late or twice."""
-        if node in self.cut_off or self._happens("lost_request"):
+        if node in self.cut_off:
             return []
-        if self._happens("late_request"):
-            return [self._dice.uniform(0, 10 * self._options.lease)]
-        if self._happens("repeated_request"):
-            return [self.delay(), self.delay() + self._dice.uniform(0, self._options.lease)]
+        if self._rates:
+            if self._happens("lost_request"):
+                return []
+            if self._happens("late_request"):
+                return [self._dice.uniform(0, 10 * self._lease)]
+            if self._happens("repeated_request"):
+                return [self.delay(), self.delay() + self._dice.uniform(0, self._lease)]
         return [self.delay()]
 
     def reply_passes(self, node: str) -> bool:
-        return node not in self.cut_off and node not in self.deaf and not self._happens("lost_reply")
+        if node in self.cut_off or node in self.deaf:
+            return False
+        return not (self._rates and self._happens("lost_reply"))
 
     def connect_all(self) -> None:
-        """Everything works from here on."""
-        self.calm = True
+        """Everything arrives from here on."""
+        self._rates = {}
         self.cut_off.clear()
         self.deaf.clear()
 
     def staleness(self) -> float:
         """How many seconds the replica is behind that answers the next read."""
-        return self._dice.uniform(0, 2 * self._options.lease) if self._happens("stale_reads") else 0.0
+        return self._dice.uniform(0, 2 * self._lease) if self._happens("stale_reads") else 0.0
 
     def serialization_fails(self) -> bool:
         return self._happens("serialization")

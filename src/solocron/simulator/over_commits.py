@@ -276,7 +276,7 @@ def i12_only_old_history_is_pruned(checker: Checker, record: Record, before: int
     if record.status is Status.RUNNING or record.finished_at is None or record.finished_at > young:
         raise Violation("I12", f"{record.run} attempt {record.attempt} ({record.status}) was pruned too soon")
     job = world.database.jobs.get(record.job)
-    if job is not None and any(owed.run == record.run for owed in job.owed):
+    if job is not None and any(owed.run == record.run and owed.ready_at > young for owed in job.owed):
         raise Violation("I12", f"{record.run} was pruned while its next attempt is owed")
 
 

@@ -96,12 +96,13 @@ class SimDispatcher:
         self._interruptible = interruptible
 
     def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
-        interrupted: list[bool] = []
+        inside: list[bool] = []
 
         def carry_out() -> None:
             if not begin():
                 return
             value, error = None, None
+            inside.append(True)
             try:
                 value = body()
                 if isinstance(value, Coroutine):
@@ -110,20 +111,22 @@ class SimDispatcher:
                 return  # the world is over
             except BaseException as raised:  # noqa: BLE001 - whatever a body raises is its outcome
                 error = raised
+            inside.clear()
             end(value, error)
 
         task = self._process.spawn(carry_out, name)
 
         def interrupt() -> None:
-            if self._interruptible and not interrupted and not task.done:
-                interrupted.append(True)
-                # Into whatever it waits for when its turn comes, as a cancelled coroutine would see it.
-                self._process.kernel.after(0.0, self._interrupt, task)
+            # Into whatever the body waits for when its turn comes, as a cancelled coroutine would see it.
+            if self._interruptible:
+                self._process.kernel.after(0.0, strike)
+
+        def strike() -> None:
+            if inside:
+                inside.clear()
+                self._process.resume(task, Interrupted(), task.turn)
 
         return interrupt
-
-    def _interrupt(self, task: SimTask) -> None:
-        self._process.resume(task, Interrupted(), task.turn)
 
     def close(self) -> None:
         """Nothing is kept."""

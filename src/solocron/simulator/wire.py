@@ -62,12 +62,15 @@ class WireStore:
 
     def _call(self, serve: Callable[[Callable[[Any], None]], None], what: str) -> Any:
         """One round trip; raises when there was no answer in time."""
-        process, network = self._process, self._network
+        process, network, database = self._process, self._network, self._database
         kernel, task = process.kernel, process.kernel.current
         assert task is not None
         self.statements[what] += 1
         box: list[Any] = []
         turn = task.turn
+        patience = self._timeout / self._rate
+        deadline = kernel.now + patience
+        due, expected = deadline - process.slept, False
         scripted = network.scripted(process.name, what)
 
         def arrive(value: Any) -> None:
@@ -76,12 +79,20 @@ class WireStore:
                 process.resume(task, None, turn)
 
         def reply(value: Any) -> None:
+            nonlocal expected
             if network.reply_passes(process.name) if scripted is None else scripted[1]:
-                kernel.after(network.delay(), arrive, value)
+                delay = network.delay()
+                kernel.after(delay, arrive, value)
+                expected = expected or kernel.now + delay < deadline
 
         def deliver() -> None:
-            if self._database.up:
+            if database.up:
                 serve(reply)
+            if not expected:
+                give_up_in_time()
+
+        def give_up_in_time() -> None:
+            kernel.at(deadline, process.time_out, task, turn, due)
 
         if scripted is None:
             trip = network.request(process.name)
@@ -89,12 +100,10 @@ class WireStore:
             trip = [] if scripted[0] is None else [scripted[0]]
         for delay in trip:
             kernel.after(delay, deliver)
-        patience = self._timeout / self._rate
-        timer = kernel.after(patience, process.time_out, task, turn, kernel.now + patience - process.slept)
-        try:
-            kernel.pause_current()
-        finally:
-            timer.cancel()
+        # A timer only where the answer may be late: a call that is answered in time costs two messages.
+        if not trip or trip[0] >= patience:
+            give_up_in_time()
+        kernel.pause_current()
         if not box:
             raise StoreUnavailable(f"the store did not answer ({what})")
         return box[0]
@@ -133,12 +142,13 @@ class WireStore:
         results: dict[str, Result] = {}
         writes: list[Write] = []
         for doc, version in chosen.docs:
-            made, result = self._change(doc, version, change, chosen.now)
+            made, result = self._change(doc, version, change, chosen)
             results[doc.name] = result
             if made is not None:
                 writes.append(made)
         if not writes:
-            self._send(lambda: self._database.rollback(chosen))
+            if chosen.locked:
+                self._send(lambda: self._database.rollback(chosen))
             return self._applied(chosen, results)
         serialization = self._network.serialization_fails()
         if serialization:
@@ -168,20 +178,22 @@ class WireStore:
         self._confirm(which, results, sent)
         return self._applied(chosen, results)
 
-    def _change(self, doc: Doc | Absent, version: int, change: ChangeFn, now: int) -> tuple[Write | None, Result]:
+    def _change(
+        self, doc: Doc | Absent, version: int, change: ChangeFn, chosen: Selection
+    ) -> tuple[Write | None, Result]:
         try:
-            made = change(doc, now)
+            made = change(doc, chosen.now)
         except Invalid as error:  # a document that nobody can read; anything else is a bug and ends the world
-            kind = Kind.JOB if isinstance(doc, Job) else Kind.SESSION
-            self._send(lambda: self._database.set_aside(kind, doc.name, str(error)))
-            return None, Result(doc.name, Verdict.BLOCKED, doc, error=str(error))
+            kind, why = Kind.JOB if isinstance(doc, Job) else Kind.SESSION, str(error)
+            self._send(lambda: self._database.set_aside(kind, doc.name, why))
+            return None, Result(doc.name, Verdict.BLOCKED, doc, error=why)
         if made is None:
             return None, Result(doc.name, Verdict.DECLINED, doc)
         result = Result(doc.name, Verdict.APPLIED, made.doc, made.answer)
         if made.doc is doc and not made.entries:
             return None, result
         kind = doc.kind if isinstance(doc, Absent | Note) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
-        return Write(kind, doc.name, doc, version, made.doc, made.entries, now), result
+        return Write(kind, doc.name, doc, version, made.doc, made.entries, chosen.now, chosen.at), result
 
     def _applied(self, chosen: Selection, results: dict[str, Result]) -> Applied:
         ordered = tuple(results[doc.name] for doc, _ in chosen.docs)
@@ -204,7 +216,7 @@ class WireStore:
 
     def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
         which = Due(handlers=handlers, pools=pools, limit=1)
-        found: int | None = self._call(lambda reply: reply(self._database.next_due(which, set())), "next_due")
+        found: int | None = self._call(lambda reply: reply(self._database.next_due(which)), "next_due")
         return found
 
     def history(self, query: Query) -> tuple[Record, ...]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from solocron.jobs.decorators import cron, every
-from solocron.model.policy import Backoff, allow, catch_up_all
+from solocron.model.change import Kind
+from solocron.model.job import Job
+from solocron.model.session import Life, Session
 from solocron.scheduler import Scheduler
 from solocron.simulator.checker import Checker
-from solocron.simulator.database import Commit
+from solocron.simulator.clients import Clients
+from solocron.simulator.database import Commit, Past
 from solocron.simulator.faults import Options
 from solocron.simulator.fleet import SimFleet
 from solocron.simulator.kernel import Process
-from solocron.simulator.ledger import Ledger, make_body
+from solocron.simulator.ledger import Ledger
+from solocron.simulator.nemesis import Nemesis
+from solocron.simulator.workload import Workload, unreadable
 
 __all__ = ["Report", "World", "simulate"]
 
@@ -26,8 +29,10 @@ class Report:
     """What one world was and what happened in it."""
 
     options: Options
+    hours: float = 0.0
     slots: int = 0
     runs: int = 0
+    starts: int = 0
     steps: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
@@ -36,191 +41,193 @@ class Report:
     violation: str | None = None
     tail: list[str] = field(default_factory=list)
 
+    @property
+    def invariant(self) -> str | None:
+        """Which one does not hold."""
+        return None if self.violation is None else self.violation.partition(":")[0]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"faults": dict(self.faults), "statuses": dict(self.statuses), "checked": dict(self.checked)}
+
 
 class World(SimFleet):
     """Everything of one seed: a fleet, jobs, bodies, faults, and the checker."""
 
     def __init__(self, options: Options, *, disabled: frozenset[str] = frozenset()) -> None:
-        super().__init__(options, declare=self._declare_jobs)
+        past = Past(4 * options.lease) if options.stale_reads or options.forget else None
+        super().__init__(options, declare=self._declare_jobs, past=past)
         self.dice = self.kernel.dice
         self.faults = self.network.seen
-        self.ledger = Ledger()
+        lease = round(options.lease * 1_000_000)
+        self.late_for = lease + 2 * (lease // 3000 * 1000)
+        self.workload = Workload(options, self.dice)
+        self.clients = Clients(self)
+        self.nemesis = Nemesis(self)
+        self.ledger = Ledger(self.kernel)
         self.checker = Checker(self, disabled=disabled)
-        self.database.on_commit.append(self.checker.commit)
-        # A body would swallow what the checker raises under it.
-        self.ledger.on_line.append(lambda line: self.guarded(lambda: self.checker.line(line)))
+        self.database.on_commit += [self._hash, self.checker.commit, self._watch_burials]
+        self.database.on_prune.append(self.checker.pruned)
+        self.ledger.on_line.append(self.checker.line)
         self.calm = False
         self.version = 0
-        self.plan = [self._draw_job(number) for number in range(options.jobs)]
+        self.unclean: list[str] = []
+        """Nodes that said they had drained and had not."""
+        self.killed_in_peace: dict[str, float] = {}
+        self.takeovers: list[tuple[float, str]] = []
+        """How long after its last renewal each of those was buried."""
+        self._digest = hashlib.blake2b(digest_size=16)
+        if options.poison:
+            self.database.put(unreadable())
+
+    # --- nodes ---------------------------------------------------------------------------------------------------
 
     def start(self, number: int) -> None:
-        """A node with clocks of its own."""
+        """A node with clocks of its own, running the newest code."""
         rate, skew = self.options.clock_rate, self.options.clock_skew
         self.faults["clock_rate"] += bool(rate)
         self.faults["clock_skew"] += bool(skew)
-        self.start_node(number, rate=1.0 + self.dice.uniform(-rate, rate), skew=self.dice.uniform(-skew, skew))
+        self.start_node(
+            number,
+            rate=1.0 + self.dice.uniform(-rate, rate),
+            skew=self.dice.uniform(-skew, skew),
+            keep=self.options.keep,
+            revision=self.version if self.options.revisions else None,
+        )
 
-    # --- jobs ----------------------------------------------------------------------------------------------------
-
-    def _draw_job(self, number: int) -> Callable[[Scheduler, Process], None]:
-        dice, lease = self.dice, self.options.lease
-        period = dice.choice((lease / 3, lease, lease * 2, lease * 4, 60.0))
-        stoppable = dice.random() < 0.5
-        longest = dice.choice((0.5, lease, 3 * lease))
-        options: dict[str, Any] = {
-            "name": f"job-{number}",
-            "retries": dice.choice((0, 1, 5)),
-            "on_crash": dice.choice(("retry", "retry", "fail")),
-            "overlap": dice.choice(("skip", "queue", "queue-all", "replace", allow(3))),
-            "catch_up": dice.choice(("skip", "latest", "all", catch_up_all(limit=5, within=20 * lease))),
-            "timeout": dice.choice((None, lease)),
-            "start_within": dice.choice((None, None, 4 * lease)),
-            "on_lost": "cancel" if stoppable else dice.choice(("cancel", "finish")),
-            "on_stuck": dice.choice(("hold", "abandon")),
-            "backoff": Backoff(first="1s", cap=lease),
-        }
-        minutely = dice.random() < 0.2
-
-        def declare(scheduler: Scheduler, process: Process) -> None:
-            body = make_body(self, process, longest=longest, stoppable=stoppable)
-            body.__qualname__ = options["name"]
-            changed = self.version % 2 and number == 0
-            when = every(period * 2 if changed else period, **options)
-            if minutely:
-                when = cron("*/2 * * * *" if changed else "* * * * *", tz="Europe/Paris", **options)
-            scheduler.discover(when(body))
-
-        return declare
-
-    def _declare_jobs(self, scheduler: Scheduler, process: Process) -> None:
-        for declare in self.plan:
-            declare(scheduler, process)
-
-    # --- the nemesis ---------------------------------------------------------------------------------------------
-
-    def unleash(self, until: float) -> None:
-        for fault in ("freeze", "kill", "drain", "partition", "store_restart", "clock_step", "deploy"):
-            mean = getattr(self.options, fault)
-            if mean:
-                self._again(fault, mean, until)
-
-    def _again(self, fault: str, mean: float, until: float) -> None:
-        at = self.kernel.now + self.dice.expovariate(1 / mean)
-        if at < until:
-
-            def strike() -> None:
-                self.faults[fault] += 1
-                getattr(self, f"_{fault}")()
-                self._again(fault, mean, until)
-
-            self.kernel.at(at, strike)
-
-    def _some(self) -> int | None:
-        return self.dice.choice(sorted(self.members)) if self.members else None
-
-    def _freeze(self) -> None:
-        number = self._some()
-        if number is not None:
-            process = self.members[number].process
-            process.freeze()
-            lease = self.options.lease
-            self.kernel.after(self.dice.choice((0.5, 0.9, 1.1, 2.0, 5.0)) * lease, process.thaw)
-
-    def _kill(self) -> None:
-        number = self._some()
-        if number is not None:
-            self.kill(number)
-            self.kernel.after(self.dice.uniform(0, 3 * self.options.lease), lambda: self._back(number))
-
-    def _drain(self) -> None:
-        number = self._some()
-        if number is not None:
-            self.stop_node(number, lambda: self._back(number))
-
-    def _back(self, number: int) -> None:
+    def back(self, number: int) -> None:
         if number not in self.members:
             self.start(number)
 
-    def _partition(self) -> None:
-        count = self.dice.randint(1, max(1, len(self.members)))
-        cut = {
-            self.members[n].process.name for n in self.dice.sample(sorted(self.members), min(count, len(self.members)))
-        }
-        self.network.cut_off |= cut
-        delay = self.dice.choice((0.5, 1.5, 4.0)) * self.options.lease
-        self.kernel.after(delay, lambda: self.network.cut_off.difference_update(cut))
+    def stopped(self, name: str, process: Process, *, clean: bool) -> None:
+        """After a drain; a node that calls itself clean has left nothing running."""
+        if self.calm and clean and any(not task.name.endswith("stop") for task in process.tasks):
+            self.unclean.append(name)
 
-    def _store_restart(self) -> None:
-        self.database.up = False
-        self.database.restart()
+    def _declare_jobs(self, scheduler: Scheduler, process: Process) -> None:
+        if process.name != "client":
+            self.workload.declare(self, scheduler, process, self.version)
 
-        def back() -> None:
-            self.database.up = True
+    def most_attempts(self, job: str) -> int | None:
+        """How often a run of a job may start."""
+        return self.workload.attempts().get(job) or self.clients.attempts.get(job)
 
-        self.kernel.after(self.dice.uniform(0, 2 * self.options.lease), back)
+    def is_nobodys(self, job: Job) -> bool:
+        """Whether no running code has its handler, or nobody can read it."""
+        names = {plan.name for plan in self.workload.of(self.version)}
+        handler = job.definition.handler
+        return (Kind.JOB, job.name) in self.database.aside or (handler.startswith("job-") and handler not in names)
 
-    def _clock_step(self) -> None:
-        self.database.step += self.dice.choice((-30.0, -1.0, 1.0, 30.0, 2 * self.options.lease))
+    # --- what happens beside them --------------------------------------------------------------------------------
 
-    def _deploy(self) -> None:
-        """Old and new code together: one node after the other is replaced."""
-        self.version += 1
-        for step, number in enumerate(sorted(self.members)):
-            self.kernel.after(step * self.options.lease / 2, lambda n=number: self.stop_node(n, lambda: self._back(n)))  # type: ignore[misc]
+    def unleash(self, until: float) -> None:
+        self.nemesis.unleash(until)
+        if self.options.request:
+            self.clients.start(self.options.request, until)
+        if self.options.tick:
+            self._tick_later(until)
+
+    def _tick_later(self, until: float) -> None:
+        at = self.kernel.now + self.dice.expovariate(1 / self.options.tick)
+        if at < until:
+            self.kernel.at(at, self._tick, until)
+
+    def _tick(self, until: float) -> None:
+        """One pass of an external trigger, in a process of its own; the next one comes when it is over."""
+        member = self.join(f"tick{self._starts}", declare=True)
+
+        def tick() -> None:
+            self.guarded(lambda: self.patient(member.scheduler.tick))
+            self.faults["tick"] += 1
+            member.process.kill()
+            self._tick_later(until)
+
+        member.process.spawn(tick, f"{member.process.name} tick")
 
     def heal(self) -> None:
         """Everything works from here on."""
         self.calm = True
-        self.network.calm = True
-        self.network.cut_off.clear()
+        self.network.connect_all()
         self.database.up = True
-        for member in (*self.members.values(), *self.past):
+        for member in (*self.members.values(), *self.past, *self.others.values()):
             member.process.thaw()
         for number in range(self.options.nodes):
-            self._back(number)
+            self.back(number)
+        self.clients.calm_down()
+
+    def kill_in_peace(self) -> None:
+        """One node dies in the healed world; how long its takeover takes is measured."""
+        member = self.members[0]
+        self.killed_in_peace[member.process.name] = self.kernel.now
+        self.kill(0)
+
+    # --- what is remembered --------------------------------------------------------------------------------------
+
+    def _watch_burials(self, commit: Commit) -> None:
+        before, after = commit.before, commit.after
+        if isinstance(before, Session) and isinstance(after, Session) and after.state is Life.DEAD is not before.state:
+            if before.node in self.killed_in_peace:
+                self.takeovers.append((commit.at - self.checker.renewed[commit.name], before.node))
+
+    def _hash(self, commit: Commit) -> None:
+        """One hash over every commit: equal for equal seeds, or the seed is not all. (A pid would be one too many.)"""
+        after = commit.after
+        what: tuple[object, ...] = ()
+        if isinstance(after, Job):
+            what = (after.cursor, after.fence, after.due_at, after.active, after.owed, after.stretches, after.paused)
+        elif isinstance(after, Session):
+            what = (after.expires_at, after.beats, str(after.state))
+        entries = [(str(e.op), e.record.run, e.record.attempt, str(e.record.status)) for e in commit.entries]
+        self._digest.update(repr((commit.now, commit.client, commit.name, what, entries)).encode())
 
     def digest(self) -> str:
-        """One hash over every commit and every line of the ledger: equal for equal seeds, or the seed is not all."""
-        made = hashlib.blake2b(digest_size=16)
-        for commit in self.database.commits:
-            made.update(repr((round(commit.at * 1e6), commit.client, commit.kind, commit.name, commit.after)).encode())
-        for line in self.ledger.lines:
-            made.update(repr((round(line.at * 1e6), line.what, line.run, line.fence, line.process.name)).encode())
-        return made.hexdigest()
+        """One hash over every commit and every line of the ledger."""
+        return hashlib.blake2b(
+            f"{self._digest.hexdigest()} {self.ledger.digest()}".encode(), digest_size=16
+        ).hexdigest()
 
 
 def simulate(options: Options, *, disabled: frozenset[str] = frozenset()) -> Report:
     """Run one world: faults, then healing, then drain; the report says what happened and what did not hold."""
     world = World(options, disabled=disabled)
     report = Report(options=options)
-    lease, kernel = options.lease, world.kernel
     try:
-        for number in range(options.nodes):
-            world.start(number)
-        under_fire = options.hours * 3600
-        world.unleash(under_fire)
-        world.run(under_fire)
-        world.heal()
-        # Frozen bodies wake, lost sessions are watched for a lease, dead ones expire, backlogs run.
-        patience = 4 * lease + 1
-        world.run(16 * lease + 60)
-        world.checker.at_rest(patience)
-        for number in range(options.nodes):
-            world.stop_node(number)
-        world.run(4 * lease)
-        world.checker.drained()
+        _live(world)
     except Exception as error:  # noqa: BLE001 - whatever went wrong belongs into the report, with its seed
         known = isinstance(error, AssertionError)
         report.violation = str(error) if known else f"I19: a loop of the engine raised {error!r}"
-        report.tail = [_shown(commit) for commit in world.database.commits[-12:]]
-    report.slots = sum(record.count for record in world.database.log.values() if record.attempt <= 1)
-    report.runs = len({record.run for record in world.database.log.values() if record.attempt})
-    report.steps = kernel.steps
+        report.tail = [_shown(commit) for commit in list(world.database.commits)[-16:]]
+    report.hours = world.kernel.now / 3600
+    report.slots = world.checker.slots
+    report.runs = len(world.checker.attempts)
+    report.starts = world.ledger.starts
+    report.steps = world.kernel.steps
+    world.faults["poison"] += sum(aside.times for aside in world.database.aside.values())
     report.faults = +world.faults
-    report.statuses = Counter(str(record.status) for record in world.database.log.values())
+    report.statuses = Counter({str(status): count for status, count in world.checker.recorded.items()})
     report.checked = Counter(world.checker.checked)
     report.digest = world.digest()
+    world.kernel.close()
     return report
+
+
+def _live(world: World) -> None:
+    options, lease = world.options, world.options.lease
+    for number in range(options.nodes):
+        world.start(number)
+    under_fire = options.hours * 3600
+    world.unleash(under_fire)
+    world.run(under_fire)
+    world.heal()
+    # Frozen bodies wake, lost sessions are watched for a lease, dead ones expire, backlogs run.
+    world.run(14 * lease + 60)
+    if options.nodes > 1:
+        world.kill_in_peace()
+    world.run(2 * lease + 2)
+    world.checker.at_rest(4 * lease + 1)
+    for number in range(options.nodes):
+        world.stop_node(number)
+    world.run(4 * lease)
+    world.checker.drained()
 
 
 def _shown(commit: Commit) -> str:

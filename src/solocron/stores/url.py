@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import import_module
@@ -18,7 +19,7 @@ from solocron.errors import Invalid, MissingExtra
 if TYPE_CHECKING:
     from solocron.stores.contract import Store
 
-__all__ = ["IDENTIFIER", "Secret", "StoreUrl", "make_store", "parse"]
+__all__ = ["IDENTIFIER", "Secret", "StoreUrl", "hidden", "make_store", "parse", "revealed"]
 
 IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 """What may become part of a table's name; everything else is refused before it gets near a statement."""
@@ -102,6 +103,16 @@ class Secret:
         return (Secret, (self.masked,))
 
 
+def hidden(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A driver's arguments, fit to be kept: what is a password is a secret."""
+    return {name: Secret(value) if "password" in name and value else value for name, value in arguments.items()}
+
+
+def revealed(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, for the driver and nobody else."""
+    return {name: value.reveal() if isinstance(value, Secret) else value for name, value in arguments.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreUrl:
     """A URL taken apart. Only `secret` and `password` know the password; `masked` is what people see."""
@@ -113,7 +124,7 @@ class StoreUrl:
     hosts: str = ""
     """Host and port as they were written; PostgreSQL takes several."""
     path: str = ""
-    options: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def masked(self) -> str:

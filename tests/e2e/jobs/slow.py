@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 
 from solocron import Run, allow, every
@@ -24,3 +25,10 @@ def patient(run: Run) -> None:
         while run.attempt == 1:
             run.check()
             _nothing.wait(0.01)
+
+
+@every("1d", name="signalling")
+def signalling(run: Run) -> None:
+    """Has SIGTERM delivered to its own thread, as the kernel may choose any thread of a process for it."""
+    with witness(run):
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)

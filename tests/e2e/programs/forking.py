@@ -32,8 +32,11 @@ def main(url: str) -> int:
             os._exit(0)
     os.close(tell)
     with os.fdopen(told, "rb") as pipe:
-        facts = json.loads(pipe.read() or b"{}")
+        told_by_child = pipe.read()
     os.waitpid(child, 0)
+    if not told_by_child:
+        raise SystemExit("the child could not say anything: its node did not come up")
+    facts = json.loads(told_by_child)
     facts |= {"pid": os.getpid(), "before": before, "after": _sessions(scheduler)}
     facts["clean"] = scheduler.stop()
     sys.stdout.write(json.dumps(facts) + "\n")

@@ -26,7 +26,7 @@ class Terminal:
 
     def __enter__(self) -> Terminal:
         tools = self._folder / ".bin"
-        tools.mkdir()
+        tools.mkdir(exist_ok=True)
         for name, program in {"solocron": "-m solocron.cli", "python": ""}.items():
             tool = tools / name
             tool.write_text(f'#!/bin/sh\nexec {sys.executable} {program} "$@"\n')

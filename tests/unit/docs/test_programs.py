@@ -1,18 +1,23 @@
-"""Every Python block of every page runs as it stands there; the README's and the tutorial's do what they say."""
+"""Every Python block of every page runs as it stands there; the README's program does what the page says of it."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from solocron import Scheduler
+from solocron.testing.fleet import wait_until
 from tests.unit.docs.pages import DOCS, ROOT, Program, blocks, pages
 
-WITH_PROGRAMS = [page for page in pages() if blocks(page, "python")]
+README = ROOT / "README.md"
+WITH_PROGRAMS = [page for page in pages() if page != README and blocks(page, "python")]
 
 
 @pytest.fixture(autouse=True)
@@ -31,17 +36,30 @@ def test_the_python_of_a_page_runs_as_one_program(page: Path, tmp_path: Path) ->
         assert program.run() > 0
 
 
-def test_the_first_program_of_the_readme_runs_a_slot(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Not only without an error: its job is registered, a run of it ends well, and it drains."""
-    with Program(ROOT / "README.md", tmp_path) as program:
-        program.run()
-        scheduler = cast(Scheduler, program["scheduler"])
-        view = scheduler.wait(scheduler.trigger("send_digest"), "20s")
+def test_the_program_of_the_readme_is_a_replica(tmp_path: Path) -> None:
+    """Written to a file and started: its job is registered, a run of it ends well, and SIGTERM drains it."""
+    (block,) = blocks(README, "python")
+    (tmp_path / "program.py").write_text(block.text)
+    replica = subprocess.Popen(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    scheduler = Scheduler("sqlite:///jobs.db")
+    try:
+        wait_until(lambda: (tmp_path / "jobs.db").exists() and scheduler.jobs(), within=30, what="its job")
+        view = scheduler.wait(scheduler.trigger("send_digest"), "30s")
         assert view.status == "succeeded", view
         assert view.progress == {"done": 3, "total": 3, "note": None}
         assert scheduler.next("send_digest", 1)[0].hour == 9
-        assert scheduler.stop("10s")
-    assert capfd.readouterr().out.count("digest for") == 3
+    finally:
+        replica.send_signal(signal.SIGTERM)
+        said, _ = replica.communicate(timeout=30)
+        scheduler.stop()
+    assert replica.returncode == 0
+    assert said.count("digest for") == 3
 
 
 def test_every_part_of_the_documentation_shows_programs_that_are_run() -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from solocron.duration import parse_duration
 from solocron.errors import Invalid
 from solocron.integrations.coming_from.compose import Fields, expression
 from solocron.integrations.coming_from.converted import Converted, zone_name
@@ -50,8 +49,7 @@ def from_apscheduler(trigger: Any, **told: Any) -> Converted:
     if kind not in makers:
         raise Invalid(f"trigger {kind!r:.60} is not known; give 'cron', 'interval' or 'date'. Nothing was converted.")
     if "jitter" in fields:
-        seconds = fields.pop("jitter")
-        options["spread"] = timedelta(seconds=seconds) if not isinstance(seconds, str) else parse_duration(seconds)
+        options["spread"] = timedelta(seconds=fields.pop("jitter"))
         notes.append("jitter was random for each run; spread is one offset per job, the same on every node.")
     schedule = makers[kind](fields, notes)
     if fields:
@@ -110,8 +108,8 @@ def _interval(fields: dict[str, Any], notes: list[str]) -> Every:
     period = timedelta(**{key: fields.pop(key) for key in _SPANS if key in fields})
     _no_end(fields)
     fields.pop("timezone", None)
-    if fields.pop("start_date", None) is not None or period:
-        notes.append("every() counts from 1970-01-01 UTC, not from a start: the period is the same, the phase is not.")
+    fields.pop("start_date", None)
+    notes.append("every() counts from 1970-01-01 UTC, not from a start: the period is the same, the phase is not.")
     return Every(period)
 
 

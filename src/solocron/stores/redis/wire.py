@@ -5,11 +5,14 @@ Packed and unpacked here and not by the driver, whose general way costs more per
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 __all__ = ["Fetched", "Row", "pack", "sendable", "unpack"]
+
+_SIZES = struct.Struct(">4I")
 
 
 class Row(NamedTuple):
@@ -47,19 +50,25 @@ def sendable(*texts: str) -> None:
 
 
 def unpack(reply: bytes) -> Fetched:
-    """The documents of a reply: a line of facts, a line of lengths, then the four texts of each document."""
-    facts, lengths, body = reply.split(b"\n", 2)
+    """The documents of a reply: a line of facts, then of each document four lengths and four texts."""
+    facts, _, body = reply.partition(b"\n")
     now, next_due, live, more, commits = facts.split()
-    sizes = list(map(int, lengths.split()))
     rows, at = [], 0
-    for i in range(0, len(sizes), 4):
-        name = at + sizes[i]
-        version = name + sizes[i + 1]
-        fixed = version + sizes[i + 2]
-        end = fixed + sizes[i + 3]
-        # A text that someone spoiled fails when it is read as JSON, as that document's own trouble.
-        texts = body[version:fixed].decode(errors="replace"), body[fixed:end].decode(errors="replace")
-        rows.append(Row(body[at:name].decode(), body[name:version].decode(), *texts))
-        at = end
+    while at < len(body):
+        sizes = _SIZES.unpack_from(body, at)
+        name = at + _SIZES.size
+        version = name + sizes[0]
+        fixed = version + sizes[1]
+        state = fixed + sizes[2]
+        at = state + sizes[3]
+        rows.append(
+            Row(
+                body[name:version].decode(),
+                body[version:fixed].decode(),
+                # A text that someone spoiled fails when it is read as JSON, as that document's own trouble.
+                body[fixed:state].decode(errors="replace"),
+                body[state:at].decode(errors="replace"),
+            )
+        )
     due = None if next_due == b"-" else int(next_due)
     return Fetched(int(now), due, live == b"1", more == b"1", int(commits), rows)

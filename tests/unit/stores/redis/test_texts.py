@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,11 @@ def test_a_command_is_packed_with_lengths_in_bytes() -> None:
 
 @given(st.lists(st.tuples(texts, texts, texts, texts), max_size=5))
 def test_documents_come_out_of_the_reply_as_they_went_in(rows: list[tuple[str, str, str, str]]) -> None:
-    sizes = " ".join(str(len(text.encode())) for row in rows for text in row)
-    body = "".join(text for row in rows for text in row)
-    fetched = unpack(f"5 - 1 0 7\n{sizes}\n{body}".encode())
+    body = b""
+    for row in rows:
+        texts = [text.encode() for text in row]
+        body += struct.pack(">4I", *map(len, texts)) + b"".join(texts)
+    fetched = unpack(b"5 - 1 0 7\n" + body)
     assert fetched.rows == [Row(*row) for row in rows]
     assert (fetched.now, fetched.next_due, fetched.live, fetched.more, fetched.commits) == (5, None, True, False, 7)
 

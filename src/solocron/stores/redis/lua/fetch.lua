@@ -7,8 +7,11 @@ local now = time(shift)
 local names, next_due, more = {}, nil, '0'
 local live = session == '' or call('HGET', doc_key('session', session), 'l') == 'live'
 
--- Lua compares strings by the server's locale; names are ordered by their bytes.
+-- Names are ordered by their bytes, but Lua compares strings by the server's locale, which may or may not do so.
+local bytewise = '-' < '.' and '.' < '0' and '9' < 'A' and 'B' < 'a' and 'Z' < '_' and '_' < 'a'
+
 local function less(a, b)
+  if bytewise then return a < b end
   for i = 1, math.min(#a, #b) do
     local x, y = string.byte(a, i), string.byte(b, i)
     if x ~= y then return x < y end
@@ -168,14 +171,19 @@ else
 end
 if failed then return failed end
 
-local sizes, texts = {}, {}
-for i, name in ipairs(names) do
-  local found = pcall_('HMGET', doc_key(kind, name), 'm', 'd', 's')
-  local version, fixed, state = found[1] or '', found[2] or '', found[3] or ''
-  if found.err then version, fixed = '!', found.err end
-  sizes[i] = #name .. ' ' .. #version .. ' ' .. #fixed .. ' ' .. #state
-  texts[i] = name .. version .. fixed .. state
-end
-local head = int(now) .. ' ' .. (next_due and int(next_due) or '-') .. ' ' .. (live and '1' or '0') .. ' ' .. more .. ' ' .. (call('GET', COMMITS) or '0')
+local head = { int(now), next_due and int(next_due) or '-', live and '1' or '0', more, call('GET', COMMITS) or '0' }
 -- One text, because a reply of four texts per document costs a client without a C parser more than its work.
-return head .. '\n' .. table.concat(sizes, ' ') .. '\n' .. table.concat(texts)
+local texts = { table.concat(head, ' '), '\n' }
+local size, documents = #texts, PREFIX .. kind .. ':'
+for _, name in ipairs(names) do
+  local found = pcall_('HMGET', documents .. name, 'm', 'd', 's')
+  local mark, fixed, state = found[1] or '', found[2] or '', found[3] or ''
+  if found.err then mark, fixed = '!', found.err end
+  texts[size + 1] = struct.pack('>I4I4I4I4', #name, #mark, #fixed, #state)
+  texts[size + 2] = name
+  texts[size + 3] = mark
+  texts[size + 4] = fixed
+  texts[size + 5] = state
+  size = size + 5
+end
+return table.concat(texts)

@@ -43,6 +43,17 @@ local function spoiled_set(key)
   return wrong
 end
 
+-- Keys by the part that differs: most documents of a batch have the same status, pool and handler.
+local status_keys = {}
+local function status_key(status)
+  local key = status_keys[status]
+  if not key then
+    key = STATUS .. status
+    status_keys[status] = key
+  end
+  return key
+end
+
 local version
 local function new_version()
   if not version then
@@ -77,88 +88,88 @@ end
 -- The log. A record is five parts, a line each: status, times and number of slots; what it was opened with; what it
 -- was closed with; its progress; the job, whose name may hold anything. Its member in the sets is run and attempt.
 
-local function read_entries()
-  local entries = {}
-  for i = 1, tonumber(ARGV[position + 1]) do
-    local p = position + 7 * i - 6
-    entries[i] = {
-      op = ARGV[p + 1], member = ARGV[p + 2], status = ARGV[p + 3], at = ARGV[p + 4], slots = ARGV[p + 5],
-      job = ARGV[p + 6], text = ARGV[p + 7],
-    }
-  end
-  position = position + 1 + 7 * #entries
-  return entries
-end
+--
+-- An entry is a place among the arguments; behind it are op, member, status, time, slots, job and text.
+local FIELDS = 7
 
 local function span(slots, status, member)
   return int(tonumber(slots) - 1) .. ' ' .. status .. ' ' .. member
 end
 
--- Opens the new records, all or none; says why if none.
-local function open_records(entries)
-  local done = {}
-  local function undo(reason)
-    for _, e in ipairs(done) do
-      call('DEL', RUN .. e.member)
-      call('ZREM', LOG .. e.job, e.member)
+local function take_back(first, last)
+  for e = first, last, FIELDS do
+    if ARGV[e + 1] == 'open' then
+      call('DEL', RUN .. ARGV[e + 2])
+      call('ZREM', LOG .. ARGV[e + 6], ARGV[e + 2])
     end
-    return reason
   end
-  for _, e in ipairs(entries) do
-    local wrong = spoiled_set(STATUS .. e.status)
-    if wrong then return undo(wrong) end
-    if e.op == 'open' then
-      local listed = pcall_('ZADD', LOG .. e.job, 'NX', e.at, e.member)
-      if type(listed) == 'table' then return undo(listed.err) end
-      -- Under a key that holds something else it is refused as well.
-      if not call('SET', RUN .. e.member, e.text, 'NX') then
-        if listed == 1 then call('ZREM', LOG .. e.job, e.member) end
-        return undo('duplicate record: ' .. string.gsub(e.member, ' 0*(%d+)$', ' attempt %1') .. ' is in the log already')
+end
+
+-- Opens one record; says why if it cannot be.
+local function open_record(member, at, job, record)
+  local listed = pcall_('ZADD', LOG .. job, 'NX', at, member)
+  if type(listed) == 'table' then return listed.err end
+  if not call('SET', RUN .. member, record, 'NX') then -- also where that key holds something else
+    if listed == 1 then call('ZREM', LOG .. job, member) end
+    return 'duplicate record: ' .. string.gsub(member, ' 0*(%d+)$', ' attempt %1') .. ' is in the log already'
+  end
+end
+
+-- Opens the new records, all or none; says why if none. What is to be closed is only looked at.
+local function open_records(first, last)
+  for e = first, last, FIELDS do
+    local wrong = spoiled_set(status_key(ARGV[e + 3]))
+    if not wrong then
+      if ARGV[e + 1] == 'open' then
+        wrong = open_record(ARGV[e + 2], ARGV[e + 4], ARGV[e + 6], ARGV[e + 7])
+      else
+        local stored = pcall_('GET', RUN .. ARGV[e + 2])
+        wrong = type(stored) == 'table' and stored.err
       end
-      done[#done + 1] = e
-    else
-      local stored = pcall_('GET', RUN .. e.member)
-      if type(stored) == 'table' then return undo(stored.err) end
-      e.stored = stored
+    end
+    if wrong then
+      take_back(first, e - FIELDS)
+      return wrong
     end
   end
 end
 
 -- Closes a running record, or notes its progress; the rest stays as it was opened.
-local function change_record(e)
-  local stored = e.stored or call('GET', RUN .. e.member)
-  local at, slots, rest = string.match(stored or '', '^running (%S+) %S+ (%S+)\n()')
+local function change_record(op, member, status, text)
+  local key = RUN .. member
+  local stored = call('GET', key) or ''
+  local at, slots, rest = string.match(stored, '^running (%S+) %S+ (%S+)\n()')
   if not at then return end
   local cut = string.find(stored, '\n\n', rest, true)
   local opened, noted = string.sub(stored, rest, cut), string.sub(stored, cut + 1)
-  if e.op == 'note' then
+  if op == 'note' then
     local job = string.match(noted, '^\n[^\n]*(\n.*)$')
-    call('SET', RUN .. e.member, string.sub(stored, 1, cut) .. '\n' .. e.text .. job)
+    call('SET', key, string.sub(stored, 1, cut) .. '\n' .. text .. job)
     return
   end
   -- The text of a close is its end and what it was closed with, in two lines.
-  local finished, closed = string.match(e.text, '^(%S+)\n(.*)$')
-  local facts = e.status .. ' ' .. at .. ' ' .. finished .. ' ' .. slots .. '\n'
-  call('SET', RUN .. e.member, facts .. opened .. closed .. noted)
-  remove(STATUS .. 'running', e.member)
-  add(STATUS .. e.status, at, e.member)
+  local finished, closed = string.match(text, '^(%S+)\n(.*)$')
+  call('SET', key, status .. ' ' .. at .. ' ' .. finished .. ' ' .. slots .. '\n' .. opened .. closed .. noted)
+  remove(STATUS .. 'running', member)
+  add(status_key(status), at, member)
   if slots ~= '1' then
-    call('ZREM', SPANS, span(slots, 'running', e.member))
-    call('ZADD', SPANS, at, span(slots, e.status, e.member))
+    call('ZREM', SPANS, span(slots, 'running', member))
+    call('ZADD', SPANS, at, span(slots, status, member))
   end
 end
 
-local function write_entries(entries)
-  for _, e in ipairs(entries) do
-    if e.op == 'open' then
-      add(STATUS .. e.status, e.at, e.member)
-      if e.slots ~= '1' then call('ZADD', SPANS, e.at, span(e.slots, e.status, e.member)) end
-      local attempt = string.sub(e.member, -8)
+local function write_entries(first, last)
+  for e = first, last, FIELDS do
+    local op, member, status, at, slots = ARGV[e + 1], ARGV[e + 2], ARGV[e + 3], ARGV[e + 4], ARGV[e + 5]
+    if op == 'open' then
+      add(status_key(status), at, member)
+      if slots ~= '1' then call('ZADD', SPANS, at, span(slots, status, member)) end
+      local attempt = string.sub(member, -8)
       if attempt ~= '00000000' and attempt ~= '00000001' then -- those two are found by their names
-        call('SADD', ATTEMPTS .. string.sub(e.member, 1, -10), int(tonumber(attempt)))
+        call('SADD', ATTEMPTS .. string.sub(member, 1, -10), int(tonumber(attempt)))
       end
     else
-      change_record(e)
+      change_record(op, member, status, ARGV[e + 7])
     end
   end
 end
@@ -181,10 +192,12 @@ local function holders_of(text)
 end
 
 local function spoiled_holders(text)
+  if text == '' then return false end
   for _, key in pairs(holders_of(text)) do
     local wrong = spoiled_set(key)
     if wrong then return wrong end
   end
+  return false
 end
 
 local function hold(name, old, new)
@@ -200,47 +213,47 @@ end
 
 -- The three kinds of documents. `old` is mark, pool, handler, set aside, due instant, holders: empty where there is none.
 
-local queued = {}
+local last_pool, last_handler, last_wrong
 local function spoiled_queue(pool, handler)
-  local id = #pool .. ':' .. pool .. handler
-  if queued[id] == nil then
-    queued[id] = spoiled_set(due_key(pool, handler)) or spoiled_set(heads_key(pool)) or false
+  if pool ~= last_pool or handler ~= last_handler then
+    last_pool, last_handler = pool, handler
+    last_wrong = spoiled_set(due_key(pool, handler)) or spoiled_set(heads_key(pool))
   end
-  return queued[id]
+  return last_wrong
 end
 
-local function write_job(key, name, old, d)
-  local pool, handler = d.pool or old[2], d.handler or old[3]
-  local mark = new_version() .. ' ' .. d.due .. ' ' .. d.holders
-  if d.fixed then
-    call('HSET', key, 'd', d.fixed, 's', d.state, 'm', mark, 'p', pool, 'h', handler)
+local function write_job(key, name, old, state, due, holders, fixed, pool, handler)
+  local mark = new_version() .. ' ' .. due .. ' ' .. holders
+  if fixed then
+    call('HSET', key, 'd', fixed, 's', state, 'm', mark, 'p', pool, 'h', handler)
   else
-    call('HSET', key, 's', d.state, 'm', mark)
+    pool, handler = old[2], old[3]
+    call('HSET', key, 's', state, 'm', mark)
   end
-  hold(name, old[6], d.holders)
+  hold(name, old[6], holders)
   local moved = old[5] ~= '' and (old[2] ~= pool or old[3] ~= handler)
   if moved then place(old[2], old[3], name, nil) end
-  if d.due == '' then
+  if due == '' then
     if old[5] ~= '' and not moved then place(pool, handler, name, nil) end
-  elseif moved or old[5] ~= d.due or old[4] ~= '' then
-    place(pool, handler, name, d.due)
+  elseif moved or old[5] ~= due or old[4] ~= '' then
+    place(pool, handler, name, due)
   end
 end
 
-local function write_session(key, name, d)
-  call('HSET', key, 'd', d.fixed, 's', d.state, 'm', new_version() .. '  ', 'l', d.life)
-  if d.life == 'swept' then
+local function write_session(key, name, fixed, state, life, expires, ended)
+  call('HSET', key, 'd', fixed, 's', state, 'm', new_version() .. '  ', 'l', life)
+  if life == 'swept' then
     call('ZREM', SWEEP, name)
-    call('ZADD', SWEPT, d.ended == '' and '+inf' or d.ended, name)
+    call('ZADD', SWEPT, ended == '' and '+inf' or ended, name)
   else
     call('ZREM', SWEPT, name)
-    call('ZADD', SWEEP, d.life == 'live' and d.expires or '-inf', name)
+    call('ZADD', SWEEP, life == 'live' and expires or '-inf', name)
   end
 end
 
-local function write_note(key, name, old, d)
-  call('HSET', key, 'd', d.fixed, 's', d.state, 'm', new_version() .. '  ' .. d.holders)
-  hold(name, old[6], d.holders)
+local function write_note(key, name, old, fixed, state, holders)
+  call('HSET', key, 'd', fixed, 's', state, 'm', new_version() .. '  ' .. holders)
+  hold(name, old[6], holders)
 end
 
 local function delete(key, name, old)
@@ -254,60 +267,62 @@ local function delete(key, name, old)
   end
 end
 
-local function spoiled_indices(old, d)
-  local wrong = spoiled_holders(old[6]) or (d.holders and spoiled_holders(d.holders))
+local function spoiled_indices(old, holders, pool, handler)
+  local wrong = spoiled_holders(old[6]) or spoiled_holders(holders)
   if not wrong and old[2] ~= '' then wrong = spoiled_queue(old[2], old[3]) end
-  if not wrong and d.pool then wrong = spoiled_queue(d.pool, d.handler) end
+  if not wrong and pool then wrong = spoiled_queue(pool, handler) end
   return wrong
 end
 
-local columns = {
-  log = {}, delete = {}, state = { 'state', 'due', 'holders' },
-  job = { 'fixed', 'state', 'due', 'holders', 'pool', 'handler' },
-  session = { 'fixed', 'state', 'life', 'expires', 'ended' },
-  note = { 'fixed', 'state', 'holders' },
-}
+-- How many arguments each way of writing has.
+local WIDTH = { log = 0, delete = 0, state = 3, job = 6, session = 5, note = 3 }
 
 local verdicts, reasons, names, rings = {}, {}, {}, false
 
+local documents = PREFIX .. kind .. ':'
+
 -- Decides one document: a(pplied), c(hanged by others) or b(locked).
 local function commit(i)
-  local op, name, expected, wakes = ARGV[position + 1], ARGV[position + 2], ARGV[position + 3], ARGV[position + 4]
-  position = position + 4
-  local d = {}
-  for _, column in ipairs(columns[op]) do
-    position = position + 1
-    d[column] = ARGV[position]
-  end
-  local entries = read_entries()
+  local p = position + 4
+  local op, name, expected, wakes = ARGV[p - 3], ARGV[p - 2], ARGV[p - 1], ARGV[p]
+  local first = p + WIDTH[op] + 1
+  local last = first + (tonumber(ARGV[first]) - 1) * FIELDS
+  position = last + FIELDS
   names[i] = name
-  local key = doc_key(kind, name)
+  local key = documents .. name
   local old = pcall_('HMGET', key, 'm', 'p', 'h', 'b')
   if old.err then return 'b', old.err end
-  for field = 1, 4 do old[field] = old[field] or '' end
+  old = { old[1] or '', old[2] or '', old[3] or '', old[4] or '' }
   if old[1] ~= expected then return 'c' end
-  old[5], old[6] = marked(old[1])
-  local wrong = spoiled_indices(old, d)
+  if expected == '' then
+    old[5], old[6] = '', ''
+  else
+    old[5], old[6] = marked(expected)
+  end
+  local holders = (op == 'state' or op == 'note') and ARGV[p + 3] or op == 'job' and ARGV[p + 4] or ''
+  local wrong = spoiled_indices(old, holders, op == 'job' and ARGV[p + 5], ARGV[p + 6])
   if wrong then return 'b', wrong end
   new_version()
-  wrong = open_records(entries)
+  wrong = open_records(first, last)
   if wrong then return 'b', wrong end
 
-  if op == 'state' or op == 'job' then
-    write_job(key, name, old, d)
+  if op == 'state' then
+    write_job(key, name, old, ARGV[p + 1], ARGV[p + 2], holders)
+  elseif op == 'job' then
+    write_job(key, name, old, ARGV[p + 2], ARGV[p + 3], holders, ARGV[p + 1], ARGV[p + 5], ARGV[p + 6])
   elseif op == 'session' then
-    write_session(key, name, d)
+    write_session(key, name, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p + 4], ARGV[p + 5])
   elseif op == 'note' then
-    write_note(key, name, old, d)
+    write_note(key, name, old, ARGV[p + 1], ARGV[p + 2], holders)
   elseif op == 'delete' and expected ~= '' then
     delete(key, name, old)
   end
-  if op ~= 'log' and op ~= 'delete' and expected == '' then call('ZADD', NAMES .. kind, 0, name) end
+  if expected == '' and op ~= 'log' and op ~= 'delete' then call('ZADD', NAMES .. kind, 0, name) end
   if old[4] ~= '' and op ~= 'log' then -- what was set aside and is written again takes part again
     call('HDEL', key, 'b')
     call('HDEL', BLOCKED, kind .. ':' .. name)
   end
-  write_entries(entries)
+  write_entries(first, last)
   rings = rings or wakes == '1'
   return 'a'
 end

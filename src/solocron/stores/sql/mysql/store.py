@@ -22,7 +22,7 @@ from solocron.stores.sql.rows import COLUMNS, Batch, Draft
 from solocron.stores.sql.statements import Statement, load
 from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
 from solocron.stores.sql.update import Poisoned, Retry
-from solocron.stores.url import IDENTIFIER, StoreUrl
+from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["MySQLStore"]
 
@@ -62,7 +62,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             self._url,
             lambda is_mariadb: statements(self.prefix, is_mariadb),
             self.count,
-            options=self._arguments,
+            options=revealed(self._arguments),
             wait=max(1, self._lease // SECOND // 5),
         )
 
@@ -306,7 +306,7 @@ def _connection_options(url: StoreUrl, lease: int) -> dict[str, Any]:
     elif theirs.get("ssl_ca"):
         options |= {name: theirs[name] for name in ("ssl_ca", "ssl_cert", "ssl_key") if name in theirs}
         options |= {"ssl_verify_cert": True, "ssl_verify_identity": True}
-    return options
+    return hidden(options)
 
 
 def _host_and_port(url: StoreUrl) -> tuple[str, int]:

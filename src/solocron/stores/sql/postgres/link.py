@@ -106,12 +106,13 @@ class PostgresLink(SqlLink):
             self.db.execute(sql)
 
     def begin_with(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Begin a transaction and run its first statement, in one round trip."""
+        """Begin a transaction and run its first statement."""
         self._count(name)
-        with self.translating(), self.db.pipeline():
+        with self.translating():
+            # Not in one pipeline: psycopg ends one with a Flush after the Sync, and a Flush disarms the server's
+            # idle_in_transaction_session_timeout. A client frozen right after it would hold its rows for ever.
             self.db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-            cursor = self.db.execute(self._sql[name].sql, params)
-            return cursor.fetchall()
+            return self.db.execute(self._sql[name].sql, params).fetchall()
 
     def commit_with(self, name: str, sql: str, params: Mapping[str, Any]) -> None:
         """Run the last statement of a transaction and commit, in one round trip; an error of it stops the commit."""

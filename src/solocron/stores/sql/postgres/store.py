@@ -1,8 +1,8 @@
-"""The contract on PostgreSQL: two round trips per update, READ COMMITTED, rows locked in the order of their names.
+"""The contract on PostgreSQL: two statements per update, READ COMMITTED, rows locked in the order of their names.
 
-The first round trip locks the rows and then reads the clock, the second writes the whole batch, makes sure that the
-session lives, and commits. Whatever stops the batch raises inside its statement, so that the COMMIT that follows on
-its heels cannot happen.
+The first locks the rows and then reads the clock, the second writes the whole batch and makes sure that the session
+lives; the commit travels with it. Whatever stops the batch raises inside its statement, so that the COMMIT that
+follows on its heels cannot happen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from solocron.stores.sql.postgres.listener import Listener
 from solocron.stores.sql.rows import COLUMNS, NUMBERS, Batch, Draft, as_json
 from solocron.stores.sql.statements import Statement, load
 from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
-from solocron.stores.url import IDENTIFIER, StoreUrl
+from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["PostgresStore"]
 
@@ -76,7 +76,12 @@ class PostgresStore(SqlStore[PostgresLink]):
         # The server ends a statement after a fifth of the lease; a silent server is given up before a third is over.
         patience = max(0.5, self._lease / SECOND * 4 / 15)
         return PostgresLink(
-            self._url, self._sql, self.count, conninfo=self._conninfo, patience=patience, prepare=not self.bouncer
+            self._url,
+            self._sql,
+            self.count,
+            conninfo=revealed(self._conninfo),
+            patience=patience,
+            prepare=not self.bouncer,
         )
 
     def _connection_options(self) -> dict[str, Any]:
@@ -96,7 +101,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         if not self.bouncer:
             settings = {
                 "statement_timeout": fifth,
-                "lock_timeout": fifth,
+                "lock_timeout": fifth * 4 // 5,
                 "idle_in_transaction_session_timeout": fifth,
                 "timezone": "UTC",
                 "default_transaction_isolation": "read\\ committed",
@@ -106,7 +111,7 @@ class PostgresStore(SqlStore[PostgresLink]):
             }
             ours = " ".join(f"-c {name}={value}" for name, value in settings.items())
             info["options"] = f"{info.get('options', '')} {ours}".strip()
-        return info
+        return hidden(info)
 
     def _prepare(self) -> None:
         with self.pool.link() as link:

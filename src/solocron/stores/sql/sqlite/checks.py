@@ -27,6 +27,8 @@ _VERY_LOW = 4 * 1024 * 1024
 def checks(store: SQLiteStore) -> Sequence[Check]:
     """Every line; what cannot even be looked at is a FAIL that says why."""
     found = [_file_mode(store), _folder(store), _filesystem(store), _space(store)]
+    if store.place.identity() is None:
+        return found  # looking must not create it
     try:
         store.open()
         found += [_journal(store), _synchronous(store), check_schema(migrations.status(store))]

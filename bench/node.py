@@ -1,0 +1,96 @@
+"""One node in a process of its own: says when it is ready and how many runs it has finished; at the end, what it cost.
+
+Its orders come as JSON in the first argument; a line on its standard input ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import threading
+import time
+from typing import Any
+
+from solocron import Scheduler
+from solocron.events import Event
+
+
+def main() -> int:
+    orders = json.loads(sys.argv[1])
+    stamps: list[float] = []
+    last = [0.0]
+
+    def noop() -> None:
+        stamps.append(time.time())
+
+    scheduler = Scheduler(
+        orders["store"],
+        node=orders["node"],
+        max_running=orders["max_running"],
+        lease=orders["lease"],
+        namespace=orders["namespace"],
+    )
+    began = time.perf_counter()
+    scheduler.register(noop, name="noop")
+    for number in range(orders["declared"]):
+        expression = orders["expressions"][number % len(orders["expressions"])]
+        scheduler.cron(expression, name=f"job-{number:07}")(_function(stamps))
+    declared_s = time.perf_counter() - began
+
+    def finished(event: Event) -> None:
+        last[0] = time.time()
+
+    scheduler.on("finished", finished)
+    over = threading.Event()
+    threading.Thread(target=_wait_for_the_end, args=(over,), daemon=True).start()
+    began = time.perf_counter()
+    scheduler.start()
+    _say(ready=time.time(), declared_s=declared_s, started_s=time.perf_counter() - began, rss_mb=_rss_mb())
+    cpu = time.process_time()
+    since = time.perf_counter()
+    told = 0
+    while not over.wait(0.05):
+        count = scheduler.events.counts["finished"]
+        if count != told:
+            told = count
+            _say(finished=count)
+    cpu, since = time.process_time() - cpu, time.perf_counter() - since
+    statements = dict(scheduler.client.store.statements)
+    rss = _rss_mb()
+    clean = scheduler.stop("10s")
+    _say(
+        node=orders["node"], finished=scheduler.events.counts["finished"], last=last[0], cpu_s=cpu, seconds=since,
+        rss_mb=rss, peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, statements=statements,
+        events=dict(scheduler.events.counts), stamps=stamps, clean=clean, over=True,
+    )  # fmt: skip
+    return 0
+
+
+def _function(stamps: list[float]) -> Any:
+    """A function of its own for each declared job, as in a program."""
+
+    def body() -> None:
+        stamps.append(time.time())
+
+    return body
+
+
+def _wait_for_the_end(over: threading.Event) -> None:
+    sys.stdin.readline()
+    over.set()
+
+
+def _rss_mb() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
+
+
+def _say(**facts: Any) -> None:
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""A fence that the target itself checks: inside the user's own transaction, an old holder is refused.
+
+The highest fence that a scope has shown is kept in a row of its own, which stays locked until the user's transaction
+ends. It is never the job's row: a long transaction of the user blocks neither finishing nor sweeping.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solocron.durable.connections import Link, Script, adapt, play, play_async
+from solocron.durable.tables import GUARDS, ensure, ensure_async
+from solocron.errors import StaleFence
+
+__all__ = ["guard", "guard_async", "headers"]
+
+_RAISE = {
+    # The row is locked also where the WHERE keeps it as it is.
+    "postgresql": "INSERT INTO solocron_guards (scope, fence) VALUES (?, ?) ON CONFLICT (scope) DO UPDATE "
+    "SET fence = excluded.fence WHERE solocron_guards.fence <= excluded.fence",
+    "mysql": "INSERT INTO solocron_guards (scope, fence) VALUES (?, ?) "
+    "ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))",
+}
+_RAISE["sqlite"] = _RAISE["postgresql"]
+_SEEN = {
+    "postgresql": "SELECT fence FROM solocron_guards WHERE scope = ?",
+    # Under REPEATABLE READ a plain SELECT would show the snapshot, not the row that was just locked.
+    "mysql": "SELECT fence FROM solocron_guards WHERE scope = ? FOR UPDATE",
+}
+_SEEN["sqlite"] = _SEEN["postgresql"]
+
+
+def guard(connection: Any, *, scope: str, fence: int) -> None:
+    """Note the fence, or raise `StaleFence` if a higher one of this scope has been seen in this database."""
+    link = adapt(connection)
+    ensure(link, GUARDS)
+    play(link, _show(link, scope, fence))
+
+
+async def guard_async(connection: Any, *, scope: str, fence: int) -> None:
+    """The same from a coroutine, over connections whose calls are awaited."""
+    if hasattr(connection, "run_sync"):  # SQLAlchemy's AsyncConnection and AsyncSession
+        await connection.run_sync(lambda plain: guard(plain, scope=scope, fence=fence))
+        return
+    link = adapt(connection)
+    if link.is_async:
+        await ensure_async(link, GUARDS)
+        await play_async(link, _show(link, scope, fence))
+    elif link.same_thread:
+        guard(connection, scope=scope, fence=fence)
+    else:
+        from solocron.locks.waiting import in_thread
+
+        await in_thread(lambda: guard(connection, scope=scope, fence=fence))
+
+
+def headers(key: str, fence: int) -> dict[str, str]:
+    """For an HTTP target: the idempotency key that many payment services honour, and the fence for one of your own."""
+    return {"Idempotency-Key": key, "Solocron-Fence": str(fence)}
+
+
+def _show(link: Link, scope: str, fence: int) -> Script[None]:
+    yield _RAISE[link.dialect], (scope, fence)
+    reply = yield _SEEN[link.dialect], (scope,)
+    seen = int(reply.rows[0][0]) if reply.rows else fence
+    if seen > fence:
+        raise StaleFence(
+            f"{scope}: fence {fence} is stale, this database has seen {seen}; nothing was written here, roll your "
+            "transaction back. Another node took over: stop."
+        )

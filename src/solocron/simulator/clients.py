@@ -1,0 +1,147 @@
+"""People and programs beside the nodes: they trigger, pause, resume, cancel, add and remove, over the same bad network.
+
+What they were promised is remembered, so that the checker can hold the store to it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from solocron.clock import from_us
+from solocron.errors import Conflict, NotFound, StoreError
+from solocron.schedules import Every
+from solocron.simulator.checker import Violation
+from solocron.simulator.kernel import SimEvent
+from solocron.simulator.workload import policies
+
+if TYPE_CHECKING:
+    from solocron.simulator.world import World
+
+__all__ = ["Clients"]
+
+
+class Clients:
+    """One process that keeps asking for things."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.requests = 0
+        """Different triggers asked for."""
+        self.promised: dict[str, None] = {}
+        """Runs whose id somebody was given."""
+        self.attempts: dict[str, int] = {}
+        """How often each job that was added as data may start a run."""
+        self._answers: dict[tuple[str, str], str] = {}
+        self._repeat: deque[tuple[str, str]] = deque(maxlen=8)
+        self._keys = 0
+
+    def start(self, mean: float, until: float) -> None:
+        member = self._world.join("client")
+        self._client = member.scheduler.client
+        self._rng = member.runtime.rng
+        nap = SimEvent(self._world.kernel)
+
+        def live() -> None:
+            while True:
+                nap.wait(self._world.dice.expovariate(1 / mean))
+                if self._world.kernel.now >= until:
+                    return
+                self._world.guarded(self._ask)
+
+        member.process.spawn(live, "client")
+
+    def _ask(self) -> None:
+        """One request of some kind; whatever the network does to it, it may be repeated."""
+        ask = self._world.dice.choices(
+            (self._trigger, self._trigger_again, self._pause, self._resume, self._cancel, self._add, self._remove),
+            (6, 4, 1, 2, 2, 1, 1),
+        )[0]
+        try:
+            ask()
+        except StoreError:
+            self._world.faults["request unanswered"] += 1
+        except (Conflict, NotFound):
+            pass  # said no: disabled, full, gone
+        else:
+            self._world.faults["request"] += 1
+
+    def _job(self) -> str:
+        return self._world.dice.choice(sorted(self._world.database.jobs) or ["job-0"])
+
+    def _trigger(self) -> None:
+        dice, at = self._world.dice, None
+        job = self._job()
+        if dice.random() < 0.3:
+            at = from_us(self._world.database.clock()) + timedelta(seconds=dice.uniform(-5, self._world.options.lease))
+        self.requests += 1
+        if dice.random() < 0.5:
+            self._promise(self._client.trigger(job, {"n": self.requests}, at=at))
+            return
+        self._keys += 1
+        key = f"key-{self._keys}"
+        self._repeat.append((job, key))
+        self._keyed(job, key)
+
+    def _trigger_again(self) -> None:
+        """The same request once more: its answer was lost, or somebody pressed the button twice."""
+        if self._repeat:
+            self._keyed(*self._world.dice.choice(list(self._repeat)))
+
+    def _keyed(self, job: str, key: str) -> None:
+        doc = self._world.database.jobs.get(job)
+        run = self._client.trigger(job, key=key)
+        now = self._world.database.jobs.get(job)
+        if doc is None or now is None or doc.incarnation != now.incarnation:
+            self.requests += 1  # removed and added meanwhile: another job, another run
+            return
+        known = self._answers.setdefault((f"{job} {doc.incarnation}", key), run)
+        if known != run:
+            raise Violation("I13", f"the trigger {key} of {job} was answered with {known} and then with {run}")
+        self._promise(run)
+
+    def _promise(self, run: str) -> None:
+        self.promised[run] = None
+
+    def _pause(self) -> None:
+        dice, until = self._world.dice, None
+        if dice.random() < 0.7:
+            seconds = dice.uniform(1, 4 * self._world.options.lease) + 60
+            until = from_us(self._world.database.clock()) + timedelta(seconds=seconds)
+        self._client.pause(self._job(), by="somebody", note="to see what happens", until=until)
+
+    def _resume(self) -> None:
+        paused = [job.name for job in self._world.database.jobs.values() if job.paused]
+        if paused:
+            self._client.resume(self._world.dice.choice(sorted(paused)))
+
+    def _cancel(self) -> None:
+        jobs = self._world.database.jobs.values()
+        runs = sorted(item.run for job in jobs for item in (*job.active, *job.owed))
+        if runs:
+            self._client.cancel(self._world.dice.choice(runs))
+
+    def _add(self) -> None:
+        dice, lease = self._world.dice, self._world.options.lease
+        name = f"data-{dice.randrange(3)}"
+        options = policies(lease, dice, stoppable=False) | {"retries": 1}
+        self.attempts[name] = 2
+        handler = dice.choice(self._world.workload.plans).name
+        self._client.add(name, handler, Every(dice.choice((lease, 2 * lease))), **options)
+
+    def _remove(self) -> None:
+        self._client.remove(f"data-{self._world.dice.randrange(3)}")
+
+    def calm_down(self) -> None:
+        """Whoever paused a job resumes it, in the healed world."""
+
+        def resume() -> None:
+            while paused := sorted(job.name for job in self._world.database.jobs.values() if job.paused):
+                for job in paused:
+                    self._world.patient(partial(self._client.resume, job))
+
+        member = self._world.others.get("client")
+        if member is not None:
+            member.process.spawn(lambda: self._world.guarded(resume), "client")

@@ -1,0 +1,105 @@
+"""The jobs of a simulated world: drawn from the seed, declared by every node, and changed by every deploy."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from solocron.jobs.decorators import cron, every
+from solocron.model.definition import Definition
+from solocron.model.job import Job
+from solocron.model.policy import Backoff, allow, catch_up_all
+from solocron.scheduler import Scheduler
+from solocron.simulator.faults import Options
+from solocron.simulator.kernel import Process
+from solocron.simulator.ledger import make_body, make_poison
+
+if TYPE_CHECKING:
+    from solocron.simulator.world import World
+
+__all__ = ["Plan", "Workload", "policies", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One job: when, under which policies, and what its body is like."""
+
+    number: int
+    period: float
+    minutely: bool
+    longest: float
+    stoppable: bool
+    policies: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"job-{self.number}"
+
+
+class Workload:
+    """What each version of the code declares: one version after the other changes, adds and removes jobs."""
+
+    def __init__(self, options: Options, dice: random.Random) -> None:
+        self._poisoned = max(0, int(options.poison) - 1)
+        self._lease = options.lease
+        self.plans = [_draw(number, options.lease, dice) for number in range(options.jobs + 1)]
+
+    def of(self, version: int) -> list[Plan]:
+        """The last two jobs take turns, so that each deploy adds one and removes one."""
+        *always, one, other = self.plans
+        return [*always, other if version % 2 else one]
+
+    def declare(self, world: World, scheduler: Scheduler, process: Process, version: int) -> None:
+        for plan in self.of(version):
+            body = make_body(world, process, longest=plan.longest, stoppable=plan.stoppable)
+            body.__qualname__ = plan.name
+            changed = version and (version + plan.number) % 3 == 0
+            policies = {"name": plan.name, **plan.policies}
+            if plan.minutely:
+                when = cron("*/2 * * * *" if changed else "* * * * *", tz="Europe/Paris", **policies)
+            else:
+                when = every(plan.period * 2 if changed else plan.period, **policies)
+            scheduler.discover(when(body))
+        for number in range(self._poisoned):
+            body = make_poison(world, process)
+            body.__qualname__ = f"poison-{number}"
+            scheduler.discover(every(self._lease, name=f"poison-{number}", retries=1)(body))
+
+    def attempts(self) -> dict[str, int]:
+        """How often each job may start a run."""
+        most = {plan.name: 1 + plan.policies["retries"] for plan in self.plans}
+        return most | {f"poison-{number}": 2 for number in range(self._poisoned)}
+
+
+def _draw(number: int, lease: float, dice: random.Random) -> Plan:
+    stoppable = dice.random() < 0.5
+    return Plan(
+        number=number,
+        period=dice.choice((lease / 3, lease, lease * 2, lease * 4, 60.0)),
+        minutely=dice.random() < 0.2,
+        longest=dice.choice((0.5, lease, 3 * lease)),
+        stoppable=stoppable,
+        policies=policies(lease, dice, stoppable=stoppable),
+    )
+
+
+def policies(lease: float, dice: random.Random, *, stoppable: bool) -> dict[str, Any]:
+    """Any combination of what an owner may choose."""
+    return {
+        "retries": dice.choice((0, 1, 5)),
+        "on_crash": dice.choice(("retry", "retry", "fail")),
+        "overlap": dice.choice(("skip", "queue", "queue-all", "replace", allow(3))),
+        "catch_up": dice.choice(("skip", "latest", "all", catch_up_all(limit=5, within=20 * lease))),
+        "timeout": dice.choice((None, lease)),
+        "start_within": dice.choice((None, None, 4 * lease)),
+        "on_lost": "cancel" if stoppable else dice.choice(("cancel", "finish")),
+        "on_stuck": dice.choice(("hold", "abandon")),
+        "backoff": Backoff(first="1s", cap=lease),
+    }
+
+
+def unreadable() -> Job:
+    """A document that no code can make sense of, always due: it must hurt nobody but itself."""
+    definition = Definition(handler="job-0", schedule={"kind": "every", "period": "never"})
+    return Job(name="unreadable", incarnation=0, definition=definition, cursor=0, due_at=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Protocol
 
 __all__ = ["EPOCH", "MILLISECOND", "SECOND", "Clock", "SystemClock", "from_us", "iso", "to_us"]
@@ -61,6 +62,7 @@ def from_us(us: int) -> datetime:
     return EPOCH + timedelta(microseconds=us)
 
 
+@lru_cache(maxsize=256)  # jobs that fall due together share their slot
 def iso(us: int) -> str:
     """An instant as people and JSON see it: ISO-8601, UTC, whole seconds unless it has a fraction."""
     text = from_us(us).isoformat(timespec="microseconds" if us % SECOND else "seconds")

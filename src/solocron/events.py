@@ -27,7 +27,7 @@ NAMES: Mapping[str, str] = {
     "taken over": "the runs of a dead node were taken from it",
     "claimed": "a run was claimed",
     "held elsewhere": "a due job was claimed by another node first",
-    "slot passed": "a slot did not run, and why",
+    "slot passed": "a due slot was decided without a run; its record says why",
     "adopted": "a claim whose answer was lost was found and started",
     "started": "a body started",
     "finished": "a run's outcome is in the store",

@@ -106,6 +106,7 @@ class Scheduler(LocksFront):
         self._dispatchers = dispatchers
         self._loop: Any = None
         self._node: Node | None = None
+        self._said_off = False
         self._leaders = []
 
     @staticmethod
@@ -162,10 +163,7 @@ class Scheduler(LocksFront):
         """Run a node in the background of this process; coroutine jobs run on the caller's event loop if it has one."""
         if self._alive():
             return
-        if not self.enabled:
-            log.warning(
-                "scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"}
-            )
+        if self._switched_off():
             return
         self._refuse_store_per_replica()
         self._start(ticking=False)
@@ -191,10 +189,7 @@ class Scheduler(LocksFront):
 
         Safe beside running nodes and other ticks. Never waits for a backoff.
         """
-        if not self.enabled:
-            log.warning(
-                "scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"}
-            )
+        if self._switched_off():
             return []
         if self._alive():
             raise Invalid("this scheduler runs a node already, which does what tick() would; call one or the other.")
@@ -215,6 +210,15 @@ class Scheduler(LocksFront):
             self.stop("30s")
         views = [view for run in dict.fromkeys(run for run, _ in finished) for view in self._client.attempts(run)]
         return [view for view in views if (view.run, view.attempt) in set(finished)]
+
+    def _switched_off(self) -> bool:
+        """Whether nothing may run here; said once."""
+        if not self.enabled and not self._said_off:
+            self._said_off = True
+            log.warning(
+                "scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"}
+            )
+        return not self.enabled
 
     def _start(self, *, ticking: bool) -> Node:
         node = self._build()

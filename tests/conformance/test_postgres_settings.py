@@ -99,7 +99,7 @@ def test_wrong_session_settings_of_the_server_are_ours_to_set(start_server: Star
         connection.execute("ALTER ROLE solocron SET statement_timeout = 0")
     with opened_store(f"{server.url}?pgbouncer=1") as pooled:  # no settings of our own behind a pooler
         assert line(pooled, "isolation").level == "WARN"
-        put(pooled, job("k", due_at=store.clock() - SECOND))
+        put(pooled, job("k", due_at=pooled.clock() - SECOND))
         assert take(pooled, "s") == ["k"]
 
 

@@ -211,6 +211,38 @@ class TestReplies:
             assert found == [Verdict.APPLIED] * 250 + [Verdict.UNKNOWN] * 150
             proxy.heal()
 
+    def test_what_could_not_even_be_fetched_is_not_forgotten(
+        self, url: str, store: RedisStore, proxy: ChaosProxy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A sweep that reached only some of a dead session's holds must not look like one that reached all."""
+        many = [f"n{i:03}" for i in range(400)]
+        put(store, *(note(Kind.LOCK, name, by="dead") for name in many))
+        with opened_store(proxy.through(url), lease=SHORT) as far:
+            swap = far._access.swap
+
+            def swap_and_go_silent(*args: Any) -> str | None:
+                answer = swap(*args)
+                proxy.blackhole()
+                return answer
+
+            monkeypatch.setattr(far._access, "swap", swap_and_go_silent)
+            applied = far.update(HeldBy("dead", Kind.LOCK), lambda doc, now: Change(None))
+            assert list(verdicts(applied).values()) == [Verdict.APPLIED] * 250 + [Verdict.CONTENDED] * 150
+            proxy.heal()
+        assert names(store.read(HeldBy("dead", Kind.LOCK))) == many[250:]
+
+    def test_a_call_that_is_interrupted_before_its_reply_is_read_discards_its_connection(
+        self, url: str, proxy: ChaosProxy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with opened_store(proxy.through(url)) as far:
+            put(far, note(Kind.KEY, "first", {"mine": 1}), note(Kind.KEY, "second", {"mine": 2}))
+            proxy.delay(0.2)
+            with monkeypatch.context() as patched:
+                patched.setattr(redis.Connection, "read_response", raise_interrupt)
+                with pytest.raises(Interrupt):
+                    get(far, Kind.KEY, "first")
+            assert get(far, Kind.KEY, "second").body == {"mine": 2}
+
     @pytest.mark.usefixtures("store")
     def test_an_interrupted_call_discards_its_connection(self, url: str, proxy: ChaosProxy) -> None:
         """The reply that nobody waited for must not become the answer to the next question."""
@@ -447,6 +479,10 @@ class TestBeginnings:
 
 class Interrupt(BaseException):
     """Ctrl-C, or a cancelled thread."""
+
+
+def raise_interrupt(*args: object, **more: object) -> None:
+    raise Interrupt
 
 
 @contextmanager

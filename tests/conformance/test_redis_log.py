@@ -9,10 +9,11 @@ import redis
 
 from solocron.model.change import Change, Kind
 from solocron.model.run import Entry, Op, Record, Status
+from solocron.model.session import Life
 from solocron.stores.contract import Named, Query, Verdict
 from solocron.stores.memory import MemoryStore
 from solocron.stores.redis import RedisStore
-from solocron.testing.conformance.kit import job, log, opened, put, record
+from solocron.testing.conformance.kit import job, log, opened, put, record, session
 from tests.servers import Redis
 
 
@@ -101,3 +102,12 @@ def test_i12_a_record_that_is_refused_leaves_no_trace(store: RedisStore, url: st
         assert result.error == "duplicate record: taken@1 attempt 1 is in the log already"
         assert {key: client.dump(key) for key in client.keys("*:run:*") + client.keys("*:log:*")} == before
     assert [each.run for each in log(store)] == ["taken@1"]
+
+
+def test_a_swept_session_is_pruned_with_everything_of_it(store: RedisStore, url: str) -> None:
+    put(store, session("s", expires_at=5), session("old", expires_at=5, state=Life.SWEPT, ended_at=6))
+    store.prune(before=7, limit=10)
+    assert [doc.name for doc in store.read(Named(Kind.SESSION, ("s", "old")))] == ["s"]
+    with redis.Redis.from_url(url) as client:
+        assert client.keys("*:session:old") == []
+        assert client.zrange("{solocron:default}:swept", 0, -1) == []

@@ -1,8 +1,14 @@
-"""Carries calls out on daemon threads that are kept for reuse. A body that never ends costs its thread, no more."""
+"""Carries calls out on daemon threads that are kept for reuse. A body that never ends costs its thread, no more.
+
+A call waits in a queue only until a thread that was woken for it gets the processor. Whoever takes one while others
+wait wakes the next thread before it begins, so that a body that blocks delays nobody; and a thread whose body was
+over in no time takes the next call itself, so that a burst of short bodies does not cost a thread's switch for each.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -24,58 +30,87 @@ class _Call:
 
 
 class ThreadDispatcher:
-    """As many threads as bodies run at once; the engine's free capacity is the bound."""
+    """At most as many threads as bodies run at once; the engine's free capacity is the bound."""
 
     def __init__(self) -> None:
-        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._calls: deque[_Call] = deque()
+        self._wakes: SimpleQueue[None] = SimpleQueue()
         self._mutex = threading.Lock()
         self._idle = 0
-        self._threads = 0
+        self._coming = 0
+        """Threads that were woken or started and have not looked for a call yet: while calls wait, there is one."""
         self._closed = False
 
     def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
-        call = _Call(body, begin, end, name)
         with self._mutex:
-            if self._idle > 0:
-                self._idle -= 1
-                grow = False
-            else:
-                self._threads += 1
-                grow = True
+            self._calls.append(_Call(body, begin, end, name))
+            grow = self._call_for_one()
         if grow:
-            threading.Thread(target=self._work, args=(call,), name="solocron-body", daemon=True).start()
-        else:
-            self._calls.put(call)
+            self._grow()
         return _nothing
 
     def close(self) -> None:
+        """Idle threads end; those at work end after it, and what was submitted is still carried out."""
         with self._mutex:
             self._closed = True
             idle, self._idle = self._idle, 0
+            self._coming += idle
         for _ in range(idle):
-            self._calls.put(None)
+            self._wakes.put(None)
 
-    def _work(self, call: _Call | None) -> None:
-        while call is not None:
-            _carry_out(call)
-            call = self._next()
-        with self._mutex:
-            self._threads -= 1
+    def _call_for_one(self) -> bool:
+        """Unless a thread is on its way, wake one; True when there is none to wake. The mutex is held."""
+        if self._coming:
+            return False
+        self._coming += 1
+        if not self._idle:
+            return True
+        self._idle -= 1
+        self._wakes.put(None)
+        return False
 
-    def _next(self) -> _Call | None:
-        with self._mutex:
-            if self._closed:
-                return None
-            self._idle += 1
+    def _grow(self) -> None:
         try:
-            return self._calls.get(timeout=_IDLE_SECONDS)
+            threading.Thread(target=self._work, name="solocron-body", daemon=True).start()
+        except RuntimeError:  # the machine has no more threads: those that work will take what waits
+            with self._mutex:
+                self._coming -= 1
+                if not self._calls:
+                    return
+                stranded = self._calls.pop()
+            stranded.end(None, RuntimeError("no thread could be started for it"))
+
+    def _work(self) -> None:
+        came = True
+        while True:
+            with self._mutex:
+                self._coming -= came
+                call = self._calls.popleft() if self._calls else None
+                grow = bool(self._calls) and self._call_for_one()
+                if call is None:
+                    if self._closed:
+                        return
+                    self._idle += 1
+            if grow:
+                self._grow()
+            came = call is None
+            if call is not None:
+                _carry_out(call)
+            elif not self._is_called():
+                return
+
+    def _is_called(self) -> bool:
+        """Wait to be woken; False after a while without."""
+        try:
+            self._wakes.get(timeout=_IDLE_SECONDS)
         except Empty:
             with self._mutex:
                 if self._idle > 0:
                     self._idle -= 1
-                    return None
-            # Someone counted on this thread at the last moment: the call is on its way.
-            return self._calls.get()
+                    return False
+            # Someone counted on this thread at the last moment: the wake-up is on its way.
+            self._wakes.get()
+        return True
 
 
 def _carry_out(call: _Call) -> None:

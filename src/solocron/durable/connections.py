@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from solocron.errors import Invalid
 
-__all__ = ["Link", "Reply", "Script", "adapt", "play", "play_async"]
+__all__ = ["Link", "Reply", "Script", "adapt", "carry_out", "carry_out_async", "play"]
 
 T = TypeVar("T")
 
@@ -84,15 +84,31 @@ def play(link: Link, script: Script[T]) -> T:
         reply = link.execute(sql, values)
 
 
-async def play_async(link: Link, script: Script[T]) -> T:
-    """The same for a connection whose calls are awaited."""
+def carry_out(connection: Any, make: Callable[[Link], Script[T]]) -> T:
+    """Carry a script out over the user's connection."""
+    link = adapt(connection)
+    return play(link, make(link))
+
+
+async def carry_out_async(connection: Any, make: Callable[[Link], Script[T]]) -> T:
+    """The same from a coroutine: over connections whose calls are awaited, and over plain ones beside the loop."""
+    if hasattr(connection, "run_sync"):  # SQLAlchemy's AsyncConnection and AsyncSession
+        found: T = await connection.run_sync(lambda plain: carry_out(plain, make))
+        return found
+    link = adapt(connection)
+    script = make(link)
+    if not link.is_async:
+        if link.same_thread:  # the loop's own thread is the only one that may use it
+            return play(link, script)
+        from solocron.locks.waiting import in_thread
+
+        return await in_thread(lambda: play(link, script))
     reply: Reply | None = None
     while True:
         try:
             sql, values = next(script) if reply is None else script.send(reply)
         except StopIteration as end:
-            found: T = end.value
-            return found
+            return end.value  # type: ignore[no-any-return]
         reply = await link.execute(sql, values)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from solocron.durable.connections import Link, Script, adapt, play, play_async
-from solocron.durable.tables import GUARDS, ensure, ensure_async
+from solocron.durable.connections import Link, Script, carry_out, carry_out_async
+from solocron.durable.tables import GUARDS, ensure
 from solocron.errors import StaleFence
 
 __all__ = ["guard", "guard_async", "headers"]
@@ -32,26 +32,12 @@ _SEEN["sqlite"] = _SEEN["postgresql"]
 
 def guard(connection: Any, *, scope: str, fence: int) -> None:
     """Note the fence, or raise `StaleFence` if a higher one of this scope has been seen in this database."""
-    link = adapt(connection)
-    ensure(link, GUARDS)
-    play(link, _show(link, scope, fence))
+    carry_out(connection, lambda link: _show(link, scope, fence))
 
 
 async def guard_async(connection: Any, *, scope: str, fence: int) -> None:
-    """The same from a coroutine, over connections whose calls are awaited."""
-    if hasattr(connection, "run_sync"):  # SQLAlchemy's AsyncConnection and AsyncSession
-        await connection.run_sync(lambda plain: guard(plain, scope=scope, fence=fence))
-        return
-    link = adapt(connection)
-    if link.is_async:
-        await ensure_async(link, GUARDS)
-        await play_async(link, _show(link, scope, fence))
-    elif link.same_thread:
-        guard(connection, scope=scope, fence=fence)
-    else:
-        from solocron.locks.waiting import in_thread
-
-        await in_thread(lambda: guard(connection, scope=scope, fence=fence))
+    """The same from a coroutine, over connections whose calls are awaited too."""
+    await carry_out_async(connection, lambda link: _show(link, scope, fence))
 
 
 def headers(key: str, fence: int) -> dict[str, str]:
@@ -60,6 +46,7 @@ def headers(key: str, fence: int) -> dict[str, str]:
 
 
 def _show(link: Link, scope: str, fence: int) -> Script[None]:
+    yield from ensure(link, GUARDS)
     yield _RAISE[link.dialect], (scope, fence)
     reply = yield _SEEN[link.dialect], (scope,)
     seen = int(reply.rows[0][0]) if reply.rows else fence

@@ -5,12 +5,10 @@ They are made when they are first needed, or beforehand by the user's own migrat
 
 from __future__ import annotations
 
-from typing import Any
-
-from solocron.durable.connections import Link, Reply, Script, play, play_async
+from solocron.durable.connections import Link, Reply, Script
 from solocron.errors import Invalid
 
-__all__ = ["DDL", "GUARDS", "KEYS", "ensure", "ensure_async"]
+__all__ = ["DDL", "GUARDS", "KEYS", "ensure"]
 
 GUARDS = "solocron_guards"
 KEYS = "solocron_keys"
@@ -40,14 +38,22 @@ _EXISTS = {
 }
 
 
-def ensure(link: Link, table: str) -> None:
+def ensure(link: Link, table: str) -> Script[None]:
     """Make the table if it is not there, without ending the caller's transaction."""
-    if play(link, _present(link, table)):
+    reply: Reply = yield _EXISTS[link.dialect], (table,)
+    if reply.rows:
         return
-    if link.dialect != "mysql":
-        play(link, _create(link, table))
+    if link.dialect == "mysql":
+        _create_beside(link, table)
         return
-    # MySQL commits the caller's transaction at any CREATE TABLE: another connection has to do it.
+    if link.dialect == "postgresql":
+        # Two transactions that create at once would fail on the catalogue's own keys; this one waits for the other.
+        yield "SELECT pg_advisory_xact_lock(?)", (7_341_506_228,)
+    yield DDL[link.dialect][table], ()
+
+
+def _create_beside(link: Link, table: str) -> None:
+    """MySQL commits the caller's transaction at any CREATE TABLE: another connection has to do it."""
     try:
         assert link.sibling is not None
         execute, close = link.sibling()
@@ -60,21 +66,3 @@ def ensure(link: Link, table: str) -> None:
             f"the table {table} is missing and could not be made ({error}); nothing was written. "
             f"Make it once: {DDL['mysql'][table]}"
         ) from error
-
-
-async def ensure_async(link: Link, table: str) -> None:
-    """The same over a connection whose calls are awaited (PostgreSQL)."""
-    if not await play_async(link, _present(link, table)):
-        await play_async(link, _create(link, table))
-
-
-def _present(link: Link, table: str) -> Script[bool]:
-    reply: Reply = yield _EXISTS[link.dialect], (table,)
-    return bool(reply.rows)
-
-
-def _create(link: Link, table: str) -> Script[Any]:
-    if link.dialect == "postgresql":
-        # Two transactions that create at once would fail on the catalogue's own keys; this one waits for the other.
-        yield "SELECT pg_advisory_xact_lock(?)", (7_341_506_228,)
-    yield DDL[link.dialect][table], ()

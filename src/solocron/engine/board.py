@@ -166,8 +166,12 @@ class Board:
     def free(self) -> int:
         """How many more bodies this node may run; a stuck one has been replaced and does not count."""
         with self._mutex:
-            busy = sum(1 for r in self._running.values() if r.phase is not Phase.ENDED and not r.stuck)
-            waiting = sum(1 for r in self._running.values() if r.phase is Phase.ENDED)
+            busy = waiting = 0
+            for running in self._running.values():
+                if running.phase is Phase.ENDED:
+                    waiting += 1
+                elif not running.stuck:
+                    busy += 1
             busy += sum(1 for r in self._leftovers if not r.stuck)
             most = self._settings.max_running
             return 0 if waiting > 4 * most + 1_000 else max(0, most - busy)
@@ -269,7 +273,8 @@ class Board:
             ours = running.key in self._running and not running.settled
             running.settled = True
             running.phase = Phase.ENDED
-            self._leftovers = [other for other in self._leftovers if other is not running]
+            if self._leftovers:
+                self._leftovers = [other for other in self._leftovers if other is not running]
             self.ended.set()
             return ours
 

@@ -29,7 +29,8 @@ class Loop:
         self._task = self._runtime.spawn(self._run, f"solocron-{self.name}")
 
     def wake(self) -> None:
-        self._woken.set()
+        if not self._woken.is_set():  # a loop that has still to wake up will see this too
+            self._woken.set()
 
     def stop(self) -> None:
         """Ask it to end after its current step."""

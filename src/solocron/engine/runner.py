@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +19,7 @@ from solocron.jobs.registry import Handler
 from solocron.model.ending import HandBack, Outcome
 from solocron.model.job import Hold, Job
 from solocron.model.run import Status, key_of
+from solocron.model.values import replace
 from solocron.runtime import Runtime
 from solocron.schedules.zone import load_zone
 
@@ -108,9 +108,9 @@ class Runner:
         """End the claim of a body that will not end (on_stuck="abandon")."""
         if self._board.abandon(running):
             stop = running.stop or Stop("cancel", "asked to stop")
-            self._ended(
-                running, self._timed(running, Outcome.timed_out(f"{stop.reason}; it did not end and was let go"))
-            )
+            reason = f"{stop.reason}; it did not end and was let go"
+            outcome = Outcome.timed_out(reason) if stop.kind == "timeout" else Outcome.cancelled(reason)
+            self._ended(running, self._timed(running, outcome))
 
     def _begin(self, running: Running) -> bool:
         if not self._board.begin(running):

@@ -47,6 +47,11 @@ def cron(
             f"cron({expression!r:.80}): give a cron expression or an object with after, before, between, count and "
             "describe. Nothing was registered."
         )
+    if not isinstance(expression, str) and (tz != "UTC" or dst is not None):
+        raise Invalid(
+            f"{type(expression).__name__} brings its own instants, so tz= and dst= would have no effect; leave them out. "
+            "Nothing was registered."
+        )
     return declare(expression, options)
 
 

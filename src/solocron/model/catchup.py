@@ -6,12 +6,11 @@ A slot is *late* until `late_for` after its instant and is then still owed, over
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from solocron.model.job import Hold, Job, Owed, Stretch
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.run import Entry, Op, Origin, Record, Status, key_of, run_id
 from solocron.model.timetable import Timetable
+from solocron.model.values import replace
 
 __all__ = ["busy", "decide", "decided_up_to", "did_not_run", "give_up", "owe", "pass_over"]
 
@@ -26,10 +25,13 @@ def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job,
     start_within = job.definition.start_within
     patience = late_for if start_within is None else min(late_for, start_within + 1)
     late_from = max(now - patience, cursor)
-    job = _missed(job, slots, entries, cursor, late_from, now)
-    job = _late(job, slots, entries, late_from, now)
     last = slots.before(now + 1)
     assert last is not None, "first <= now is a slot, so there is a last one"
+    if first == last and late_from < first and job.cursor <= cursor and not (job.active or job.owed or job.stretches):
+        # The ordinary case, told apart because nearly every claim is one: nothing runs or waits, and one slot is late.
+        return replace(job, owed=(_owed(job, first),), cursor=first, nominal=slots.nominal(first)), ()
+    job = _missed(job, slots, entries, cursor, late_from, now)
+    job = _late(job, slots, entries, late_from, now)
     return decided_up_to(job, slots, last), tuple(entries)
 
 
@@ -125,9 +127,13 @@ def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
             stretch = Stretch(first=owed.slot, last=last, count=count + 1)
             return replace(job, owed=rest, stretches=(*job.stretches, stretch))
     if count == 1:
-        run = run_id(job.name, job.incarnation, Origin.SCHEDULE, first)
-        return replace(job, owed=(*job.owed, Owed(run=run, slot=first, origin=Origin.SCHEDULE, ready_at=first)))
+        return replace(job, owed=(*job.owed, _owed(job, first)))
     return replace(job, stretches=(*job.stretches, Stretch(first=first, last=last, count=count)))
+
+
+def _owed(job: Job, slot: int) -> Owed:
+    run = run_id(job.name, job.incarnation, Origin.SCHEDULE, slot)
+    return Owed(run=run, slot=slot, origin=Origin.SCHEDULE, ready_at=slot)
 
 
 def _owe_by_reading(job: Job, slots: Timetable, since: int, until: int) -> tuple[Job, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from solocron.clock import MILLISECOND
 from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, pass_over
@@ -10,6 +12,7 @@ from solocron.model.change import Absent, Change
 from solocron.model.job import Hold, Job, Owed, Stretch
 from solocron.model.run import Entry, Op, Origin, Record, Status, key_of, run_id
 from solocron.model.timetable import Resolve, Timetable
+from solocron.model.values import replace
 
 __all__ = ["Claimant", "catch_up_to", "claim", "due_at", "record_of", "settle", "wake"]
 
@@ -73,7 +76,7 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             return job, None, tuple(entries)
         limit = job.definition.start_within
         if limit is not None and owed.origin is Origin.SCHEDULE and not owed.begun and now > owed.slot + limit:
-            job = rest
+            job = replace(job, **rest)
             entries.append(did_not_run(job, owed, Status.MISSED, "waited longer than start_within", now=now))
             continue
         timeout = job.definition.timeout
@@ -92,13 +95,13 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             request=owed.request,
             payload=owed.payload,
         )
-        job = replace(rest, active=(*rest.active, hold), fence=hold.fence)
+        job = replace(job, **rest, active=(*job.active, hold), fence=hold.fence)
         entries.append(Entry(Op.OPEN, record_of(job, hold, Status.RUNNING, now=now)))
         return job, hold, tuple(entries)
 
 
-def _first(job: Job, resolve: Resolve, now: int) -> tuple[Owed | None, Job]:
-    """What to run next, and the job without it: retries first, then by slot."""
+def _first(job: Job, resolve: Resolve, now: int) -> tuple[Owed | None, Mapping[str, Any]]:
+    """What to run next, and what the job is without it: retries first, then by slot."""
     waiting, stretches = _may_start(job)
     ready = [owed for owed in waiting if owed.ready_at <= now]
     best = min(ready, key=lambda owed: (not owed.begun, owed.slot), default=None)
@@ -106,7 +109,7 @@ def _first(job: Job, resolve: Resolve, now: int) -> tuple[Owed | None, Job]:
         return best, _without(job, best)
     spans = [s for s in stretches if s.first <= now and (best is None or s.first < best.slot)]
     if not spans:
-        return (best, job if best is None else _without(job, best))
+        return (best, {} if best is None else _without(job, best))
     span = min(spans, key=lambda s: s.first)
     what: str | int = span.first if span.request is None else f"{span.first}|{span.request}"
     owed = Owed(
@@ -122,11 +125,11 @@ def _first(job: Job, resolve: Resolve, now: int) -> tuple[Owed | None, Job]:
         # Zone data that differ from those of whoever made the stretch may know no slot here: its last is one for sure.
         following = span.last if following is None else min(following, span.last)
         rest = (replace(span, first=following, count=max(span.count - 1, 1)), *rest)
-    return owed, replace(job, stretches=rest)
+    return owed, {"stretches": rest}
 
 
-def _without(job: Job, owed: Owed) -> Job:
-    return replace(job, owed=tuple(other for other in job.owed if other is not owed))
+def _without(job: Job, owed: Owed) -> Mapping[str, Any]:
+    return {"owed": tuple(other for other in job.owed if other is not owed)}
 
 
 def _may_start(job: Job) -> tuple[list[Owed], list[Stretch]]:
@@ -168,7 +171,8 @@ def due_at(job: Job, slots: Timetable) -> int | None:
     return min(moments, default=None)
 
 
-def record_of(job: Job, hold: Hold, status: Status, *, now: int) -> Record:
+def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) -> Record:
+    """The record of an attempt; `more` are the fields that its end adds."""
     return Record(
         run=hold.run,
         job=job.name,
@@ -183,4 +187,5 @@ def record_of(job: Job, hold: Hold, status: Status, *, now: int) -> Record:
         session=hold.session,
         fence=hold.fence,
         claimed_at=hold.claimed_at,
+        **more,
     )

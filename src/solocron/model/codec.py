@@ -23,6 +23,7 @@ _SESSION_FIXED = (
     *("node", "host", "pid", "pools", "handlers", "version"),
     *("fingerprint", "revision", "zone_data", "lease", "started_at"),
 )
+_compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
 _STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l"])
 
 
@@ -66,7 +67,7 @@ def _fixed_job(job: Job) -> str:
 def encode_state(doc: Job | Session | Note) -> str:
     """How it stands."""
     if isinstance(doc, Job):
-        return json.dumps(_job_state(doc), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        return _compact(_job_state(doc))
     if isinstance(doc, Session):
         return canonical(
             {"expires_at": doc.expires_at, "beats": doc.beats, "running": doc.running, "state": doc.state}
@@ -187,7 +188,7 @@ def _job_from(name: str, fixed: str, s: dict[str, Any]) -> Job:
         accepted=tuple(s.get("k", ())),
         failures=s.get("x", 0),
         last=last,
-        extra={key: s[key] for key in s.keys() - _STATE},
+        extra={} if _STATE.issuperset(s) else {key: s[key] for key in s.keys() - _STATE},
     )
 
 

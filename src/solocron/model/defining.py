@@ -140,6 +140,10 @@ def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) ->
     why = "the store was restored from a backup"
     job = give_up(doc, entries, Status.SKIPPED, why, now=now)
     job = replace(
-        wake(job, slots, entries, until=now, now=now, why=why), paused=doc.paused, fence=max(doc.fence + 1, fence)
+        wake(job, slots, entries, until=now, now=now, why=why),
+        paused=doc.paused,
+        fence=max(doc.fence + 1, fence),
+        # What was held when the backup was made may have ended well since: asked to stop, it is never repeated.
+        active=tuple(hold if hold.cancel else replace(hold, cancel=why) for hold in job.active),
     )
     return Change(settle(job, slots), tuple(entries), "moved")

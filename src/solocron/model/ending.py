@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from solocron.clock import MILLISECOND
 from solocron.model.change import Absent, Change
@@ -10,6 +10,7 @@ from solocron.model.claiming import record_of, settle
 from solocron.model.job import Hold, Job, Last, Owed
 from solocron.model.run import Entry, Op, Status, plain
 from solocron.model.timetable import Resolve
+from solocron.model.values import replace
 
 __all__ = ["HandBack", "Outcome", "finish", "hand_back", "note_progress", "take_over"]
 
@@ -63,9 +64,9 @@ def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: in
     hold = doc.hold(run, fence)
     if hold is None:
         return Change(doc, answer="accepted before") if fence in doc.accepted else None
-    job, entry = _end(doc, hold, outcome, now=now)
-    keep = max(4, job.definition.overlap.most)
-    return _closed(replace(job, accepted=(*job.accepted, fence)[-keep:]), (entry,), resolve)
+    keep = max(4, doc.definition.overlap.most)
+    job, entry = _end(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
+    return _closed(job, (entry,), resolve)
 
 
 def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str, resolve: Resolve) -> Change | None:
@@ -76,7 +77,7 @@ def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str,
     if hold.cancel is not None:  # somebody asked for its end meanwhile
         job, entry = _end(doc, hold, Outcome.cancelled(hold.cancel), now=now)
         return _closed(job, (entry,), resolve)
-    entry = Entry(Op.CLOSE, replace(record_of(doc, hold, Status.CANCELLED, now=now), reason=reason, finished_at=now))
+    entry = Entry(Op.CLOSE, record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now))
     owed = _owed_again(hold, ready_at=now, tries=hold.tries)
     job = replace(doc, active=_without(doc, hold), owed=(*doc.owed, owed))
     return _closed(job, (entry,), resolve)
@@ -101,25 +102,29 @@ def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now
     hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
     if isinstance(doc, Absent) or hold is None:
         return None
-    record = replace(record_of(doc, hold, Status.RUNNING, now=now), progress=plain(progress))
+    record = record_of(doc, hold, Status.RUNNING, now=now, progress=plain(progress))
     return Change(doc, (Entry(Op.NOTE, record),))
 
 
-def _end(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> tuple[Job, Entry]:
+def _end(
+    job: Job, hold: Hold, outcome: Outcome, *, now: int, accepted: tuple[int, ...] | None = None
+) -> tuple[Job, Entry]:
     """The job without the hold, with its next attempt owed if it has one, and the record closed."""
     policy = job.definition
     failed = outcome.status in (Status.FAILED, Status.TIMED_OUT)
     crashed = outcome.status is Status.LOST and policy.on_crash == "retry"
     again = (failed or crashed or outcome.again) and hold.tries < policy.retries and hold.cancel is None
-    reason = outcome.reason
+    reason, owed = outcome.reason, job.owed
     if again and not job.removed:
         wait = policy.backoff.delay(hold.tries + 1, f"{hold.run}/{hold.attempt}") if failed else 0
-        owed = _owed_again(hold, ready_at=now + wait, tries=hold.tries + 1)
-        job = replace(job, owed=(*job.owed, owed))
+        owed = (*owed, _owed_again(hold, ready_at=now + wait, tries=hold.tries + 1))
     elif outcome.status is Status.LOST and not reason:
         reason = "its node died"
-    record = replace(
-        record_of(job, hold, outcome.status, now=now),
+    record = record_of(
+        job,
+        hold,
+        outcome.status,
+        now=now,
         reason=plain(reason),
         started_at=outcome.started_at,
         finished_at=now,
@@ -132,6 +137,8 @@ def _end(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> tuple[Job, Entr
     job = replace(
         job,
         active=_without(job, hold),
+        owed=owed,
+        accepted=job.accepted if accepted is None else accepted,
         failures=0 if good else job.failures + (not again and outcome.status is not Status.CANCELLED),
         last=Last(
             run=hold.run,

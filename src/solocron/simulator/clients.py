@@ -126,7 +126,7 @@ class Clients:
     def _add(self) -> None:
         dice, lease = self._world.dice, self._world.options.lease
         name = f"data-{dice.randrange(3)}"
-        options = policies(lease, dice, stoppable=False) | {"retries": 1}
+        options = policies(lease, dice, stoppable=True) | {"retries": 1}
         self.attempts[name] = 2
         handler = dice.choice(self._world.workload.plans).name
         self._client.add(name, handler, Every(dice.choice((lease, 2 * lease))), **options)

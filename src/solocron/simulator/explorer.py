@@ -52,12 +52,13 @@ class Rules:
 
 
 class Faults(NamedTuple):
-    """How many of each may still happen."""
+    """How many of each may still happen, and how many at all."""
 
     freezes: int = 1
     kills: int = 1
     lost_replies: int = 1
     late: int = 1
+    together: int = 4
 
 
 @dataclass(frozen=True)
@@ -230,15 +231,14 @@ class _Explorer:
             catch_up=CatchUp("all"),
         )
         job = settle(Job(name="work", incarnation=0, definition=definition, cursor=0), self._timetable)
-        return State(
-            now=0,
-            job=job,
-            sessions=(),
-            nodes=(Node(),) * self.small.nodes,
-            floating=(),
-            log=((),) * self.small.slots,
-            left=self.small.faults,
-        )
+        log: tuple[tuple[Status, ...], ...] = ((),) * self.small.slots
+        nodes = (Node(),) * self.small.nodes
+        state = State(now=0, job=job, sessions=(), nodes=nodes, floating=(), log=log, left=self.small.faults)
+        for i in range(self.small.nodes):  # the fleet is up before the first slot
+            (begin,) = self._requests(state, i)
+            state, reply = self._apply(state, begin, "")
+            state = self._reply(state, begin, reply, "")
+        return state
 
     def _done(self, state: State) -> bool:
         return state.job.cursor >= self.slots[-1] and not state.job.active and not state.job.waiting
@@ -565,7 +565,9 @@ def _set(state: State, i: int, node: Node) -> State:
 
 
 def _spend(state: State, fault: str) -> State:
-    return state._replace(left=state.left._replace(**{fault: getattr(state.left, fault) - 1}))
+    together = state.left.together - 1
+    left = state.left._replace(**{fault: getattr(state.left, fault) - 1}, together=together)
+    return state._replace(left=left if together else Faults(0, 0, 0, 0, 0))
 
 
 def _dead(node: Node) -> Node:

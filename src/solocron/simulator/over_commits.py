@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from solocron.clock import SECOND, iso
 from solocron.model.change import Absent, Kind
-from solocron.model.job import Hold, Job, Owed
+from solocron.model.job import Hold, Job
 from solocron.model.run import Op, Origin, Record, Status
 from solocron.model.session import Life, Session
 from solocron.simulator.checker import Checker, Violation, first_owed, new_holds

@@ -37,12 +37,12 @@ _RESERVED = frozenset({"name", "message", "args", "process", "exc_info"})
 
 def log_event(event: Event) -> None:
     """Write one event; what a run raised is an error, what it returned is not worth more than a line."""
-    facts = dict(event.facts)
     level = _LEVELS.get(event.name, logging.INFO)
-    if event.name == "finished" and facts.get("outcome") not in ("succeeded", "cancelled"):
+    if event.name == "finished" and event.facts.get("outcome") not in ("succeeded", "cancelled"):
         level = logging.ERROR
     if not log.isEnabledFor(level):
         return
+    facts = dict(event.facts)
     exception = facts.pop("exception", None)
     extra: dict[str, Any] = {"event": event.name}
     for name, value in facts.items():

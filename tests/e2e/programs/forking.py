@@ -18,10 +18,11 @@ warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads is j
 
 
 def main(url: str) -> int:
-    scheduler = Scheduler(url, lease="1s")
+    scheduler = Scheduler(url, lease="3s")
     scheduler.discover("tests.e2e.jobs.secondly")
     scheduler.start()
     before = _sessions(scheduler)
+    wait_until(lambda: _is_quiet(scheduler), within=20, what="a moment in which nothing is written")
     told, tell = os.pipe()
     child = os.fork()
     if child == 0:
@@ -51,6 +52,14 @@ def _in_the_child(scheduler: Scheduler) -> dict[str, object]:
     wait_until(lambda: scheduler.events.counts["session renewed"] > renewals, within=10, what="a renewal in the child")
     sessions = _sessions(scheduler)
     return {"child": os.getpid(), "threads": threads, "both": sessions, "child_clean": scheduler.stop()}
+
+
+def _is_quiet(scheduler: Scheduler) -> bool:
+    """Whether no statement was sent for a moment; a fork in the middle of a write is another story."""
+    store = scheduler.client.store
+    sent = store.statements.total()
+    threading.Event().wait(0.15)
+    return store.statements.total() == sent
 
 
 def _sessions(scheduler: Scheduler) -> dict[str, list[object]]:

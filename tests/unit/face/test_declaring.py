@@ -191,6 +191,8 @@ def test_bad_words_and_bad_policies_are_refused() -> None:
         at(datetime(2026, 1, 1))  # noqa: DTZ001 - naive on purpose
     with pytest.raises(Invalid):
         cron(42)  # type: ignore[arg-type]
+    with pytest.raises(Invalid, match="its own instants"):
+        cron(Every("1m"), tz="Europe/Paris")
 
 
 def test_a_function_that_wants_more_than_the_run_is_refused() -> None:

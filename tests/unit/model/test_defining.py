@@ -10,6 +10,7 @@ import pytest
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind
 from solocron.model.defining import Proposal, define, move_to_now, propose, remove
+from solocron.model.ending import take_over
 from solocron.model.policy import Backoff, allow
 from solocron.schedules import Cron
 from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, definition, resolve, seconds
@@ -340,6 +341,15 @@ class TestMoveToNow:
         self.moved(job)
         assert job.job.owed == ()
         assert job.ended() == [(3600, "failed")]
+
+    def test_what_was_held_when_the_backup_was_made_is_not_repeated(self) -> None:
+        job = OneJob("1h", retries=3).at(3600)
+        hold = job.claims()
+        self.moved(job)
+        assert job.job.active[0].cancel == "the store was restored from a backup"
+        job.apply(lambda doc: take_over(doc, session=hold.session, now=job.now, reason="died", resolve=resolve))
+        assert job.job.owed == ()
+        assert job.ended() == [(3600, "lost")]
 
     def test_i3_the_fence_is_raised_above_what_anyone_has_seen(self) -> None:
         job = OneJob("1m").at(60)

@@ -1,0 +1,30 @@
+"""Results as a store can keep them: JSON, bounded in size; anything else is refused, never bent into shape."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from solocron.errors import Invalid
+
+__all__ = ["LIMIT", "plain_json"]
+
+LIMIT = 64 * 1024
+"""Bytes of one result."""
+
+
+def plain_json(value: Any, *, whose: str) -> Any:
+    """The value as it will be read back; `whose` names it in the error."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:  # a text that is no UTF-8 is a ValueError too
+        raise Invalid(
+            f"the result of {whose} is not JSON ({error}); it was not saved. Return plain JSON, or its name elsewhere."
+        ) from None
+    if size > LIMIT:
+        raise Invalid(
+            f"the result of {whose} has {size} bytes, more than {LIMIT}; it was not saved. "
+            "Keep the data elsewhere and return its name."
+        )
+    return json.loads(text)

@@ -1,0 +1,88 @@
+"""What a run can do so that its effects happen once: the verbs behind `Run` and `AsyncRun`, made per attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from solocron.durable.desk import Desk
+from solocron.durable.guard import guard, guard_async
+from solocron.durable.once import Once
+from solocron.durable.steps import Steps
+from solocron.durable.transaction import OnceInTransaction, claim_items, claim_items_async
+from solocron.engine.verbs import Attempt
+from solocron.errors import Invalid
+from solocron.locks.watch import Watch
+from solocron.runtime import Runtime
+from solocron.stores.contract import Store
+
+__all__ = ["RunVerbs", "once_of"]
+
+
+class RunVerbs:
+    """Bound to one attempt: its session, its fence, its right to go on."""
+
+    def __init__(self, attempt: Attempt, *, store: Store, runtime: Runtime, watch: Watch) -> None:
+        self._attempt = attempt
+        self._store = store
+        self._desk = Desk(
+            store=store,
+            runtime=runtime,
+            watch=watch,
+            owner=f"{attempt.run} on {attempt.node}",
+            take=lambda: attempt.session,
+            drop=_nothing,
+            check=attempt.check,
+            lease=attempt.lease,
+            run=attempt.run,
+            fence=attempt.fence,
+        )
+        self._steps = Steps(self._desk)
+        self.step = self._steps.step
+        self.step_async = self._steps.step_async
+        self.sleep = self._steps.sleep
+        self.sleep_async = self._steps.sleep_async
+
+    def once(self, key: str, *, connection: Any = None, **options: Any) -> Once | OnceInTransaction:
+        return once_of(self._desk, key, connection, options)
+
+    def guard(self, connection: Any) -> None:
+        self._attempt.check()
+        guard(connection, scope=self._scope(), fence=self._attempt.fence)
+
+    async def guard_async(self, connection: Any) -> None:
+        self._attempt.check()
+        await guard_async(connection, scope=self._scope(), fence=self._attempt.fence)
+
+    def claim_items(self, connection: Any, name: str, ids: Iterable[Any]) -> list[Any]:
+        self._attempt.check()
+        return claim_items(connection, name, ids, **self._marks())
+
+    async def claim_items_async(self, connection: Any, name: str, ids: Iterable[Any]) -> list[Any]:
+        self._attempt.check()
+        return await claim_items_async(connection, name, ids, **self._marks())
+
+    def _scope(self) -> str:
+        """Fences are compared per job; where several runs of it may run at once, per run."""
+        return f"{self._store.namespace}/{self._attempt.scope}"
+
+    def _marks(self) -> dict[str, Any]:
+        return {"namespace": self._store.namespace, "run": self._attempt.run, "fence": self._attempt.fence}
+
+
+def once_of(desk: Desk, key: str, connection: Any, options: dict[str, Any]) -> Once | OnceInTransaction:
+    """A key in the store, or in the user's own transaction."""
+    if connection is None:
+        return Once(desk, key, **options)
+    if options:
+        raise Invalid(
+            f"key {key!r}: {', '.join(sorted(options))} has no meaning with connection=: what your transaction does "
+            "not commit has not happened, and your database keeps what it does. Nothing was begun."
+        )
+    return OnceInTransaction(
+        connection, key, namespace=desk.store.namespace, run=desk.run, fence=desk.fence, check=desk.check
+    )
+
+
+def _nothing() -> None:
+    """The node keeps its session."""

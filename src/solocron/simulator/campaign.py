@@ -1,0 +1,173 @@
+"""Many worlds one after the other, summed up: what was exercised, what was checked, and what did not hold.
+
+A campaign in which an enabled fault never struck, or an invariant was never put to the test, has proved less than it
+claims: it fails like one in which an invariant did not hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from solocron.simulator import at_rest, over_commits, over_ledger
+from solocron.simulator.faults import FAULTS, STRIKES, Options
+from solocron.simulator.world import Report, simulate
+
+__all__ = ["INVARIANTS", "Failure", "Summary", "shrink"]
+
+INVARIANTS = (
+    *over_commits.JOBS,
+    *over_commits.SESSIONS,
+    *over_commits.PRUNES,
+    *over_ledger.LINES,
+    *at_rest.AT_REST,
+    *at_rest.DRAINED,
+)
+
+ENOUGH = 8.0
+"""A strike that was to be expected so often and never came is off, not unlucky (one in three thousand)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A world in which something did not hold, and how to see it again."""
+
+    seed: int
+    violation: str
+    command: str
+    options: dict[str, Any]
+    tail: list[str]
+    shrunk: str | None = None
+    """The command of a smaller world that fails alike."""
+
+    @property
+    def invariant(self) -> str:
+        return self.violation.partition(":")[0]
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a number of worlds add up to."""
+
+    seeds: int = 0
+    hours: float = 0.0
+    slots: int = 0
+    runs: int = 0
+    starts: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    faults: Counter[str] = field(default_factory=Counter)
+    enabled: Counter[str] = field(default_factory=Counter)
+    """In how many worlds each fault was on."""
+    expected: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
+    checked: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+
+    def add(self, report: Mapping[str, Any]) -> None:
+        """One more world, as `Report.to_json` tells it."""
+        options = Options(**report["options"])
+        self.seeds += 1
+        for name in ("hours", "slots", "runs", "starts", "steps"):
+            setattr(self, name, getattr(self, name) + report[name])
+        self.faults.update(report["faults"])
+        self.statuses.update(report["statuses"])
+        self.checked.update(report["checked"])
+        for fault in options.enabled():
+            self.enabled[fault] += 1
+            rate = getattr(options, fault)
+            # A failed world ended early, and what is not a strike happens to one message in many.
+            self.expected[fault] += min(options.hours, report["hours"]) * 3600 / rate if fault in STRIKES else ENOUGH
+        if report["violation"] is not None:
+            command = options.command()
+            self.failures.append(
+                Failure(
+                    seed=options.seed,
+                    violation=report["violation"],
+                    command=command,
+                    options=options.to_json(),
+                    tail=list(report["tail"]),
+                )
+            )
+
+    # --- the verdict ---------------------------------------------------------------------------------------------
+
+    @property
+    def duplicates(self) -> int:
+        return sum(failure.invariant in ("I1", "I2", "I7") for failure in self.failures)
+
+    @property
+    def losses(self) -> int:
+        return sum(failure.invariant in ("I5", "I10", "I13") for failure in self.failures)
+
+    @property
+    def stale_writes(self) -> int:
+        return sum(failure.invariant == "I4" for failure in self.failures)
+
+    @property
+    def silent(self) -> list[str]:
+        """Faults that were on and to be expected, and never happened."""
+        return [name for name in FAULTS if self.expected[name] >= ENOUGH and not self.faults[name]]
+
+    @property
+    def unchecked(self) -> list[str]:
+        """Invariants that nothing was held against."""
+        return [name for name in INVARIANTS if not self.checked[name]]
+
+    def ok(self, *, alone: bool = False) -> bool:
+        """Whether everything held and everything was there; of one world `alone` only the former is asked."""
+        return not self.failures and (alone or (not self.silent and not self.unchecked))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "seeds": self.seeds,
+            "hours": round(self.hours, 3),
+            "slots": self.slots,
+            "runs": self.runs,
+            "starts": self.starts,
+            "steps": self.steps,
+            "duplicates": self.duplicates,
+            "losses": self.losses,
+            "stale_writes": self.stale_writes,
+            "violations": len(self.failures),
+            "seconds": round(self.seconds, 1),
+            "faults": {name: {"worlds": self.enabled[name], "times": self.faults[name]} for name in FAULTS},
+            "statuses": dict(sorted(self.statuses.items())),
+            "invariants": {name: self.checked[name] for name in INVARIANTS},
+            "silent": self.silent,
+            "unchecked": self.unchecked,
+            "failures": [failure.to_json() for failure in self.failures],
+        }
+
+
+def shrink(options: Options, invariant: str, run: Callable[[Options], Report] = simulate) -> Options:
+    """The smallest world found in which the same invariant fails: fewer faults, then less of everything, then sooner."""
+
+    def fails(smaller: Options) -> Report | None:
+        report = run(smaller)
+        return report if report.invariant == invariant else None
+
+    for fault in options.enabled():
+        if fails(smaller := replace(options, **{fault: 0.0})):
+            options = smaller
+    for name, least in (("jobs", 1), ("nodes", 2)):
+        while (fewer := getattr(options, name) // 2) >= least and fails(smaller := replace(options, **{name: fewer})):
+            options = smaller
+    report = fails(options)
+    for part in _sooner(options, report):
+        if fails(smaller := replace(options, hours=part)):
+            return smaller
+    return options
+
+
+def _sooner(options: Options, report: Report | None) -> Iterable[float]:
+    """Shorter times under fire, from a little more than it took on."""
+    if report is None:
+        return ()
+    took = min(report.hours, options.hours)
+    return [hours for share in (0.25, 0.5, 1.02) if (hours := round(took * share, 4)) < options.hours and hours > 0]

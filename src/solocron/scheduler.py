@@ -16,6 +16,7 @@ from solocron.discovery import discover
 from solocron.dispatch.contract import Dispatcher
 from solocron.dispatch.lazy import LazyDispatcher
 from solocron.dispatch.thread import ThreadDispatcher
+from solocron.durable.front import EffectsFront
 from solocron.duration import parse_duration
 from solocron.engine.context import Run
 from solocron.engine.node import Node, Parts
@@ -26,7 +27,6 @@ from solocron.jobs import decorators
 from solocron.jobs.around import Wrapper, check_wrapper, wrap
 from solocron.jobs.declaration import check_name
 from solocron.jobs.registry import Declared, Handler, Registry
-from solocron.locks.front import LocksFront
 from solocron.model.policy import whole
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, zone_data_version
@@ -47,7 +47,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Span = timedelta | int | float | str
 
 
-class Scheduler(LocksFront):
+class Scheduler(EffectsFront):
     """Declares jobs, runs them while started, and answers what happened to them.
 
     Making one opens nothing and starts nothing. Any number of replicas may do the same on the same store: each slot
@@ -251,6 +251,7 @@ class Scheduler(LocksFront):
                 around=self._around,
                 resolve=self.registry.resolve,
                 zone_data=zone_data_version(),
+                verbs=self._make_verbs,
             )
         )
 

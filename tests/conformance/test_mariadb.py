@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import pytest
 
 from solocron.model.change import Kind
 from solocron.stores.contract import Store
 from solocron.stores.sql.mysql import MySQLStore
+from solocron.stores.sql.statements import TABLES
 from solocron.stores.url import make_store
 from solocron.testing.conformance import Make, StoreConformance
 from tests.conformance.oracle import same_as_memory
 from tests.servers import MariaDB
 
 
+numbers = itertools.count(1)
+
+
 class TestMariaDB(StoreConformance):
     @pytest.fixture
-    def make(self, mariadb: MariaDB) -> Make:
-        url = mariadb.fresh_url()
-        return lambda namespace="default": make_store(url, namespace=namespace)
+    def make(self, mariadb: MariaDB) -> Iterator[Make]:
+        # Tables of its own, dropped again: a hundred databases would take the server a minute to put to bed.
+        prefix = f"world{next(numbers)}_"
+        yield lambda namespace="default": make_store(f"{mariadb.url}?prefix={prefix}", namespace=namespace)
+        store = make_store(mariadb.url)
+        assert isinstance(store, MySQLStore)
+        with store.pool.link() as link:
+            tables = ", ".join(f"{prefix}{name}" for name in TABLES)
+            link.execute(f"DROP TABLE IF EXISTS {tables}")
+        store.pool.close()
 
     def corrupt(self, store: Store, kind: Kind, name: str) -> bool:
         assert isinstance(store, MySQLStore)

@@ -16,7 +16,7 @@ from solocron.model import asking, catchup, claiming, ending
 from solocron.model.change import Change
 from solocron.model.job import Hold, Job, Owed
 from solocron.model.policy import CatchUp, allow
-from solocron.model.run import Entry, Record, Status
+from solocron.model.run import Entry, Record
 
 __all__ = ["HARNESS", "MUTANTS", "Mutant"]
 
@@ -135,9 +135,9 @@ def _x23(bites: Bites) -> Patches:
 def _x24(bites: Bites) -> Patches:
     real = claiming.record_of
 
-    def key_with_attempt(job: Job, hold: Hold, status: Status, *, now: int) -> Record:
+    def key_with_attempt(job: Job, hold: Hold, *args: Any, **more: Any) -> Record:
         bites(hold.attempt > 1)
-        record = real(job, hold, status, now=now)
+        record = real(job, hold, *args, **more)
         return replace(record, key=f"{record.key}/{hold.attempt}")
 
     return [(claiming, "record_of", key_with_attempt), (ending, "record_of", key_with_attempt)]

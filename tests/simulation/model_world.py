@@ -83,6 +83,7 @@ class World:
         self.jobs: dict[str, Job] = {}
         self.sessions: dict[str, Session] = {}
         self.commits: list[Commit] = []
+        self.tales: dict[Which, Tale] | None = None
         self.recorded: set[str] = set()
         """The runs that the log knows."""
 
@@ -128,6 +129,7 @@ class World:
         answer = None if made is None else made.answer
         entries = () if made is None else made.entries
         self.recorded.update(entry.record.run for entry in entries)
+        self.tales = None
         self.commits.append(
             Commit(at=self.now, verb=verb, name=name, before=before, after=after, entries=entries,
                    accepted=made is not None, answer=answer, asked=asked)
@@ -164,7 +166,9 @@ class Tale:
 
 
 def books(world: World) -> dict[Which, Tale]:
-    """One pass over the commits: the tale of every run, scheduled or asked for."""
+    """One pass over the commits: the tale of every run, scheduled or asked for; kept until the next commit."""
+    if world.tales is not None:
+        return world.tales
     tales: dict[Which, Tale] = defaultdict(Tale)
     for commit in world.commits:
         doc = commit.after if isinstance(commit.after, Job) else commit.before
@@ -181,6 +185,7 @@ def books(world: World) -> dict[Which, Tale]:
         job = world.jobs.get(name)
         same = job is not None and job.incarnation == incarnation
         tale.waits = job is not None and same and _waiting(job, (name, incarnation, what))
+    world.tales = tales
     return tales
 
 

@@ -232,6 +232,36 @@ def _doctor(parser: ArgumentParser) -> None:
     _listing(parser)
 
 
+def _hours(text: str) -> float:
+    hours = float(text)
+    if not 0 < hours <= 10_000:
+        raise ValueError(text)
+    return hours
+
+
+_hours.__name__ = "number of hours above 0"
+
+
+def _simulate(parser: ArgumentParser) -> None:
+    parser.add_argument("--seeds", metavar="N", type=_count, default=20, help="how many worlds (default: 20)")
+    parser.add_argument("--from", dest="start", metavar="SEED", type=int, default=0, help="the first seed (default: 0)")
+    parser.add_argument("--seed", metavar="SEED", type=int, help="only this world, as a failure names it")
+    parser.add_argument("--nodes", metavar="N", type=_count, default=5, help="nodes of each world (default: 5)")
+    parser.add_argument("--hours", metavar="H", type=_hours, default=0.5, help="hours under fire (default: 0.5)")
+    parser.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", help="an option of every world, such as kill=0 or lease=3"
+    )
+    parser.add_argument("--jobs", metavar="N", type=_count, default=1, help="processes to use (default: 1)")
+    parser.add_argument(
+        "--no-shrink",
+        dest="shrink",
+        action="store_false",
+        help="show a failure as it is, without looking for a smaller one",
+    )
+    parser.add_argument("--lines", action="store_true", help=SUPPRESS)
+    _json(parser)
+
+
 def _nothing(parser: ArgumentParser) -> None:
     """The demo's flags come from its own module."""
 
@@ -257,4 +287,5 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "restored": ("after a backup was restored: let nothing before now run again", f"{_HERE}.asking:restored", _listing),
     "locks": ("list the locks, or release one by force", f"{_HERE}.locks:locks", _locks),
     "doctor": ("look for what is wrong, and say what to do", f"{_HERE}.examining:doctor", _doctor),
+    "simulate": ("put the engine through simulated faults, and check it", f"{_HERE}.simulating:simulate", _simulate),
 }

@@ -42,11 +42,15 @@ class ThreadDispatcher:
         self._closed = False
 
     def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
+        call = _Call(body, begin, end, name)
         with self._mutex:
-            self._calls.append(_Call(body, begin, end, name))
+            self._calls.append(call)
             grow = self._call_for_one()
-        if grow:
-            self._grow()
+        if grow and not self._grow():
+            with self._mutex:
+                if call in self._calls:  # else a thread that was at work has taken it meanwhile
+                    self._calls.remove(call)
+                    raise RuntimeError("this machine has no more threads")
         return _nothing
 
     def close(self) -> None:
@@ -69,16 +73,15 @@ class ThreadDispatcher:
         self._wakes.put(None)
         return False
 
-    def _grow(self) -> None:
+    def _grow(self) -> bool:
+        """Start one more thread, if the machine lets us."""
         try:
             threading.Thread(target=self._work, name="solocron-body", daemon=True).start()
-        except RuntimeError:  # the machine has no more threads: those that work will take what waits
+        except RuntimeError:
             with self._mutex:
                 self._coming -= 1
-                if not self._calls:
-                    return
-                stranded = self._calls.pop()
-            stranded.end(None, RuntimeError("no thread could be started for it"))
+            return False
+        return True
 
     def _work(self) -> None:
         came = True
@@ -92,7 +95,7 @@ class ThreadDispatcher:
                         return
                     self._idle += 1
             if grow:
-                self._grow()
+                self._grow()  # if it cannot, this thread takes what waits after its own call
             came = call is None
             if call is not None:
                 _carry_out(call)

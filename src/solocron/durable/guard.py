@@ -12,7 +12,7 @@ from solocron.durable.connections import Link, Script, carry_out, carry_out_asyn
 from solocron.durable.tables import GUARDS, ensure
 from solocron.errors import StaleFence
 
-__all__ = ["guard", "guard_async", "headers"]
+__all__ = ["guard", "guard_async"]
 
 _RAISE = {
     # The row is locked also where the WHERE keeps it as it is.
@@ -38,11 +38,6 @@ def guard(connection: Any, *, scope: str, fence: int) -> None:
 async def guard_async(connection: Any, *, scope: str, fence: int) -> None:
     """The same from a coroutine, over connections whose calls are awaited too."""
     await carry_out_async(connection, lambda link: _show(link, scope, fence))
-
-
-def headers(key: str, fence: int) -> dict[str, str]:
-    """For an HTTP target: the idempotency key that many payment services honour, and the fence for one of your own."""
-    return {"Idempotency-Key": key, "Solocron-Fence": str(fence)}
 
 
 def _show(link: Link, scope: str, fence: int) -> Script[None]:

@@ -185,6 +185,8 @@ class Once:
 
     def _begun(self, claim: Claim) -> Claim:
         self._claim = claim
+        if claim.first:
+            self._desk.runtime.failpoint("key-opened")
         return claim
 
     # --- ending --------------------------------------------------------------------------------------------------
@@ -212,9 +214,11 @@ class Once:
 
     def _finish(self, claim: Claim) -> None:
         """Mark it as done; a store that is away is tried for as long as the lease can be trusted."""
+        self._desk.runtime.failpoint("key-closing")
         done, _ = self._write(
             partial(_closed, token=self._token, keep=self._keep, value=claim.value), check=self._desk.lease
         )
+        self._desk.runtime.failpoint("key-closed")
         if done is None:
             raise StaleFence(
                 f"key {self.key!r} was taken over meanwhile, so its end was not marked: this holder was counted as "

@@ -87,7 +87,10 @@ class Board:
         self._calls: dict[int, float] = {}
         self._call = 0
         self._suspects: dict[tuple[str, int], int] = {}
-        self._done: dict[tuple[str, int], float] = {}
+        self._done: set[tuple[str, int]] = set()
+        self._done_before: set[tuple[str, int]] = set()
+        self._done_since = 0.0
+        """Claims that ended lately, in two heaps: those of the present lease, and those of one before it."""
         self._store_ahead: float | None = None
         self.ended = runtime.event()
         """Set whenever a body ends or a claim goes away: drain and tick wait on it."""
@@ -211,7 +214,7 @@ class Board:
             found = []
             for job, hold in holds:
                 key = (hold.run, hold.fence)
-                if key in self._running or key in self._done:
+                if key in self._running or key in self._done or key in self._done_before:
                     continue
                 since = self._suspects.setdefault(key, self._call)
                 if oldest > since:
@@ -292,9 +295,9 @@ class Board:
         with self._mutex:
             if self._running.pop(running.key, None) is not None:
                 now = self._runtime.clock.boot()
-                self._done[running.key] = now
-                if len(self._done) > 10_000:
-                    self._done = {key: at for key, at in self._done.items() if now - at < self._settings.lease}
+                if now - self._done_since > self._settings.lease:  # every entry stays for a lease at least
+                    self._done, self._done_before, self._done_since = set(), self._done, now
+                self._done.add(running.key)
             self.ended.set()
 
     def abandon(self, running: Running) -> bool:

@@ -1,15 +1,16 @@
-"""What a body gets to see of its run: plain facts, a way to notice that it must stop, and progress."""
+"""What a body gets to see of its run: plain facts, a way to notice that it must stop, progress, durable verbs."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any, TypeVar
 
-from solocron.errors import Cancelled, Invalid, LeaseLost
+from solocron.engine.verbs import Attempt, MakeVerbs, OnceBlock, Verbs
+from solocron.errors import Cancelled, Conflict, Invalid, LeaseLost
 from solocron.model.run import Status
 
 __all__ = ["AsyncRun", "Previous", "Run", "Stop"]
@@ -38,7 +39,11 @@ class Previous:
 
 
 class Run:
-    """One attempt, in the hands of the function that carries it out. Nothing here touches the store."""
+    """One attempt, in the hands of the function that carries it out.
+
+    Facts, `check`, `progress`, `track` and `log` never touch the store; `once`, `step`, `guard`, `claim_items` and
+    `sleep` do, and raise `LeaseLost` once the lease is gone.
+    """
 
     def __init__(
         self,
@@ -68,6 +73,7 @@ class Run:
         self.previous = previous
         self._stopped = stopped
         self._report = report
+        self._bound: Verbs | None = None
 
     def __repr__(self) -> str:
         return (
@@ -118,6 +124,67 @@ class Run:
             yield item
             self.progress(done, total)
 
+    # --- effects that happen once --------------------------------------------------------------------------------
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """For an HTTP target: the idempotency key, which many services honour, and the fence, for one of your own."""
+        return {"Idempotency-Key": self.key, "Solocron-Fence": str(self.fence)}
+
+    def once(self, key: str, *, connection: Any = None, **options: Any) -> OnceBlock:
+        """`with run.once(key) as claim: if claim: ...`: true for one caller only, for ever (or `keep="90d"`).
+
+        `wait=` waits for a live holder, else `KeyBusy`. Where an earlier attempt died in the middle, `check=` asks the
+        outside world, `on_uncertain="repeat" | "skip"` decides, else `Uncertain`. With `connection`, the key is part of
+        your own transaction there.
+        """
+        return self._verbs.once(key, connection=connection, **options)
+
+    def step(self, name: str, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
+        """Carry the function out once per run; a later attempt gets its saved result (small JSON).
+
+        `retries=`, `timeout=` and `backoff=` are the step's own; other keywords go to the function.
+        """
+        return self._verbs.step(name, function, *args, **options)
+
+    def sleep(self, duration: timedelta | int | float | str, *, name: str | None = None) -> Any:
+        """Wait; after a crash the next attempt waits only for what is left."""
+        self._verbs.sleep(duration, name=name)
+
+    def guard(self, connection: Any) -> Any:
+        """Inside your open transaction: raise `StaleFence` if that database has seen a higher fence of this job."""
+        self._verbs.guard(connection)
+
+    def claim_items(self, connection: Any, name: str, ids: Iterable[T]) -> Any:
+        """Inside your open transaction: of these items, those that nobody has claimed under this name before."""
+        return self._verbs.claim_items(connection, name, ids)
+
+    @property
+    def _verbs(self) -> Verbs:
+        if self._bound is None:
+            raise Conflict(f"{self.id} is not carried out by a node, so nothing can be written for it.")
+        return self._bound
+
+    def bind(self, make: MakeVerbs, *, session: str, scope: str) -> None:
+        """Give it its verbs; done by the node that runs it."""
+
+        def lease() -> None:
+            stop = self._stopped()
+            if stop is not None and stop.kind == "lost":
+                self.check()
+
+        self._bound = make(
+            Attempt(
+                run=self.id,
+                node=self.node,
+                session=session,
+                fence=self.fence,
+                scope=scope,
+                check=self.check,
+                lease=lease,
+            )
+        )
+
 
 def _number(value: Any, what: str) -> float:
     """A number as JSON knows it; anything else is the body's own error, here and now, and never the node's."""
@@ -131,7 +198,20 @@ def _number(value: Any, what: str) -> float:
 
 
 class AsyncRun(Run):
-    """The same in the hands of a coroutine; `track` takes both kinds of iterables."""
+    """The same in the hands of a coroutine: what does I/O is awaited; `track` takes both kinds of iterables."""
+
+    async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
+        return await self._verbs.step_async(name, function, *args, **options)
+
+    async def sleep(self, duration: timedelta | int | float | str, *, name: str | None = None) -> None:
+        await self._verbs.sleep_async(duration, name=name)
+
+    async def guard(self, connection: Any) -> None:
+        await self._verbs.guard_async(connection)
+
+    async def claim_items(self, connection: Any, name: str, ids: Iterable[T]) -> list[T]:
+        found: list[T] = await self._verbs.claim_items_async(connection, name, ids)
+        return found
 
     async def track(self, items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:  # type: ignore[override]
         total = len(items) if isinstance(items, Sized) else None

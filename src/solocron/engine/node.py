@@ -16,6 +16,7 @@ from solocron.engine.registrar import Registrar
 from solocron.engine.runner import Around, Runner
 from solocron.engine.settings import Settings
 from solocron.engine.sweeper import Sweeper
+from solocron.engine.verbs import MakeVerbs
 from solocron.engine.watchdog import Watchdog
 from solocron.errors import StoreError, StoreUnavailable
 from solocron.events import Events
@@ -47,6 +48,7 @@ class Parts:
     around: Around
     resolve: Resolve
     zone_data: str
+    verbs: MakeVerbs | None = None
 
 
 class Node:
@@ -69,6 +71,7 @@ class Node:
         self.runner = Runner(
             board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,
             dispatchers=parts.dispatchers, around=parts.around, ended=self.finisher.add,
+            verbs=parts.verbs,
         )  # fmt: skip
         self.claimer = Claimer(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,

@@ -13,6 +13,7 @@ from solocron.dispatch.contract import Dispatcher
 from solocron.engine.board import Board, Running
 from solocron.engine.context import AsyncRun, Previous, Run, Stop
 from solocron.engine.settings import Settings
+from solocron.engine.verbs import MakeVerbs
 from solocron.errors import Cancelled, LeaseLost
 from solocron.events import Events
 from solocron.jobs.registry import Handler
@@ -46,6 +47,7 @@ class Runner:
         dispatchers: Mapping[str, Dispatcher],
         around: Around,
         ended: Ended,
+        verbs: MakeVerbs | None = None,
     ) -> None:
         self._board = board
         self._runtime = runtime
@@ -55,6 +57,7 @@ class Runner:
         self._dispatchers = dispatchers
         self._around = around
         self._ended = ended
+        self._verbs = verbs
         self.watch: Callable[[], None] = lambda: None
         """Called when a body has got a moment at which someone must look after it."""
         self.freed: Callable[[], None] = lambda: None
@@ -75,6 +78,9 @@ class Runner:
             self._settle(running, Outcome.cancelled(hold.cancel))
             return True
         run = self._run(job, hold, handler, running)
+        if self._verbs is not None:
+            scope = hold.run if job.definition.overlap.kind == "allow" else job.name
+            run.bind(self._verbs, session=session, scope=scope)
         body = self._around(handler, run, handler.bind(run))
         where = handler.dispatcher if job.definition.run_in == "auto" else job.definition.run_in
         try:

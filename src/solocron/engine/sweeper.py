@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from solocron.engine.board import Board
+from solocron.engine.notes import Notes
 from solocron.engine.settings import Settings
 from solocron.events import Events
-from solocron.model import key, lock
 from solocron.model.change import Kind
 from solocron.model.ending import take_over
 from solocron.model.job import Job
@@ -56,6 +56,7 @@ class Sweeper:
         self._resolve = resolve
         self._wake_claimer = wake_claimer
         self._fleet_changed = fleet_changed
+        self._notes = Notes(store)
         self._watched: dict[str, _Watch] = {}
         self._housekeeping = 0.0
 
@@ -139,21 +140,7 @@ class Sweeper:
 
     def take_from(self, session: str, reason: str) -> bool:
         """End the holds of a session, of jobs, locks and keys; True when complete passes found nothing left."""
-        return self._take_notes(session) and self._take_jobs(session, reason)
-
-    def _take_notes(self, session: str) -> bool:
-        """Its locks are free, its open keys uncertain."""
-        for kind, change in ((Kind.LOCK, lock.orphan), (Kind.KEY, key.orphan)):
-            for _ in range(20):
-                applied = self._store.update(
-                    HeldBy(session, kind),
-                    lambda doc, at, change=change: change(doc, session=session, now=at),  # type: ignore[misc]
-                )
-                if all(result.verdict is Verdict.APPLIED for result in applied.results):
-                    break
-            else:
-                return False
-        return True
+        return self._take_jobs(session, reason) and self._notes.take_from(session)
 
     def _take_jobs(self, session: str, reason: str) -> bool:
         for _ in range(20):
@@ -192,5 +179,6 @@ class Sweeper:
         while removed >= PRUNE_BATCH and total < 20 * PRUNE_BATCH:
             removed = self._store.prune(now - self._settings.keep, PRUNE_BATCH)
             total += removed
+        total += self._notes.prune(now=now, keep=self._settings.keep)
         if total:
             self._events.emit("pruned", records=total)

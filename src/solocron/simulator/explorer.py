@@ -263,24 +263,18 @@ class _Explorer:
         yield from self._tick(state)
 
     def _without_idle(self, state: State) -> State:
-        """Without requests that can never have an effect again."""
-        held = {(hold.run, hold.fence) for hold in state.job.active}
-        holders = {hold.session for hold in state.job.active}
-        life = {one.name: one for one in state.sessions}
-        checked = self.small.rules.claim_needs_live_session
+        """Without requests whose object is gone for good: not even a broken machine could make anything of them."""
+        job = state.job
+        runs = {hold.run for hold in job.active} | {owed.run for owed in job.owed}
+        holders = {hold.session for hold in job.active}
+        life = {one.name: one.state for one in state.sessions}
 
         def may_matter(one: Request) -> bool:
-            found = life.get(one.session)
-            live = found is not None and found.state is Life.LIVE
             if one.op == "finish":
-                return (one.run, one.fence) in held
+                return one.run in runs
             if one.op == "claim":
-                return live or not checked
-            if one.op == "take_over":
-                return one.session in holders or not checked
-            if one.op == "bury":
-                return found is not None and live and found.beats == one.seen
-            return one.op == "begin" or (live if one.op == "renew" else found is not None)
+                return life.get(one.session) is Life.LIVE or not self.small.rules.claim_needs_live_session
+            return one.session in life or (one.op == "take_over" and one.session in holders)
 
         return state._replace(floating=tuple(filter(may_matter, state.floating)))
 
@@ -374,7 +368,7 @@ class _Explorer:
     def _apply(self, state: State, request: Request, what: str) -> tuple[State, Any]:
         """One atomic step of the store: the machine's own function, and the log with it."""
         if request.op in ("begin", "renew", "bury", "swept"):
-            return self._apply_to_session(state, request)
+            return self._apply_to_session(state, request, what)
         if request.op == "claim" and self.small.rules.claim_needs_live_session:
             found = _session(state, request.session)
             if found is None or found.state is not Life.LIVE:
@@ -404,7 +398,7 @@ class _Explorer:
             return ending.finish(job, run=request.run, fence=request.fence, outcome=done, now=now, resolve=self.resolve)
         return ending.take_over(job, session=request.session, now=now, reason="died", resolve=self.resolve)
 
-    def _apply_to_session(self, state: State, request: Request) -> tuple[State, Any]:
+    def _apply_to_session(self, state: State, request: Request, what: str) -> tuple[State, Any]:
         found = _session(state, request.session)
         doc: Session | Absent = Absent(Kind.SESSION, request.session) if found is None else found
         if request.op == "begin":
@@ -412,6 +406,8 @@ class _Explorer:
             change = session.begin(doc, new, now=state.now)
         elif request.op == "renew":
             change = session.renew(doc, now=state.now)
+            if change is not None and (found is None or found.state is not Life.LIVE):
+                raise Wrong("I4: a buried session was renewed", what)
         elif request.op == "bury":
             change = session.bury(doc, now=state.now, reason="expired", seen=request.seen)
         else:
@@ -471,9 +467,8 @@ class _Explorer:
         before = state.job
         if len(after.active) > after.definition.overlap.most:
             raise Wrong("I1, I9: two live claims", what)
-        if after.fence < before.fence or any(
-            hold.fence <= before.fence for hold in after.active if hold not in before.active
-        ):
+        old = {hold.fence for hold in before.active}
+        if after.fence < before.fence or any(h.fence <= before.fence for h in after.active if h.fence not in old):
             raise Wrong("I3: the fence does not grow", what)
         if request.op == "finish":
             stands = any((hold.run, hold.fence) == (request.run, request.fence) for hold in before.active)
@@ -526,7 +521,7 @@ class _Explorer:
         beats = {one.name: one.beats for one in state.sessions}
         return (
             tuple([age(slot, OLD) for slot in self.slots if slot > job.cursor]),
-            tuple([(h.slot, h.attempt, label[h.session], rank[h.fence]) for h in job.active]),
+            tuple([(h.slot, h.attempt, label[h.session], rank[h.fence], h.cancel is None) for h in job.active]),
             tuple([(o.slot, o.attempt) for o in job.owed]),
             tuple([(s.first, s.last) for s in job.stretches]),
             tuple([rank[fence] for fence in job.accepted if fence in mine]),

@@ -54,7 +54,7 @@ def i2_nothing_started_is_handed_back(checker: Checker, commit: Commit) -> None:
     for entry in commit.entries:
         if entry.op is not Op.CLOSE or (entry.record.run, entry.record.fence) not in checker.started:
             continue
-        hold = before.hold(entry.record.run, entry.record.fence)
+        hold = _held(before, entry.record)
         owed = next((o for o in after.owed if o.run == entry.record.run), None)
         if hold is not None and owed is not None and owed.tries <= hold.tries:
             raise Violation("I2", f"{hold.run} had started and was handed back as if it had not")
@@ -85,7 +85,7 @@ def i4_no_stale_write(_: Checker, commit: Commit) -> None:
         if entry.op is Op.OPEN:
             continue
         record = entry.record
-        if not isinstance(commit.before, Job) or commit.before.hold(record.run, record.fence) is None:
+        if not isinstance(commit.before, Job) or _held(commit.before, record) is None:
             raise Violation("I4", f"{record.run} fence {record.fence} was accepted, but is not held")
 
 
@@ -163,7 +163,7 @@ def i5_retries_are_owed(_: Checker, commit: Commit) -> None:
     if not isinstance(before, Job) or not isinstance(after, Job) or before.removed:
         return
     for entry in commit.entries:
-        hold = before.hold(entry.record.run, entry.record.fence) if entry.op is Op.CLOSE else None
+        hold = _held(before, entry.record) if entry.op is Op.CLOSE else None
         if hold is None or hold.cancel is not None or hold.tries >= before.definition.retries:
             continue
         status = entry.record.status
@@ -245,6 +245,14 @@ def i4_burial_is_final(_: Checker, commit: Commit) -> None:
             raise Violation("I4", f"session {after.name} was made by a renewal")
 
 
+def i4_only_the_owner_renews(_: Checker, commit: Commit) -> None:
+    """A session is renewed by its own node and by nobody else."""
+    before, after = commit.before, commit.after
+    if isinstance(before, Session) and isinstance(after, Session) and after.beats != before.beats:
+        if commit.client != before.node:
+            raise Violation("I4", f"{commit.client} renewed the session of {before.node}")
+
+
 def i1_nobody_is_buried_alive(checker: Checker, commit: Commit) -> None:
     """Another node buries a session only after its lease has truly passed, whatever the clocks say."""
     before, after = commit.before, commit.after
@@ -293,6 +301,11 @@ def _gone(commit: Commit) -> list[Hold]:
     return [hold for hold in before.active if (hold.run, hold.fence) not in left]
 
 
+def _held(job: Job, record: Record) -> Hold | None:
+    """The very hold that a record speaks of; looked up here, because the checker asks the machine nothing."""
+    return next((hold for hold in job.active if (hold.run, hold.fence) == (record.run, record.fence)), None)
+
+
 def _asked(before: Job, after: Job) -> bool:
     """Whether somebody paused, resumed or removed the job in this commit, rather than claimed."""
     if after.removed != before.removed or after.requests is not before.requests:
@@ -322,5 +335,5 @@ JOBS = _table(
     i10_policies_are_kept,
     i13_a_request_has_one_effect,
 )
-SESSIONS = _table(i4_burial_is_final, i1_nobody_is_buried_alive, i5_swept_means_swept)
+SESSIONS = _table(i4_burial_is_final, i4_only_the_owner_renews, i1_nobody_is_buried_alive, i5_swept_means_swept)
 PRUNES = _table(i12_only_old_history_is_pruned)

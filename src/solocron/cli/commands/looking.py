@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -10,6 +11,7 @@ from difflib import get_close_matches
 from solocron.cli import output
 from solocron.cli.moments import local, span, utc
 from solocron.cli.opening import opened
+from solocron.durable.steps import StepView, steps_of
 from solocron.errors import Invalid
 from solocron.model.run import Status
 from solocron.views import JobView, NodeView, RunView, StatusView, to_json
@@ -96,13 +98,22 @@ def show(args: Namespace) -> int:
     with opened(args) as client:
         run = client.run(args.run)
         attempts = client.attempts(args.run)
+        steps = steps_of(client.store, args.run)
         if args.json:
-            return output.dump(to_json(run) | {"attempts": to_json(attempts)})
+            return output.dump(to_json(run) | {"attempts": to_json(attempts), "steps": to_json(steps)})
         output.pairs(describe_run(run))
         if len(attempts) > 1 or (attempts and attempts[-1].attempt != run.attempt):
             print()
             runs_table(attempts)
+        if steps:
+            print()
+            output.table(["STEP", "FINISHED (UTC)", "RESULT"], [_step_row(step) for step in steps])
     return 0
+
+
+def _step_row(step: StepView) -> Sequence[str]:
+    text = json.dumps(step.value, ensure_ascii=False)
+    return step.name, utc(step.at), text if len(text) <= 60 else text[:57] + "..."
 
 
 def describe_run(run: RunView) -> list[tuple[str, str]]:

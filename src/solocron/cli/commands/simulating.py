@@ -10,6 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -76,15 +77,14 @@ def _worlds(seeds: list[int], args: Namespace, settings: dict[str, str]) -> Iter
 
 
 def _in_processes(seeds: list[int], args: Namespace, settings: dict[str, str]) -> Iterator[Told]:
-    """Each child takes every n-th seed and tells one line of JSON a world."""
+    """Each child takes its share of the seeds and tells one line of JSON a world."""
     told: SimpleQueue[Told | None] = SimpleQueue()
     count = min(args.jobs, len(seeds))
+    bounds = [len(seeds) * part // count for part in range(count + 1)]
     children = []
-    for part in range(count):
-        size, first = len(seeds) // count + (part < len(seeds) % count), seeds[0]
-        first += sum(len(seeds) // count + (before < len(seeds) % count) for before in range(part))
-        command = [sys.executable, "-m", "solocron.cli", "simulate", "--lines", "--from", str(first)]
-        command += ["--seeds", str(size), "--nodes", str(args.nodes), "--hours", str(args.hours)]
+    for first, last in pairwise(bounds):
+        command = [sys.executable, "-m", "solocron.cli", "simulate", "--lines", "--from", str(seeds[first])]
+        command += ["--seeds", str(last - first), "--nodes", str(args.nodes), "--hours", str(args.hours)]
         command += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
         children.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     readers = [Thread(target=_read, args=(child, told), daemon=True) for child in children]
@@ -100,7 +100,9 @@ def _in_processes(seeds: list[int], args: Namespace, settings: dict[str, str]) -
                 yield line
         for child in children:
             if child.wait() != OK:
-                raise SolocronError(f"a child process ended with {child.returncode}; its worlds were not all simulated.")
+                raise SolocronError(
+                    f"a child process ended with {child.returncode}; its worlds were not all simulated."
+                )
     finally:
         for child in children:
             child.kill()

@@ -26,6 +26,8 @@ class Link(Protocol):
 
     def close(self) -> None: ...
 
+    def discard(self) -> None: ...
+
 
 L = TypeVar("L", bound=Link)
 
@@ -49,7 +51,7 @@ class Pool(Generic[L]):
         try:
             yield link
         except BaseException:
-            link.close()
+            link.discard()
             raise
         link.fresh = False
         self._give_back(link)
@@ -76,7 +78,7 @@ class Pool(Generic[L]):
                 return self._connect()
             if not link.is_stale():
                 return link
-            link.close()
+            link.discard()
 
     def _give_back(self, link: L) -> None:
         if self._process == os.getpid():

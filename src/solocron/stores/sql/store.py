@@ -18,6 +18,7 @@ from weakref import WeakSet
 
 from solocron.clock import MILLISECOND, SECOND, SystemClock
 from solocron.duration import to_us
+from solocron.errors import Invalid, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.run import Record, Status
 from solocron.model.session import Life, Session
@@ -38,13 +39,14 @@ from solocron.stores.contract import (
 )
 from solocron.stores.sql.pool import Pool
 from solocron.stores.sql.rows import Draft, Row, kind_of, readable, record_of
-from solocron.stores.sql.update import Update
+from solocron.stores.sql.update import Poisoned, Retry, UnknownOutcome, Update
 from solocron.stores.url import StoreUrl
 
 __all__ = ["Outcome", "Selection", "SqlLink", "SqlStore"]
 
 _ASIDE = 10 * SECOND
 _ASIDE_MOST = 3600 * SECOND
+_TRIES = 8
 _PAGE = 500
 """Documents per transaction where a selection may be of any size."""
 _KNOWN = 16
@@ -92,6 +94,10 @@ class SqlLink(ABC):
     @abstractmethod
     def close(self) -> None: ...
 
+    def discard(self) -> None:
+        """Close it after something went wrong: who knows what the other side makes of a goodbye."""
+        self.close()
+
 
 L = TypeVar("L", bound=SqlLink)
 T = TypeVar("T")
@@ -113,6 +119,8 @@ class SqlStore(ABC, Generic[L]):
         self._lease = to_us(lease)
         self._shift = 0
         self._known: dict[str, Row] = {}
+        self._own_rings = 0
+        self._heard_rings = 0
         self._opened = False
         self._opening = threading.Lock()
         self._counting = threading.Lock()
@@ -180,14 +188,19 @@ class SqlStore(ABC, Generic[L]):
         """How far behind a renewal's idea of the time may be: a small part of the margin of trust."""
         return self._lease // 50
 
+    @property
+    def patience(self) -> float:
+        """Seconds after which a conflict is not tried again."""
+        return self._lease / SECOND / 5
+
     def remember_session(self, drafts: Sequence[Draft], outcome: Outcome) -> None:
         """Keep a session that this client has renewed, so that its next renewal need not ask for it."""
-        one = drafts[0]
-        if one.kind is not Kind.SESSION or len(drafts) > 1:
+        if drafts[0].kind is not Kind.SESSION:
             return
+        for one in drafts:
+            self._known.pop(one.name, None)
         new = one.change.doc if one.change else None
-        self._known.pop(one.name, None)
-        if outcome.lost or not isinstance(new, Session) or new.state is not Life.LIVE:
+        if len(drafts) > 1 or outcome.lost or not isinstance(new, Session) or new.state is not Life.LIVE:
             return
         if one.version is not None and len(self._known) < _KNOWN:
             self._known[one.name] = (one.name, one.version + 1, one.fixed or one.fixed_before, one.state)
@@ -235,6 +248,22 @@ class SqlStore(ABC, Generic[L]):
         self._known = {}
         self.pool.forked()
 
+    def ringing(self, by: int) -> None:
+        """Count a bell that we ring ourselves, before it can be heard: it is no news to our own waiters."""
+        with self._counting:
+            self._own_rings += by
+
+    def is_news(self, rings: int) -> bool:
+        """Whether somebody else has rung since we asked last, from how often the bell was rung in all.
+
+        Ours may be counted before it is rung, never after: then we may look once too often, but miss nothing.
+        """
+        with self._counting:
+            others = rings - self._own_rings
+            news = others > self._heard_rings
+            self._heard_rings = max(self._heard_rings, others)
+            return news
+
     def count(self, name: str) -> None:
         """One more statement of this name was sent."""
         with self._counting:
@@ -247,19 +276,25 @@ class SqlStore(ABC, Generic[L]):
 
     def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
         self.open()
-        if not isinstance(which, All) or which.limit is not None:
-            return Update(self, which, change, session).run()
+        if isinstance(which, All) and which.limit is None:
+            return self._update_in_pages(which, change, session)
+        return Update(self, which, change, session).run()
+
+    def _update_in_pages(self, which: All, change: ChangeFn, session: str | None) -> Applied:
+        """Every document of a kind, a page per transaction: nobody else has to wait for all of them."""
         results: list[Result] = []
-        after, now = which.after, None
-        while True:  # a page per transaction, so that nobody has to wait for all of them
-            page = Update(self, All(which.kind, after, _PAGE), change, session).run()
-            now = page.now if now is None else now
-            results += page.results
+        now = None
+        after: str | None = which.after
+        while after is not None:
+            update = Update(self, All(which.kind, after, _PAGE), change, session)
+            page = update.run()
             if not page.alive and not results:
                 return page
-            if len(page.results) < _PAGE:
-                return Applied(results=tuple(results), now=now)
-            after = page.results[-1].name
+            now = page.now if now is None else now
+            results += page.results
+            after = update.last
+        assert now is not None
+        return Applied(results=tuple(results), now=now)
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         kind = kind_of(which)
@@ -312,15 +347,15 @@ class SqlStore(ABC, Generic[L]):
             self.signal()
         return found > 0
 
-    def set_aside(self, link: L, kind: Kind, name: str, reason: str, now: int) -> None:
+    def set_aside(self, kind: Kind, name: str, reason: str) -> None:
         """Keep a document that fails on its own out of the way, longer each time."""
         table = "job" if kind is Kind.JOB else "document"
-        where = {"namespace": self._namespace, "kind": kind, "name": name}
-        before = link.all(f"{table}_aside_before", where)
+        where = {"kind": kind, "name": name}
+        before = self._all(f"{table}_aside_before", where)
         if before:
             times = before[0][0] + 1
-            until = now + min(_ASIDE << min(times - 1, 16), _ASIDE_MOST)
-            link.run(f"set_{table}_aside", where | {"until": until, "reason": reason[:1000], "times": times})
+            until = self.clock() + min(_ASIDE << min(times - 1, 16), _ASIDE_MOST)
+            self._run(f"set_{table}_aside", where | {"until": until, "reason": reason[:1000], "times": times})
 
     def shift_clock(self, by: int) -> None:
         self._shift += by
@@ -344,10 +379,25 @@ class SqlStore(ABC, Generic[L]):
         raise AssertionError(which)
 
     def call(self, work: Callable[[L], T]) -> T:
-        """Do something with a connection."""
+        """Do something with a connection that does no harm when it is done twice."""
         self.open()
-        with self.pool.link() as link:
-            return work(link)
+        until = self.boot() + self.patience
+        for _ in range(_TRIES):
+            try:
+                with self.pool.link() as link:
+                    return work(link)
+            except Retry:
+                if self.boot() > until:
+                    break
+            except UnknownOutcome as error:
+                raise StoreUnavailable(
+                    f"{error}; it may or may not have happened. Repeating it does no harm."
+                ) from None
+            except Poisoned as error:
+                raise Invalid(f"{self.url} cannot be asked that ({error}); nothing was written.") from None
+        raise StoreUnavailable(
+            f"{self.url}: others kept the rows locked; nothing was written. It is worth trying again."
+        )
 
     def _all(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         return self.call(lambda link: link.all(name, {"namespace": self._namespace, **params}))

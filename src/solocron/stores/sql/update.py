@@ -6,11 +6,12 @@ fails alone is set aside while the rest goes on. A commit whose answer never cam
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from solocron.errors import StoreUnavailable
+from solocron.errors import StoreError, StoreRefused, StoreUnavailable
 from solocron.stores.contract import Applied, ChangeFn, Named, Result, Verdict, Which
 from solocron.stores.sql.rows import Draft, draft, kind_of
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from solocron.stores.sql.store import Selection, SqlStore
 
 __all__ = ["Poisoned", "Retry", "UnknownOutcome", "Update"]
+
+log = logging.getLogger(__name__)
 
 _ROUNDS = 8
 """How often it tries again what it lost to others before it calls it contended."""
@@ -49,26 +52,38 @@ class Update:
         self.change = change
         self.session = session
         self.results: dict[str, Result] = {}
-        self.first: Selection | None = None
+        self.whole: Selection | None = None
+        """What `which` found when it was last asked for as a whole."""
+        self.asides: list[tuple[str, str]] = []
+        # Each wait for rows may take a fifth of a lease: not eight of them in a row.
+        self.until = store.boot() + store.patience
         self.todo: deque[tuple[Which, int]] = deque([(which, 0)])
 
     def run(self) -> Applied:
-        while self.todo:
-            which, attempt = self.todo.popleft()
-            try:
-                self._round(which, attempt)
-            except _NotLive:
-                if self._written:
-                    break  # written while the session lived; the next call will tell
+        try:
+            while self.todo:
+                which, attempt = self.todo.popleft()
+                try:
+                    self._round(which, attempt)
+                except Retry as error:
+                    self._again(which, attempt, error)
+        except _NotLive:
+            if not self._written:
                 return Applied(results=(), now=self._now, alive=False)
-            except Retry as error:
-                self._again(which, attempt, error)
-            except StoreUnavailable:
-                if not self._written:
-                    raise
-                break  # what is written is written; the rest is contended
-        following = None if self.first is None else self.first.next_due
+            # else: written while the session lived; the next call will tell
+        except StoreError:
+            if not self._written:
+                raise
+            # else: what is written is written; the rest is contended
+        for name, reason in self.asides:
+            self._set_aside(name, reason)
+        following = None if self.whole is None else self.whole.next_due
         return Applied(results=tuple(self.results.values()), now=self._now, next_due=following)
+
+    @property
+    def last(self) -> str | None:
+        """The last name of the selection."""
+        return next(reversed(self.whole.rows), None) if self.whole is not None else None
 
     @property
     def _written(self) -> bool:
@@ -76,36 +91,26 @@ class Update:
 
     @property
     def _now(self) -> int:
-        return self.store.clock() if self.first is None else self.first.now
-
-    def _again(self, which: Which, attempt: int, error: Exception) -> None:
-        if attempt + 1 < _ROUNDS:
-            self.todo.append((which, attempt + 1))
-        elif self.first is None and not isinstance(which, Named):
-            # An empty answer would say that nothing is there, and a sweep would believe it.
-            raise StoreUnavailable(f"{error}; nothing was written. It is worth trying again.")
-        elif isinstance(which, Named):
-            for name in which.names:
-                self.results.setdefault(name, Result(name, Verdict.CONTENDED))
+        return self.store.clock() if self.whole is None else self.whole.now
 
     def _round(self, which: Which, attempt: int) -> None:
         """Select, decide and commit once."""
         store = self.store
         writing: list[Draft] = []
+        lost: set[str] = set()
         try:
             with store.pool.link() as link:
                 selection = store.recall(which, self.session) if attempt == 0 else None
                 if selection is None:
                     selection = store.select(link, which, self.session, change=True)
-                if self.first is None:
-                    self.first = selection
+                if which is self.which:
+                    self.whole = selection
                     self.results = {name: Result(name, Verdict.CONTENDED) for name in selection.rows}
                 if not selection.alive:
                     store.abandon(link)
                     raise _NotLive
                 drafts = self._drafts(selection)
                 writing = [one for one in drafts if one.writes]
-                lost: set[str] = set()
                 if writing:
                     outcome = store.commit(link, writing, self.session, selection)
                     if not outcome.alive:
@@ -113,24 +118,26 @@ class Update:
                     lost = outcome.lost
                 else:
                     store.abandon(link)
-                for one in drafts:
-                    if one.name not in lost:
-                        self.results[one.name] = one.result()
-                        if one.error is not None:
-                            store.set_aside(link, self.kind, one.name, one.error, selection.now)
+                if selection.recalled and len(writing) < len(drafts):
+                    # Nothing was compared with the store: what was remembered is no answer to anybody.
+                    self.todo.append((which, attempt + 1))
+                    return
         except Poisoned as error:
-            self._single_out(writing, error)
+            self._single_out(which, [one.name for one in writing], error)
         except UnknownOutcome as error:
             for one in writing:
                 self.results[one.name] = Result(one.name, Verdict.UNKNOWN, error=str(error))
         else:
+            for one in drafts:
+                if one.name not in lost:
+                    self._settle(one.result())
             if lost and attempt + 1 < _ROUNDS:
                 self.todo.append((Named(self.kind, tuple(sorted(lost))), attempt + 1))
 
     def _drafts(self, selection: Selection) -> list[Draft]:
         """What the change wants of each; a document that has left the selection since is not handed to it."""
         drafts = []
-        which = None if selection is self.first else self.which
+        which = None if selection is self.whole else self.which
         for name, row in selection.rows.items():
             one = draft(self.kind, name, row, self.change, selection.now, which=which)
             if one is None:
@@ -139,12 +146,35 @@ class Update:
                 drafts.append(one)
         return drafts
 
-    def _single_out(self, drafts: Sequence[Draft], error: Poisoned) -> None:
+    def _settle(self, result: Result) -> None:
+        self.results[result.name] = result
+        if result.verdict is Verdict.BLOCKED:
+            self.asides.append((result.name, result.error or "unknown"))
+
+    def _again(self, which: Which, attempt: int, error: Exception) -> None:
+        if attempt + 1 < _ROUNDS and self.store.boot() < self.until:
+            self.todo.append((which, attempt + 1))
+        elif isinstance(which, Named):
+            for name in which.names:
+                self.results.setdefault(name, Result(name, Verdict.CONTENDED))
+        elif self.whole is None:
+            # An empty answer would say that nothing is there, and a sweep would believe it.
+            raise StoreUnavailable(f"{error}; nothing was written. It is worth trying again.")
+
+    def _single_out(self, which: Which, names: Sequence[str], error: Poisoned) -> None:
         """Repeat a refused batch one document at a time; one that fails alone is set aside."""
-        if len(drafts) > 1:
-            self.todo.extend((Named(self.kind, (one.name,)), 1) for one in drafts)
-            return
-        name = drafts[0].name
-        self.results[name] = Result(name, Verdict.BLOCKED, error=str(error))
-        with self.store.pool.link() as link:
-            self.store.set_aside(link, self.kind, name, str(error), self.store.now(link))
+        if not names and isinstance(which, Named):
+            names = which.names  # refused before anything was read: a name that the database cannot even look for
+        if len(names) > 1:
+            self.todo.extend((Named(self.kind, (name,)), 1) for name in names)
+        elif names:
+            self._settle(Result(names[0], Verdict.BLOCKED, error=str(error)))
+        else:
+            raise StoreRefused(f"{self.store.url} refused a selection ({error}); nothing was written.")
+
+    def _set_aside(self, name: str, reason: str) -> None:
+        try:
+            self.store.set_aside(self.kind, name, reason)
+        except StoreError:
+            # It stays due and is met again; the verdict has been told either way.
+            log.warning("document not set aside", extra={"kind": self.kind, "document": name, "reason": reason})

@@ -20,12 +20,16 @@ class Thing:
         self.fresh = True
         self.stale = False
         self.closed = False
+        self.discarded = False
 
     def is_stale(self) -> bool:
         return self.stale
 
     def close(self) -> None:
         self.closed = True
+
+    def discard(self) -> None:
+        self.closed = self.discarded = True
 
 
 @pytest.fixture
@@ -64,7 +68,7 @@ def test_an_interrupted_call_discards_its_connection(
 ) -> None:
     with pytest.raises(interrupt), pool.link():
         raise interrupt
-    assert made[0].closed
+    assert made[0].discarded
     with pool.link() as other:
         assert other is not made[0]
 
@@ -86,6 +90,7 @@ def test_closing_closes_what_lies_idle_and_the_pool_goes_on(pool: Pool[Thing], m
         assert again is used
     pool.close()
     assert used.closed
+    assert not used.discarded
     with pool.link() as fresh:
         assert fresh is not used
 

@@ -119,6 +119,18 @@ class TestBudget:
         write(store, Kind.SESSION, "s", look)
         assert seen[-1] == 7
 
+    def test_what_is_remembered_is_no_answer_where_nothing_is_written(
+        self, store: SQLiteStore, other: SQLiteStore
+    ) -> None:
+        """A declined change compares no version: it must see the document as it is."""
+        start_session(store)
+        beat(store)
+        write(other, Kind.SESSION, "s", lambda doc, now: bury(doc, now=now, reason="test"))
+        (result,) = write(store, Kind.SESSION, "s", lambda doc, now: None).results
+        assert result.doc.state == "dead"  # type: ignore[union-attr]
+        (result,) = write(store, Kind.SESSION, "s", lambda doc, now: Change(doc)).results
+        assert result.doc.state == "dead"  # type: ignore[union-attr]
+
     def test_a_pruned_session_is_not_made_again_by_a_renewal(self, store: SQLiteStore, other: SQLiteStore) -> None:
         start_session(store)
         beat(store)

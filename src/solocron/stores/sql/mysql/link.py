@@ -55,7 +55,7 @@ class MySQLLink(SqlLink):
             try:
                 self._query(_settings(self.is_mariadb, wait), None)
             except BaseException:
-                self.close()
+                self.discard()
                 raise
 
     # --- statements
@@ -129,7 +129,14 @@ class MySQLLink(SqlLink):
         return bool(readable)
 
     def close(self) -> None:
-        # No goodbye: after an interrupted call the server would read it as part of something else.
+        try:
+            if self.db.open:
+                self.db.close()
+        except (pymysql.Error, OSError):
+            self.discard()
+
+    def discard(self) -> None:
+        # No goodbye: after an interrupted call the server would take it for a part of something else.
         self.db._force_close()  # type: ignore[attr-defined]
 
     # --- errors
@@ -178,7 +185,10 @@ class MySQLLink(SqlLink):
 
 
 def _settings(is_mariadb: bool, wait: int) -> str:
-    """What a session of ours is like: `wait` is the number of seconds that nobody may hold a row for."""
+    """What a session of ours is like: `wait` is the number of seconds that nobody may hold a row for.
+
+    A statement may take a little longer, so that a wait for rows ends as a conflict and not as a failure.
+    """
     common = {
         "sql_mode": "'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
         "time_zone": "'+00:00'",
@@ -186,8 +196,12 @@ def _settings(is_mariadb: bool, wait: int) -> str:
     }
     if is_mariadb:
         # A frozen client must not keep rows locked; an idle connection of the pool may stay.
-        own = {"tx_isolation": "'READ-COMMITTED'", "idle_transaction_timeout": wait, "max_statement_time": wait}
+        own = {"tx_isolation": "'READ-COMMITTED'", "idle_transaction_timeout": wait, "max_statement_time": wait + 0.5}
     else:
         # MySQL knows no time limit for idle transactions: the whole connection goes.
-        own = {"transaction_isolation": "'READ-COMMITTED'", "wait_timeout": wait, "max_execution_time": wait * 1000}
+        own = {
+            "transaction_isolation": "'READ-COMMITTED'",
+            "wait_timeout": wait,
+            "max_execution_time": wait * 1000 + 500,
+        }
     return "SET SESSION " + ", ".join(f"{name} = {value}" for name, value in (common | own).items())

@@ -48,8 +48,6 @@ class MySQLStore(SqlStore[MySQLLink]):
         self._arguments = _connection_options(url, self._lease)
         self._tier = Capabilities(tier=Tier.A, why="not opened yet", notifies=True)
         self._read: tuple[int, float] | None = None
-        self._heard_count = 0
-        self._own = 0
 
     @property
     def capabilities(self) -> Capabilities:
@@ -63,7 +61,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             lambda is_mariadb: statements(self.prefix, is_mariadb),
             self.count,
             options=revealed(self._arguments),
-            wait=max(1, self._lease // SECOND // 5),
+            wait=_wait(self._lease),
         )
 
     def _prepare(self) -> None:
@@ -71,8 +69,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             self._read_settings(link)
             if not migrations.Status(self._schema(link)).current:
                 self._migrate(link)
-            self._heard_count = self._count_signals(link)
-            self._own = 0
+            self.is_news(self._rings(link))
 
     def _read_settings(self, link: MySQLLink) -> None:
         flavour, version = version_of(link)
@@ -207,9 +204,9 @@ class MySQLStore(SqlStore[MySQLLink]):
             link.rollback()
             return Outcome(alive=False)
         if batch.rings:
+            self.ringing(1)
             link.inside("ring", where)
         link.commit()
-        self._own += batch.rings
         return Outcome()
 
     def _swap(self, link: MySQLLink, name: str, rows: Sequence[tuple[Any, ...]]) -> int:
@@ -228,21 +225,14 @@ class MySQLStore(SqlStore[MySQLLink]):
     def wait(self, timeout: float) -> bool:
         end = time.monotonic() + timeout
         while True:
-            if self._has_changed():
+            if self.is_news(self.call(self._rings)):
                 return True
             left = end - time.monotonic()
             if left <= 0:
                 return False
             time.sleep(min(_POLL, left))
 
-    def _has_changed(self) -> bool:
-        own, self._own = self._own, 0
-        count = self.call(self._count_signals)
-        changed = count - self._heard_count > own
-        self._heard_count = count
-        return changed
-
-    def _count_signals(self, link: MySQLLink) -> int:
+    def _rings(self, link: MySQLLink) -> int:
         rows = link.all("signals", {"namespace": self._namespace})
         return int(rows[0][0]) if rows else 0
 
@@ -282,12 +272,17 @@ def tier_of(found: Mapping[str, str]) -> Capabilities:
     return Capabilities(tier=Tier.A, why="primary, durable commits", notifies=True)
 
 
+def _wait(lease: int) -> int:
+    """How long somebody may hold a row or wait for one: a fifth of the lease; the server knows whole seconds only."""
+    return max(1, lease // SECOND // 5)
+
+
 def _connection_options(url: StoreUrl, lease: int) -> dict[str, Any]:
     host, port = _host_and_port(url)
     database = url.path.strip("/")
     if not database or "/" in database:
         raise Invalid(f"{url.masked}: name the database after the host; nothing was opened.")
-    bound = max(1.0, lease / SECOND * 4 / 15)
+    bound = max(_wait(lease) + 0.75, lease / SECOND * 4 / 15)
     options: dict[str, Any] = {
         "host": host,
         "port": port,

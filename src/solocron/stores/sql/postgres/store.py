@@ -105,9 +105,14 @@ class PostgresStore(SqlStore[PostgresLink]):
                 "idle_in_transaction_session_timeout": fifth,
                 "timezone": "UTC",
                 "default_transaction_isolation": "read\\ committed",
-                # Every join of ours is a few rows against a key; fresh tables have no statistics that would say so.
+                # Every join of ours is a few rows against a key; fresh tables have no statistics that would say so,
+                # and closing a batch of records once read the whole log. What has no index would look so expensive
+                # that the server compiles it first: hence no JIT.
                 "enable_hashjoin": "off",
                 "enable_mergejoin": "off",
+                "enable_seqscan": "off",
+                "enable_material": "off",
+                "jit": "off",
             }
             ours = " ".join(f"-c {name}={value}" for name, value in settings.items())
             info["options"] = f"{info.get('options', '')} {ours}".strip()

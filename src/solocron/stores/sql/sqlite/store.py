@@ -61,8 +61,6 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         self._watcher: SQLiteLink | None = None
         self._watching = threading.Lock()
         self._data_version = -1
-        self._heard = 0
-        self._own = 0
 
     @property
     def capabilities(self) -> Capabilities:
@@ -88,9 +86,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         with self.pool.link() as link:
             _switch_to_wal(link, self.place.path)
             self._migrate(link)
-            heard = link.all("signals", {"namespace": self._namespace})
-            self._heard = heard[0][0] if heard else 0
-            self._own = 0
+            self.is_news(self._rings(link))
         self.boot_clock.refresh()
 
     def schema(self) -> int | None:
@@ -241,9 +237,9 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             link.rollback()
             return Outcome(alive=False)
         if batch.rings:
+            self.ringing(1)
             link.many("ring", [(self._namespace,)])
         link.commit()
-        self._own += batch.rings
         return Outcome(lost=lost)
 
     def _write(self, link: SQLiteLink, batch: Batch) -> bool:
@@ -291,12 +287,11 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             if version == self._data_version:
                 return False
             self._data_version = version
-            own, self._own = self._own, 0
-            rows = self._watcher.all("signals", {"namespace": self._namespace})
-            count = rows[0][0] if rows else 0
-            changed = count - self._heard > own
-            self._heard = count
-            return changed
+            return self.is_news(self._rings(self._watcher))
+
+    def _rings(self, link: SQLiteLink) -> int:
+        rows = link.all("signals", {"namespace": self._namespace})
+        return int(rows[0][0]) if rows else 0
 
     def checks(self) -> Sequence[Check]:
         from solocron.stores.sql.sqlite.checks import checks

@@ -1,0 +1,36 @@
+"""Runs the floor beside Solocron: the same number of due documents and processes on the same server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.fleet import check_log, load_ahead, opened
+from bench.processes import Child, Children
+from solocron.clock import SECOND
+
+__all__ = ["FLOORS", "measure_floor"]
+
+FLOORS = ("postgres", "sqlite", "redis")
+
+
+def measure_floor(kind: str, url: str, *, due: int, processes: int, batch: int, within: float) -> dict[str, Any]:
+    """Whole lives per second of the bare script; its log is checked like Solocron's."""
+    with Children() as children, opened(url) as store:
+        for number in range(processes):
+            orders = {"store": url, "kind": kind, "number": number + 1, "batch": batch}
+            children.add(Child.module("bench.floor.script", orders))
+        for child in children.all:
+            child.wait_for("ready", 60)
+        instant = load_ahead(store, due)
+        for child in children.all:
+            child.tell(str(instant / SECOND))
+        ends = [child.wait_for("over", within) and child.said for child in children.all]
+        check_log(store, due, instant)
+        seconds = max(end["last"] for end in ends) - instant / SECOND
+        return {
+            "due": due,
+            "processes": processes,
+            "batch": batch,
+            "runs_per_s": round(due / seconds, 1),
+            "cpu_us_per_run": round(sum(end["cpu_s"] for end in ends) / due * 1e6, 1),
+        }

@@ -1,0 +1,55 @@
+"""The floor on Redis: the store's own scripts, one call to fetch and one to commit, for the claim and for the finish."""
+
+from __future__ import annotations
+
+import json
+
+from bench.floor.documents import NODE, claimed, finished
+from bench.load import HANDLER
+from solocron.model.change import Kind
+from solocron.stores.contract import Due
+from solocron.stores.redis.store import RedisStore
+
+__all__ = ["Floor"]
+
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Floor:
+    """One process's connection."""
+
+    def __init__(self, store: RedisStore, session: str) -> None:
+        self._access = store._access
+        self._caller = store._caller
+        self._session = session
+        self._holder = f"{len(session)}:{session}"
+
+    def pass_once(self, batch: int) -> int:
+        """Claim up to `batch` and finish them; how many there were."""
+        due = Due(handlers=frozenset((HANDLER,)), pools=frozenset(("default",)), limit=min(batch, 250))
+        fetched = self._access.fetch_due(due, self._session, offer=True)
+        if not fetched.rows:
+            return 0
+        now = fetched.now
+        held = claimed([tuple(row) for row in fetched.rows], self._session, now)
+        words = [self._session, "job", "1", str(len(held))]
+        for one in held:
+            opened = _dumps([one.slot, "schedule", one.key, None, NODE, self._session, one.fence, now, *[None] * 4, one.slot])
+            words += ["state", one.name, one.version, "0", one.state, str(one.due), self._holder, "1"]
+            words += ["open", f"{one.run} 00000001", "running", str(now), "1", one.name]
+            words.append(f"running {now} - 1\n{opened}\n\n\n{one.name}")
+        self._commit(words)
+        fetched = self._access.fetch_named(Kind.JOB, [one.name for one in held], "")
+        now = fetched.now
+        words = ["", "job", "0", str(len(held))]
+        for one, row in zip(held, fetched.rows, strict=True):
+            words += ["state", one.name, row.version, "0", finished(row.state, now), str(one.due), "", "1"]
+            words += ["close", f"{one.run} 00000001", "succeeded", str(now), "1", one.name]
+            words.append(f"{now}\n{_dumps([None, now, None, None, None])}")
+        self._commit(words)
+        return len(held)
+
+    def _commit(self, words: list[str]) -> None:
+        answer = self._caller.commit(words)
+        assert answer is not None
+        assert set(answer.split(" ")[0]) == {"a"}, answer

@@ -1,0 +1,40 @@
+"""`make mutants`: puts every bug into the code, one after the other, and shows who noticed. Exit 1 if one lives."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+
+from tests.mutants.catalogue import MUTANTS, WAITING
+from tests.mutants.mutant import Verdict
+
+
+def main(names: list[str]) -> int:
+    chosen = [mutant for mutant in MUTANTS if not names or mutant.name in names]
+    verdicts: list[Verdict] = []
+    print(f"{'bug':5} {'named':11} {'killed by':28} {'seeds':>5} {'bites':>6} {'s':>5}  what", flush=True)
+    for mutant in chosen:
+        verdict = mutant.judge()
+        verdicts.append(verdict)
+        by = verdict.killed.by if verdict.killed else "ALIVE"
+        seeds = str(verdict.killed.seeds) if verdict.killed else "-"
+        print(
+            f"{mutant.name:5} {mutant.invariant:11} {by:28.28} {seeds:>5} {verdict.bites:>6} {verdict.seconds:5.1f}  "
+            f"{mutant.what}  [{mutant.suite.name}]",
+            flush=True,
+        )
+    for waiting in WAITING if not names else []:
+        print(f"{waiting.name:5} {waiting.invariant:11} waiting for {waiting.reason}: {waiting.what}")
+    alive = [verdict.mutant.name for verdict in verdicts if not verdict.ok]
+    seeds = [verdict.killed.seeds for verdict in verdicts if verdict.killed]
+    print(
+        f"{len(verdicts) - len(alive)} killed, {len(alive)} alive, {len(WAITING) if not names else 0} waiting; "
+        f"median seeds {statistics.median(seeds) if seeds else 0:g}"
+    )
+    if alive:
+        print(f"ALIVE: {', '.join(alive)}")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,174 @@
+"""Bugs of leases: who may renew, until when a renewal counts, by which clock, and how long to wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from solocron.engine import keeper as keeper_module
+from solocron.engine import sweeper as sweeper_module
+from solocron.engine.board import Board
+from solocron.engine.keeper import Keeper
+from solocron.engine.settings import Settings
+from solocron.engine.sweeper import Sweeper
+from solocron.errors import StoreError
+from solocron.model import session as session_model
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.ending import take_over
+from solocron.model.job import Job
+from solocron.model.policy import Backoff
+from solocron.model.session import Life, Session
+from solocron.simulator.seams import SimClock
+from solocron.stores.contract import All, Named
+from tests.mutants import checks
+from tests.mutants.mutant import Bites, Mutant, Patches
+from tests.mutants.suites import Check, Worlds
+from tests.unit.engine import test_lease_protocol as protocol
+
+__all__ = ["MUTANTS"]
+
+def _x01(bites: Bites) -> Patches:
+    def everybodys(doc: Any, *, session: str, **more: Any) -> Change | None:
+        change = take_over(doc, session=session, **more)
+        while change is not None and isinstance(change.doc, Job) and change.doc.active:
+            bites()
+            rest = take_over(change.doc, session=change.doc.active[0].session, **more)
+            assert rest is not None
+            change = Change(rest.doc, (*change.entries, *rest.entries), rest.answer)
+        return change
+
+    return [(sweeper_module, "take_over", everybodys)]
+
+
+def _x02(bites: Bites) -> Patches:
+    real = Keeper._renew
+
+    def whoever_is_there(self: Keeper, session: str, asked: float) -> bool:
+        def extend(doc: Session, at: int) -> Change | None:
+            bites(doc.name != session)
+            return session_model.renew(doc, now=at)
+
+        try:
+            self._store.update(All(Kind.SESSION), extend)
+        except StoreError:
+            pass
+        return real(self, session, asked)
+
+    return [(Keeper, "_renew", whoever_is_there)]
+
+
+def _revived(doc: Session, now: int) -> Change:
+    return Change(replace(doc, state=Life.LIVE, expires_at=now + doc.lease, beats=doc.beats + 1, ended_at=None))
+
+
+def _x03(bites: Bites) -> Patches:
+    def renew(doc: Session | Absent, *, now: int, running: int = 0) -> Change | None:
+        if isinstance(doc, Absent):
+            return None
+        bites(doc.state is not Life.LIVE)
+        return _revived(doc, now)
+
+    return [(keeper_module, "renew", renew)]
+
+
+def _x16(bites: Bites) -> Patches:
+    real = Board.renewed
+
+    def from_the_reply(self: Board, session: str, asked: float) -> bool:
+        replied = self._runtime.clock.boot()
+        bites(replied > asked)
+        return real(self, session, replied)
+
+    return [(Board, "renewed", from_the_reply)]
+
+
+def _x17(bites: Bites) -> Patches:
+    def stands_still(self: SimClock) -> float:
+        bites(self._process.slept)
+        return self.monotonic()
+
+    return [(SimClock, "boot", stands_still)]
+
+
+def _x18(bites: Bites) -> Patches:
+    real = Settings.make
+
+    def anything_goes(*, lease: Any, beat: Any, **more: Any) -> Settings:
+        bites(beat is not None)
+        made = real(lease=lease, beat=None, **more)
+        return made if beat is None else replace(made, beat=float(str(beat).rstrip("s")))
+
+    return [(Settings, "make", anything_goes)]
+
+
+def _x34(bites: Bites) -> Patches:
+    def renew(doc: Session | Absent, *, now: int, running: int = 0) -> Change | None:
+        change = session_model.renew(doc, now=now, running=running)
+        if change is None or not isinstance(doc, Session) or not isinstance(change.doc, Session):
+            return change
+        bites()
+        return replace(change, doc=replace(change.doc, expires_at=doc.expires_at + doc.lease))
+
+    return [(keeper_module, "renew", renew)]
+
+
+def _x40(bites: Bites) -> Patches:
+    def without_a_cap(self: Backoff, failures: int, seed: str) -> int:
+        plain = self.first * self.factor ** (failures - 1)
+        bites(plain > self.cap)
+        return int(plain)
+
+    return [(Backoff, "delay", without_a_cap)]
+
+
+def _x10(bites: Bites) -> Patches:
+    def by_my_own_clock(self: Sweeper, session: Session, now: float) -> bool:
+        wall = self._runtime.clock.wall()
+        if session.state is not Life.LIVE or session.expires_at > wall:
+            self._watched[session.name] = sweeper_module._Watch(session.beats, now + session.lease / 4_000_000)
+            return False
+        bites()
+        applied = self._store.update(
+            Named(Kind.SESSION, (session.name,)),
+            lambda doc, at: session_model.bury(doc, now=at, reason="expired by my clock"),
+        )
+        return applied.results[0].verdict == "applied"
+
+    return [(Sweeper, "_dead", by_my_own_clock)]
+
+
+def _x53(bites: Bites) -> Patches:
+    real = Keeper._trouble
+
+    def one_conflict_and_it_is_gone(self: Keeper, error: str) -> bool:
+        bites()
+        self._lost("its renewal conflicted")
+        return real(self, error)
+
+    return [(Keeper, "_trouble", one_conflict_and_it_is_gone)]
+
+
+MUTANTS = [
+    Mutant(
+        "X-01", "release without a check of the owner", "I4", _x01,
+        Worlds({"kill": 15, "drain": 15, "jobs": 10}),
+    ),
+    Mutant("X-02", "renew without a check of the owner", "I4", _x02, Worlds({"kill": 20})),
+    Mutant("X-03", "renewing after burial revives", "I4", _x03, Worlds({"freeze": 10})),
+    Mutant("X-10", "expiry by a client's clock", "I1", _x10, Worlds({"clock_skew": 3600})),
+    Mutant(
+        "X-16", "the deadline is counted from the reply", "I8", _x16,
+        Worlds({"slow": 0.3, "partition": 8, "jobs": 8}),
+    ),
+    Mutant("X-17", "the deadline is on a clock that stands still in suspend", "I8", _x17, Worlds({"suspend": 8})),
+    Mutant(
+        "X-18", "a beat as long as the lease is accepted", "doctor", _x18,
+        Check(checks.a_lease_must_be_three_beats, by="config"),
+    ),
+    Mutant("X-34", "renewing adds to the expiry instead of setting it", "I14", _x34, Worlds({"kill": 20})),
+    Mutant("X-40", "a backoff without a cap", "I14", _x40, Worlds({"jobs": 10}, hours=0.1)),
+    Mutant(
+        "X-53", "renew by version", "I14", _x53,
+        Check(protocol.test_rule_4_a_lost_answer_costs_no_session, by="I14"),
+    ),
+]  # fmt: skip

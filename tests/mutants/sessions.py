@@ -1,0 +1,184 @@
+"""Bugs of sessions (the rules of the lease protocol), and of the harness itself."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from solocron.engine import keeper as keeper_module
+from solocron.engine.sweeper import Sweeper
+from solocron.errors import StoreUnavailable
+from solocron.model import catchup
+from solocron.model import session as session_model
+from solocron.model.change import Absent, Change
+from solocron.model.job import Job
+from solocron.model.session import Life, Session
+from solocron.simulator import ledger
+from solocron.simulator.checker import Checker
+from solocron.simulator.database import Database
+from solocron.simulator.nemesis import Nemesis
+from solocron.simulator.seams import SimRng
+from solocron.simulator.wire import WireStore
+from solocron.stores.contract import HeldBy, Verdict
+from tests.mutants.mutant import Bites, Mutant, Patches
+from tests.mutants.suites import Campaign, Check, Histories, Worlds
+from tests.unit.engine import test_lease_protocol as protocol
+
+__all__ = ["MUTANTS"]
+
+FAR = 4_000_000_000_000_000
+
+
+def _x50(bites: Bites) -> Patches:
+    real = Sweeper.sessions
+
+    def live_or_nothing(self: Sweeper) -> list[Session]:
+        found = []
+        for session in real(self):
+            bites(session.state is Life.DEAD)
+            dead = session.state is Life.DEAD
+            found.append(replace(session, state=Life.LIVE, expires_at=FAR) if dead else session)
+        return found
+
+    return [(Sweeper, "sessions", live_or_nothing)]
+
+
+def _x51(bites: Bites) -> Patches:
+    real = Database.select
+
+    def skip_locked(self: Database, client: str, which: Any, done: Any, *, lock: bool) -> None:
+        if not isinstance(which, HeldBy) or not lock:
+            real(self, client, which, done, lock=lock)
+            return
+        keys = [key for key in self._keys(which) if key not in self._locks]
+        bites(len(keys) < len(self._keys(which)))
+        with patch.object(self, "_keys", lambda which: keys):
+            real(self, client, which, done, lock=lock)
+
+    return [(Database, "select", skip_locked)]
+
+
+def _x54(bites: Bites) -> Patches:
+    known: dict[str, Session] = {}
+
+    def upsert(doc: Session | Absent, *, now: int, running: int = 0) -> Change | None:
+        if isinstance(doc, Session):
+            known[doc.name] = doc
+            return session_model.renew(doc, now=now, running=running)
+        if doc.name not in known:
+            return None
+        bites()
+        old = known[doc.name]
+        return Change(replace(old, state=Life.LIVE, expires_at=now + old.lease, beats=old.beats + 1))
+
+    return [(keeper_module, "renew", upsert)]
+
+
+def _x55(bites: Bites) -> Patches:
+    real = Sweeper._dead
+
+    def by_the_store_alone(self: Sweeper, session: Session, now: float) -> bool:
+        died = real(self, session, now)
+        if died or session.expires_at > (self._board.store_now() or 0):
+            return died
+        bites()
+        return self._bury(session)
+
+    return [(Sweeper, "_dead", by_the_store_alone)]
+
+
+def _x57(bites: Bites) -> Patches:
+    real = catchup._replace
+
+    def removes_the_hold(job: Job, *args: Any) -> Job:
+        bites(job.active)
+        return replace(real(job, *args), active=())
+
+    return [(catchup, "_replace", removes_the_hold)]
+
+
+def _x60(bites: Bites) -> Patches:
+    real = WireStore._change
+
+    def all_or_nothing(self: WireStore, *args: Any) -> Any:
+        write, result = real(self, *args)
+        if result.verdict is Verdict.BLOCKED:
+            bites()
+            raise StoreUnavailable("the batch was refused")
+        return write, result
+
+    return [(WireStore, "_change", all_or_nothing), (Database, "set_aside", lambda *_: None)]
+
+
+# --- the harness -----------------------------------------------------------------------------------------------------
+
+
+def _x41(bites: Bites) -> Patches:
+    own = random.Random()
+
+    def unseeded(self: SimRng, low: float, high: float) -> float:
+        bites()
+        return own.uniform(low, high)
+
+    return [(SimRng, "uniform", unseeded)]
+
+
+def _x46(bites: Bites) -> Patches:
+    real = Checker._enabled
+
+    def without_one(self: Checker, table: Any) -> Any:
+        found = real(self, table)
+        bites(any(name == "i4_no_stale_write" for name, _ in found))
+        return [(name, test) for name, test in found if name != "i4_no_stale_write"]
+
+    return [(Checker, "_enabled", without_one)]
+
+
+def _x47(bites: Bites) -> Patches:
+    def never(self: Nemesis, *, suspend: bool = False) -> bool:
+        bites()
+        return False
+
+    return [(Nemesis, "freeze", never)]
+
+
+def _x48(bites: Bites) -> Patches:
+    real = ledger._writer
+
+    def behind_its_back(world: Any, *args: Any, **more: Any) -> Any:
+        line = real(world, *args, **more)
+
+        def told(what: str) -> None:
+            bites()
+            world.kernel.after(0.0, line, what)
+
+        return told
+
+    return [(ledger, "_writer", behind_its_back)]
+
+
+MUTANTS = [
+    Mutant(
+        "X-50", "no swept state: a sweeper that dies half-way leaves holds behind", "I5", _x50,
+        Check(
+            protocol.test_rule_2_a_sweeper_that_dies_between_burying_and_taking_over_leaves_no_hold_behind, by="I5"
+        ),
+    ),
+    Mutant(
+        "X-51", "a sweep skips locked rows", "I5", _x51,
+        Worlds({"locking": 1, "kill": 8, "slow": 0.2, "jobs": 10, "request": 2}, hours=0.1),
+    ),
+    Mutant(
+        "X-54", "an upsert revives a session that was pruned", "I4", _x54,
+        Worlds({"freeze": 8, "keep": 3}, hours=0.1),
+    ),
+    Mutant("X-55", "burial by the store's clock alone", "I1", _x55, Worlds({"clock_step": 10})),
+    Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({})),
+    Mutant("X-60", "one bad document refuses the whole batch", "I19", _x60, Worlds({"poison": 1})),
+    Mutant("X-41", "jitter from dice of its own", "determinism", _x41, Histories()),
+    Mutant("X-46", "the checker leaves one invariant out", "harness", _x46, Campaign({"keep": 60, "request": 5})),
+    Mutant("X-47", "a fault that silently never strikes", "harness", _x47, Campaign({"keep": 60, "freeze": 20})),
+    Mutant("X-48", "the ledger is not written by the bodies", "harness", _x48, Worlds({})),
+]  # fmt: skip

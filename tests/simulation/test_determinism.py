@@ -1,0 +1,68 @@
+"""One seed, one history: twice in one process, and in processes that hash differently."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solocron.simulator.faults import Options, draw
+from solocron.simulator.seams import SimRng
+from solocron.simulator.world import simulate
+
+ROOT = Path(__file__).parents[2]
+SEEDS = (7, 12, 34)
+"""Between them every fault that is ever drawn is on."""
+
+
+def _all_faults(seed: int) -> Options:
+    return draw(seed, hours=0.03).changed({"lease": 3})
+
+
+def test_between_them_the_seeds_have_every_fault() -> None:
+    on = {fault for seed in SEEDS for fault in draw(seed).enabled()}
+    assert on == {fault for seed in range(200) for fault in draw(seed).enabled()}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_same_seed_gives_the_same_history_twice(seed: int) -> None:
+    first, second = simulate(_all_faults(seed)), simulate(_all_faults(seed))
+    assert first.violation is None
+    assert (first.digest, first.steps, first.faults) == (second.digest, second.steps, second.faults)
+
+
+def test_another_seed_gives_another_history() -> None:
+    assert len({simulate(_all_faults(seed)).digest for seed in SEEDS}) == len(SEEDS)
+
+
+def test_the_history_does_not_depend_on_the_hash_seed() -> None:
+    told = [_in_a_process(hash_seed) for hash_seed in ("0", "4242")]
+    assert told[0] == told[1]
+    assert len(told[0]) == 3
+
+
+def _in_a_process(hash_seed: str) -> list[tuple[str, int]]:
+    command = [sys.executable, "-m", "solocron.cli", "simulate", "--lines", "--from", "11", "--seeds", "3"]
+    seen = subprocess.run(
+        [*command, "--hours", "0.03", "--set", "lease=3"],
+        env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    worlds: list[dict[str, Any]] = [json.loads(line) for line in seen.stdout.splitlines()]
+    return [(world["digest"], world["steps"]) for world in worlds]
+
+
+def test_x41_dice_of_their_own_do_not_go_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jitter that is not drawn from the seed gives another history each time."""
+    own = random.Random()
+    monkeypatch.setattr(SimRng, "uniform", lambda self, low, high: own.uniform(low, high))
+    assert simulate(_all_faults(12)).digest != simulate(_all_faults(12)).digest

@@ -150,4 +150,3 @@ def check_log(store: Store, due: int, instant: int, *, runs: int = 1) -> None:
         raise RuntimeError(f"{len(bad)} runs did not succeed at once, such as {bad[0]}")
     if runs == 1 and any(record.slot != instant for record in records):
         raise RuntimeError("a slot of another instant was recorded")
-

@@ -14,8 +14,8 @@ from solocron.model.codec import encode
 from solocron.model.defining import Proposal, define
 from solocron.model.definition import Definition
 from solocron.model.job import Job
-from solocron.stores.contract import Store, Verdict
 from solocron.stores.contract import Named as By
+from solocron.stores.contract import Store, Verdict
 
 __all__ = ["HANDLER", "copy_into_postgres", "daily_at", "job_name", "load_jobs"]
 

@@ -1,6 +1,7 @@
 """One node in a process of its own: says when it is ready and how many runs it has finished; at the end, what it cost.
 
-Its orders come as JSON in the first argument; a line on its standard input ends it.
+Its orders come as JSON in the first argument; the line "count" on its standard input asks what it has sent, any other
+ends it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,15 @@ def main() -> int:
 
     scheduler.on("finished", finished)
     over = threading.Event()
-    threading.Thread(target=_wait_for_the_end, args=(over,), daemon=True).start()
+
+    def hear() -> None:
+        for line in sys.stdin:
+            if line.strip() != "count":
+                break
+            _say(counted=dict(scheduler.client.store.statements), cpu=time.process_time(), at=time.perf_counter())
+        over.set()
+
+    threading.Thread(target=hear, daemon=True).start()
     began = time.perf_counter()
     scheduler.start()
     _say(ready=time.time(), declared_s=declared_s, started_s=time.perf_counter() - began, rss_mb=_rss_mb())
@@ -75,11 +84,6 @@ def _function(stamps: list[float]) -> Any:
         stamps.append(time.time())
 
     return body
-
-
-def _wait_for_the_end(over: threading.Event) -> None:
-    sys.stdin.readline()
-    over.set()
 
 
 def _rss_mb() -> float:

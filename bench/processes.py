@@ -65,6 +65,13 @@ class Child:
         except BrokenPipeError:
             raise RuntimeError(f"a process is gone:\n{self.errors}") from None
 
+    def count(self) -> dict[str, Any]:
+        """What a node has sent so far, and its processor time."""
+        self.said.pop("counted", None)
+        self.tell("count")
+        self.wait_for("counted", 10)
+        return {name: self.said[name] for name in ("counted", "cpu", "at")}
+
     def end(self, within: float = 60) -> dict[str, Any]:
         """Ask it to end; its last words."""
         self.tell()

@@ -1,4 +1,4 @@
-"""The floor on Redis: the store's own scripts, one call to fetch and one to commit, for the claim and for the finish."""
+"""The floor on Redis: the store's own scripts, one call to fetch and one to commit, for claim and for finish."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class Floor:
         held = claimed([tuple(row) for row in fetched.rows], self._session, now)
         words = [self._session, "job", "1", str(len(held))]
         for one in held:
-            opened = _dumps([one.slot, "schedule", one.key, None, NODE, self._session, one.fence, now, *[None] * 4, one.slot])
+            opened = _dumps(
+                [one.slot, "schedule", one.key, None, NODE, self._session, one.fence, now, *[None] * 4, one.slot]
+            )
             words += ["state", one.name, one.version, "0", one.state, str(one.due), self._holder, "1"]
             words += ["open", f"{one.run} 00000001", "running", str(now), "1", one.name]
             words.append(f"running {now} - 1\n{opened}\n\n\n{one.name}")

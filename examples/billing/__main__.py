@@ -28,7 +28,9 @@ def make(folder: Path) -> Scheduler:
             receipt = run.step(f"charge {customer}", gateway.charge, customer, cents, headers=headers)
             # Mail knows no keys: should we die while sending, the sent folder is asked before anything is sent again.
             subject = f"receipt {receipt}"
-            with run.once(f"mail:{run.key}:{customer}", check=lambda c=customer, s=subject: mail.was_sent(c, s)) as claim:
+            with run.once(
+                f"mail:{run.key}:{customer}", check=lambda c=customer, s=subject: mail.was_sent(c, s)
+            ) as claim:
                 if claim:
                     mail.send(customer, subject)
         return len(invoices)

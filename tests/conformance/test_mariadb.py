@@ -16,7 +16,6 @@ from solocron.testing.conformance import Make, StoreConformance
 from tests.conformance.oracle import same_as_memory
 from tests.servers import MariaDB
 
-
 numbers = itertools.count(1)
 
 
@@ -36,7 +35,7 @@ class TestMariaDB(StoreConformance):
     def corrupt(self, store: Store, kind: Kind, name: str) -> bool:
         assert isinstance(store, MySQLStore)
         with store.pool.link() as link, link.db.cursor() as cursor:
-            cursor.execute('UPDATE solocron_jobs SET state = \'{"c": 1, "broken\' WHERE name = %s', (name,))
+            cursor.execute(f"UPDATE {store.prefix}jobs SET state = %s WHERE name = %s", ('{"broken', name))
         return True
 
 

@@ -79,8 +79,11 @@ def application(url: str) -> Iterator[Any]:
 
 
 @pytest.fixture
-def url(mariadb: MariaDB) -> str:
-    return mariadb.fresh_url()
+def url(mariadb: MariaDB) -> Iterator[str]:
+    url = mariadb.fresh_url()
+    yield url
+    with application(mariadb.url) as owner:  # so that the server need not write it all down when it ends
+        owner.execute(f"DROP DATABASE {url.rpartition('/')[2]}")
 
 
 @pytest.fixture

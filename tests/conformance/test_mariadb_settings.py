@@ -61,8 +61,10 @@ def sql(url: str, *commands: str) -> list[Any]:
 
 
 @pytest.fixture
-def url(mariadb: MariaDB) -> str:
-    return mariadb.fresh_url()
+def url(mariadb: MariaDB) -> Iterator[str]:
+    url = mariadb.fresh_url()
+    yield url
+    sql(mariadb.url, f"DROP DATABASE {url.rpartition('/')[2]}")
 
 
 def line(store: MySQLStore, name: str) -> Check:

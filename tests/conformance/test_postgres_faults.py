@@ -62,8 +62,16 @@ def opened_store(url: str, *, lease: timedelta = LEASE) -> Iterator[PostgresStor
 
 
 @pytest.fixture
-def url(postgres: Postgres) -> str:
-    return postgres.fresh_url()
+def url(postgres: Postgres) -> Iterator[str]:
+    url = postgres.fresh_url()
+    yield url
+    drop(postgres, url)
+
+
+def drop(postgres: Postgres, url: str) -> None:
+    """The database goes, so that the server need not write it all down when it ends."""
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
 
 @pytest.fixture
@@ -377,6 +385,7 @@ class TestSecrets:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("DROP OWNED BY canary")
             connection.execute("DROP ROLE canary")
+        drop(postgres, url)
 
     def test_no_error_log_or_repr_shows_the_password(
         self, guarded: str, postgres: Postgres, caplog: pytest.LogCaptureFixture

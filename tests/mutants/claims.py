@@ -28,6 +28,7 @@ from solocron.model.run import Entry, Status
 from solocron.simulator.database import Database, Selection, Write
 from solocron.simulator.seams import SimRng
 from solocron.stores.contract import Applied, Result, Verdict
+from tests.mutants import checks
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check, Worlds
 from tests.unit.engine import test_lease_protocol as protocol
@@ -383,7 +384,7 @@ MUTANTS = [
     Mutant("X-06", "the fence is not raised by a takeover", "I3", _x06, Worlds({"kill": 20})),
     Mutant(
         "X-07", "the fence is not checked by a finish", "I4", _x07,
-        Worlds({"failpoint": 2, "freeze": 10, "jobs": 10}, hours=0.1),
+        Worlds({"failpoint": 2, "freeze": 10, "jobs": 10}, hours=0.1), quick=False,
     ),
     Mutant("X-23", "a finish is accepted twice", "I6", _x23, Worlds({"lost_reply": 0.1})),
     Mutant(
@@ -393,7 +394,7 @@ MUTANTS = [
         ),
     ),
     Mutant("X-09", "an error of a renewal is ignored", "I8", _x09, Worlds({"partition": 10})),
-    Mutant("X-19", "bodies are not cancelled when the lease is lost", "I8", _x19, Worlds({"partition": 10})),
+    Mutant("X-19", "bodies are not cancelled when the lease is lost", "I8", _x19, Worlds({"partition": 10}), quick=False),
     Mutant("X-33", "a fork shares the holder's id", "I1", _x33, Worlds({})),
     Mutant(
         "X-37", "SIGTERM drops running bodies without release", "I21", _x37,
@@ -405,9 +406,9 @@ MUTANTS = [
     Mutant("X-45", "a node's own clock decides what is due", "I15", _x45, Worlds({"clock_skew": 3600})),
     Mutant(
         "X-49", "the session is not tested in the claim's commit", "I5", _x49,
-        Worlds({"locking": 0, "late_request": 0.1, "freeze": 8, "partition": 10}),
+        Check(checks.a_claim_of_a_buried_session_is_refused),
     ),
     Mutant("X-52", "what was claimed unheard is adopted once only", "I14", _x52, Worlds({"lost_reply": 0.1})),
-    Mutant("X-58", "another node ends a timed-out run", "I1", _x58, Worlds({})),
-    Mutant("X-59", "drain hands back what has started", "I2", _x59, Worlds({"drain": 10})),
+    Mutant("X-58", "another node ends a timed-out run", "I1", _x58, Worlds({}), quick=False),
+    Mutant("X-59", "drain hands back what has started", "I2", _x59, Worlds({"drain": 10}), quick=False),
 ]  # fmt: skip

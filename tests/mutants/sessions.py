@@ -177,8 +177,8 @@ MUTANTS = [
     Mutant("X-55", "burial by the store's clock alone", "I1", _x55, Worlds({"clock_step": 10})),
     Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({})),
     Mutant("X-60", "one bad document refuses the whole batch", "I19", _x60, Worlds({"poison": 1})),
-    Mutant("X-41", "jitter from dice of its own", "determinism", _x41, Histories()),
-    Mutant("X-46", "the checker leaves one invariant out", "harness", _x46, Campaign({"keep": 60, "request": 5})),
-    Mutant("X-47", "a fault that silently never strikes", "harness", _x47, Campaign({"keep": 60, "freeze": 20})),
+    Mutant("X-41", "jitter from dice of its own", "determinism", _x41, Histories(), quick=False),
+    Mutant("X-46", "the checker leaves one invariant out", "harness", _x46, Campaign({"keep": 60, "request": 5}), quick=False),
+    Mutant("X-47", "a fault that silently never strikes", "harness", _x47, Campaign({"keep": 60, "freeze": 20}), quick=False),
     Mutant("X-48", "the ledger is not written by the bodies", "harness", _x48, Worlds({})),
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from solocron.model.policy import Backoff, CatchUp, Overlap, allow
 from solocron.model.run import run_id
 from solocron.model.session import Life, Session
 from solocron.schedules import At, Cron, Every, Schedule, dump
-from tests.simulation.model_world import LATE_FOR, LEASE, World, resolve, small_queues
+from tests.simulation.model_history import LATE_FOR, LEASE, World, resolve, small_queues
 
 __all__ = ["EVENTS", "Driver", "play"]
 

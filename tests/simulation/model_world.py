@@ -1,38 +1,36 @@
-"""A tiny world for the pure machine, and what must hold of its history.
+"""What must hold of any history of the pure machine, each invariant of the reliability rules as one checker.
 
-One dict of documents, one store clock, one log, every commit kept in order with the document before and after it. Each
-invariant of the reliability rules that the machine alone can show is one checker over that history: it yields a
-sentence for everything that is wrong, and nothing for a sound one. The checkers know the rules, not the machine: they
-walk slots one by one and keep their own books.
+A checker yields a sentence for everything that is wrong, and nothing for a sound history. The checkers know the rules,
+not the machine: they walk slots one by one and keep their own books.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
-from unittest.mock import patch
+from dataclasses import replace
 
-from solocron.clock import MILLISECOND, SECOND
-from solocron.model import asking, catchup
-from solocron.model.change import Absent, Change, Kind
+from solocron.clock import MILLISECOND
 from solocron.model.claiming import Claimant, claim
-from solocron.model.codec import decode, encode
-from solocron.model.job import Hold, Job, Owed
-from solocron.model.run import Entry, Op, Origin, Record, Status
+from solocron.model.job import Job
+from solocron.model.run import Op, Origin, Record, Status
 from solocron.model.session import Life, Session
-from solocron.model.timetable import EMPTY, Timetable
-from solocron.schedules import load
+from tests.simulation.model_history import (
+    LATE_FOR,
+    QUEUE,
+    Commit,
+    Tale,
+    Which,
+    World,
+    books,
+    covered,
+    resolve,
+    small_queues,
+    waiting,
+)
 from tests.simulation.model_oracle import expected
 
-__all__ = ["CHECKERS", "LATE_FOR", "LEASE", "QUEUE", "Broken", "Commit", "World", "check", "resolve", "small_queues"]
-
-LEASE = 15 * SECOND
-LATE_FOR = LEASE + 2 * (LEASE // 3)
-QUEUE = 8
-"""How many runs may wait in this world: few enough for a queue to be full now and then."""
+__all__ = ["CHECKERS", "Broken", "check"]
 
 
 class Broken(AssertionError):
@@ -41,209 +39,6 @@ class Broken(AssertionError):
     def __init__(self, name: str, what: str) -> None:
         super().__init__(f"{name}: {what}")
         self.name = name
-
-
-@contextmanager
-def small_queues() -> Iterator[None]:
-    """The machine with room for `QUEUE` waiting runs."""
-    with patch.object(catchup, "QUEUE_LIMIT", QUEUE), patch.object(asking, "QUEUE_LIMIT", QUEUE):
-        yield
-
-
-def resolve(spec: Mapping[str, Any] | None) -> Timetable:
-    """The slots of a stored schedule."""
-    return EMPTY if spec is None else Timetable(load(spec))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """One call of a transition: what was asked, the document before and after, what was logged and answered."""
-
-    at: int
-    verb: str
-    name: str
-    before: Job | Session | None
-    after: Job | Session | None
-    entries: tuple[Entry, ...]
-    accepted: bool
-    answer: Any
-    asked: Mapping[str, Any]
-
-    @property
-    def jobs(self) -> tuple[Job, Job] | None:
-        """Before and after, if it is about a job that was there and still is."""
-        return (self.before, self.after) if isinstance(self.before, Job) and isinstance(self.after, Job) else None
-
-
-class World:
-    """The store: documents are kept as their JSON, swapped in one step, and the log is written in that same step."""
-
-    def __init__(self, now: int) -> None:
-        self.now = now
-        self.jobs: dict[str, Job] = {}
-        self.sessions: dict[str, Session] = {}
-        self.commits: list[Commit] = []
-        self.tales: dict[Which, Tale] | None = None
-        self.recorded: set[str] = set()
-        """The runs that the log knows."""
-
-    def on_job(self, verb: str, name: str, change: Callable[[Job | Absent], Change | None], **asked: Any) -> Any:
-        """Apply a transition to a job; the answer, or None if it was refused."""
-        before = self.jobs.get(name)
-        made = change(before or Absent(Kind.JOB, name))
-        after = before if made is None else made.doc
-        assert after is None or isinstance(after, Job)
-        if after is not before:
-            self.jobs.pop(name, None)
-            if after is not None:
-                kept = decode(Kind.JOB, name, *encode(after))
-                assert isinstance(kept, Job)
-                self.jobs[name] = after = kept
-        return self._commit(verb, name, before, after, made, asked)
-
-    def on_session(self, verb: str, name: str, change: Callable[[Session | Absent], Change | None]) -> bool:
-        """Apply a transition to a session; whether it was accepted."""
-        before = self.sessions.get(name)
-        made = change(before or Absent(Kind.SESSION, name))
-        after = before if made is None else made.doc
-        assert isinstance(after, Session | None)
-        if after is not None:
-            self.sessions[name] = after
-        self._commit(verb, name, before, after, made, {})
-        return made is not None
-
-    def live(self, session: str) -> bool:
-        """Rule 1: a claim commits only if its session is live in that very step."""
-        found = self.sessions.get(session)
-        return found is not None and found.state is Life.LIVE
-
-    def _commit(
-        self,
-        verb: str,
-        name: str,
-        before: Job | Session | None,
-        after: Job | Session | None,
-        made: Change | None,
-        asked: Mapping[str, Any],
-    ) -> Any:
-        answer = None if made is None else made.answer
-        entries = () if made is None else made.entries
-        self.recorded.update(entry.record.run for entry in entries)
-        self.tales = None
-        self.commits.append(
-            Commit(at=self.now, verb=verb, name=name, before=before, after=after, entries=entries,
-                   accepted=made is not None, answer=answer, asked=asked)
-        )  # fmt: skip
-        return answer
-
-
-# --- the books ------------------------------------------------------------------------------------------------------
-
-Which = tuple[str, int, str]
-"""A run: job, incarnation, and its slot or request."""
-
-
-@dataclass(slots=True)
-class Tale:
-    """All that the log says of one run."""
-
-    opened: list[tuple[int, Commit]] = field(default_factory=list)
-    closed: list[tuple[int, Commit]] = field(default_factory=list)
-    passed: list[Record] = field(default_factory=list)
-    keys: set[str] = field(default_factory=set)
-    held: int = 0
-    most_held: int = 0
-    over: bool = False
-    claimed_when_over: bool = False
-    waits: bool = True
-    """At the end of the history: whether it is still owed or held."""
-
-    @property
-    def started(self) -> int:
-        """Attempts whose bodies may have started: all but those handed back."""
-        handed_back = {attempt for attempt, commit in self.closed if commit.verb == "hand back"}
-        return len([attempt for attempt, _ in self.opened if attempt not in handed_back])
-
-
-def books(world: World) -> dict[Which, Tale]:
-    """One pass over the commits: the tale of every run, scheduled or asked for; kept until the next commit."""
-    if world.tales is not None:
-        return world.tales
-    tales: dict[Which, Tale] = defaultdict(Tale)
-    for commit in world.commits:
-        doc = commit.after if isinstance(commit.after, Job) else commit.before
-        if not isinstance(doc, Job):
-            continue
-        touched: set[Which] = set()
-        for entry in commit.entries:
-            for which in covered(doc, entry.record, commit.before):
-                touched.add(which)
-                _note(tales[which], entry, commit)
-        for which in touched:
-            tales[which].over = not (isinstance(commit.after, Job) and _waiting(commit.after, which))
-    for (name, incarnation, what), tale in tales.items():
-        job = world.jobs.get(name)
-        same = job is not None and job.incarnation == incarnation
-        tale.waits = job is not None and same and _waiting(job, (name, incarnation, what))
-    world.tales = tales
-    return tales
-
-
-def _note(tale: Tale, entry: Entry, commit: Commit) -> None:
-    record = entry.record
-    if record.count == 1:
-        tale.keys.add(record.key)
-    if record.attempt == 0:
-        tale.passed.append(record)
-    elif entry.op is Op.OPEN:
-        tale.claimed_when_over |= tale.over
-        tale.opened.append((record.attempt, commit))
-        tale.held += 1
-        tale.most_held = max(tale.held, tale.most_held)
-    elif entry.op is Op.CLOSE:
-        tale.closed.append((record.attempt, commit))
-        tale.held -= 1
-
-
-def covered(job: Job, record: Record, before: Job | Session | None) -> Iterator[Which]:
-    """The runs that a record is about: one, or every slot from its first to its last."""
-    if record.origin is Origin.TRIGGER:
-        yield job.name, job.incarnation, record.key
-        return
-    schedule = job.definition.schedule
-    if isinstance(before, Job):
-        schedule = before.definition.schedule
-        for stretch in before.stretches:
-            if stretch.first == record.first and stretch.last == record.slot and stretch.schedule is not None:
-                schedule = stretch.schedule
-    slots, slot = resolve(schedule), record.slot if record.first is None else record.first
-    for _ in range(record.count):
-        yield job.name, job.incarnation, f"slot {slot}"
-        slot = slots.after(slot) or slot
-
-
-def _named(job: Job) -> list[Hold | Owed]:
-    return [*job.active, *job.owed]
-
-
-def _waiting(job: Job, which: Which) -> bool:
-    """Whether a run is owed or held."""
-    if job.incarnation != which[1]:
-        return False
-    what = which[2]
-    if not what.startswith("slot "):
-        return what.partition("!")[2] in {one.request for one in _named(job) if one.origin is Origin.TRIGGER}
-    slot = int(what[5:])
-    if slot in {one.slot for one in _named(job) if one.origin is Origin.SCHEDULE}:
-        return True
-    return any(
-        stretch.first <= slot <= stretch.last
-        and resolve(stretch.schedule or job.definition.schedule).count(slot - 1, slot)
-        for stretch in job.stretches
-    )
-
-
-# --- the invariants -------------------------------------------------------------------------------------------------
 
 
 def i1_single_live_claim(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
@@ -374,7 +169,7 @@ def _decided(commit: Commit, slots: Collection[int]) -> dict[int, str]:
                     found[int(what[5:])] = str(entry.record.status)
     if isinstance(after, Job):
         for slot in slots:
-            if slot not in found and _waiting(after, (after.name, after.incarnation, f"slot {slot}")):
+            if slot not in found and waiting(after, (after.name, after.incarnation, f"slot {slot}")):
                 found[slot] = "owed"
     return found
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from solocron.model.job import Job
 from solocron.model.run import Status
 from tests.simulation.model_driver import EVENTS, Driver, play
-from tests.simulation.model_world import CHECKERS, books, check
+from tests.simulation.model_history import books
+from tests.simulation.model_world import CHECKERS, check
 
 SEEDS, LENGTH = 60, 500
 

@@ -21,3 +21,35 @@ def test_a_session_that_began_while_the_sweeper_worked_is_not_unknown() -> None:
     cluster.run("10s")
     first = cluster.runs("job")[0]
     assert (first.status, first.node) == ("running", cluster.process(1).name)
+
+
+def test_i8_the_watchdog_learns_of_a_new_session_also_when_the_store_falls_silent_right_after_it() -> None:
+    """What guards the bodies is told first; whatever else a new session means may fail.
+
+    The watchdog slept for as long as there was no session. The new one began, the very next call went unanswered, and
+    with it the watchdog's wake-up was lost: bodies of that session were never stopped.
+    """
+    seen: list[float] = []
+
+    @every("10s", name="job", overlap="skip")
+    async def body(run: Run) -> None:
+        while True:
+            cluster.sleep("500ms")
+            seen.append(cluster.fleet.kernel.now)
+
+    cluster = Cluster(body, nodes=1)
+    name = cluster.process(0).name
+    cluster.run("1s")
+    cluster.cut_off(0)
+    cluster.run("15s")
+    assert cluster.events["session lost"] == 1
+    for _ in range(8):
+        cluster.fleet.network.script(name, "read", after=None)
+    cluster.connect(0)
+    while not seen:
+        cluster.run("1s")
+    cluster.cut_off(0)
+    alone = cluster.fleet.kernel.now
+    cluster.run("25s")
+    assert seen
+    assert seen[-1] <= alone + 15

@@ -23,13 +23,13 @@ class EffectsFront(LocksFront):
         """`with scheduler.once(key) as claim: if claim: ...`, as `Run.once`, for code outside jobs."""
         place, held = self._locks_place(), _Session(self)
         desk = Desk(
-            store=self._store, runtime=self._runtime, watch=place.watch, owner=self._settings.node,
+            store=self._store, runtime=self._runtime, watch=place.watch, tell=place.tell, owner=self._settings.node,
             take=held.take, drop=held.drop, check=held.check, lease=held.check,
         )  # fmt: skip
         return once_of(desk, key, connection, options)
 
     def _make_verbs(self, attempt: Attempt) -> RunVerbs:
-        return RunVerbs(attempt, store=self._store, runtime=self._runtime, watch=self._locks_place().watch)
+        return RunVerbs(attempt, self._locks_place())
 
 
 class _Session:

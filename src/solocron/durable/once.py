@@ -7,7 +7,6 @@ guesses: the outside world is asked (`check=`), or the caller has said what to d
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,8 +24,6 @@ from solocron.model import key as model
 from solocron.model.change import Change, Kind
 
 __all__ = ["Claim", "Once"]
-
-log = logging.getLogger("solocron")
 
 Span = timedelta | int | float | str
 _LONGEST_PAUSE = 0.5
@@ -181,7 +178,7 @@ class Once:
 
     def _ask(self) -> Any:
         assert self._check is not None
-        return self._check(self.key) if _takes_one(self._check) else self._check()
+        return self._check(self.key) if _needs_key(self._check) else self._check()
 
     def _begun(self, claim: Claim) -> Claim:
         self._claim = claim
@@ -229,12 +226,9 @@ class Once:
         """A body that raised has not done it. One that was cut off from outside may have: nobody knows."""
         change = model.drop if isinstance(error, Exception) else model.doubt
         try:
-            self._write(lambda doc, at: change(doc, token=self._token, now=at))
+            self._write(lambda doc, at: change(doc, token=self._token, now=at), stubborn=True)
         except SolocronError as trouble:
-            log.warning(
-                "a key could not be released; it will be uncertain",
-                extra={"event": "key not released", "key": self.key, "error": str(trouble)},
-            )
+            self._desk.tell("a key could not be released; it will be uncertain", key=self.key, error=str(trouble))
 
     def _undo(self, asked: Any) -> None:
         """The coroutine was cancelled before its block began: nothing has happened."""
@@ -242,11 +236,14 @@ class Once:
             self._give_up(SolocronError())
             self._desk.drop()
 
-    def _write(self, change: Any, *, check: Callable[[], None] | None = None) -> tuple[Any, int]:
+    def _write(
+        self, change: Any, *, check: Callable[[], None] | None = None, stubborn: bool = False
+    ) -> tuple[Any, int]:
         desk = self._desk
         result, now = write(
-            desk.store, Kind.KEY, self.key, change, runtime=desk.runtime, session=self._session, check=check
-        )
+            desk.store, Kind.KEY, self.key, change, runtime=desk.runtime, session=self._session, check=check,
+            stubborn=stubborn,
+        )  # fmt: skip
         return (result.answer if result.verdict == "applied" else None), now
 
 
@@ -269,9 +266,12 @@ def _advance(tries: Generator[Any, Any, Claim], answer: Any) -> Any:
         return end.value
 
 
-def _takes_one(function: Callable[..., Any]) -> bool:
+def _needs_key(function: Callable[..., Any]) -> bool:
+    """Whether it cannot be called with nothing: `lambda id=id: ...` has all it needs, and must not be given a key."""
     try:
-        inspect.signature(function).bind("key")
-    except (TypeError, ValueError):
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # a built-in function tells nothing of itself
         return False
-    return True
+    return False

@@ -12,9 +12,7 @@ from solocron.durable.steps import Steps
 from solocron.durable.transaction import OnceInTransaction, claim_items, claim_items_async
 from solocron.engine.verbs import Attempt
 from solocron.errors import Invalid
-from solocron.locks.watch import Watch
-from solocron.runtime import Runtime
-from solocron.stores.contract import Store
+from solocron.locks.lock import Place
 
 __all__ = ["RunVerbs", "once_of"]
 
@@ -22,13 +20,14 @@ __all__ = ["RunVerbs", "once_of"]
 class RunVerbs:
     """Bound to one attempt: its session, its fence, its right to go on."""
 
-    def __init__(self, attempt: Attempt, *, store: Store, runtime: Runtime, watch: Watch) -> None:
+    def __init__(self, attempt: Attempt, place: Place) -> None:
         self._attempt = attempt
-        self._store = store
+        self._store = place.store
         self._desk = Desk(
-            store=store,
-            runtime=runtime,
-            watch=watch,
+            store=place.store,
+            runtime=place.runtime,
+            watch=place.watch,
+            tell=place.tell,
             owner=f"{attempt.run} on {attempt.node}",
             take=lambda: attempt.session,
             drop=_nothing,

@@ -233,9 +233,12 @@ class Node:
         )
 
     def _session_begun(self) -> None:
-        self.registrar.register(self._advertised())
+        # First, and whatever the store answers next: without it nobody would notice that this session is over.
         self._loops["watchdog"].wake()
-        self._loops["claimer"].wake()
+        try:
+            self.registrar.register(self._advertised())
+        finally:
+            self._loops["claimer"].wake()
 
     def _freed(self) -> None:
         """A body of a lost session has ended: its job may be claimed here again, and the session be buried."""

@@ -6,7 +6,6 @@ for oneself, and `assert_locked` can tell.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from solocron.locks.lock import Lock, Span
 
 __all__ = ["HELD", "Held", "assert_locked", "refuse_twice"]
-
-log = logging.getLogger("solocron")
 
 HELD: ContextVar[tuple[Held, ...]] = ContextVar("solocron_held", default=())
 """What this thread or coroutine has taken; a copied context may still hold what has been released since."""
@@ -92,19 +89,15 @@ class Held:
         try:
             ours = self.lock.let_go(self._token)
         except StoreError as error:
-            log.warning(
-                "a lock could not be released; it ends by itself",
-                extra={"event": "lock not released", "lock": self.name, "fence": self.fence, "error": str(error)},
-            )
+            sentence = "a lock could not be released; it ends by itself"
+            self.lock.place.tell(sentence, lock=self.name, fence=self.fence, error=str(error))
             return False
         finally:
             self._dropped()
         if not ours:
             self._gone = True
-            log.warning(
-                "a lock was held for longer than its time; somebody else may have had it meanwhile",
-                extra={"event": "lock outlived", "lock": self.name, "fence": self.fence},
-            )
+            sentence = "a lock was held for longer than its time; somebody else may have had it meanwhile"
+            self.lock.place.tell(sentence, lock=self.name, fence=self.fence)
         return ours
 
 

@@ -23,7 +23,7 @@ from solocron.errors import Invalid, LockBusy, StoreError, StoreRefused
 from solocron.locks.held import HELD, Held, refuse_twice
 from solocron.locks.ties import PrivateTie, Tie
 from solocron.locks.watch import Watch
-from solocron.locks.writing import check_text, write
+from solocron.locks.writing import Tell, check_text, tell, write
 from solocron.model import lock as model
 from solocron.model.change import Change, Kind
 from solocron.runtime import Runtime, Threads
@@ -51,6 +51,7 @@ class Place:
     """What a lock with `keep_alive` is tied to."""
     seen: dict[str, int] = field(default_factory=dict)
     """The highest fence of each lock that this process knows of."""
+    tell: Tell = tell
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -249,14 +250,19 @@ class Lock:
 
     def let_go(self, token: str) -> bool:
         """Release; False when the token is not the holder's."""
-        answer, _ = self._write(lambda doc, at: _said(model.release(doc, token=token, now=at)))
+        answer, _ = self._write(lambda doc, at: _said(model.release(doc, token=token, now=at)), stubborn=True)
         if answer is True:
             self.place.store.signal()
         return answer is not None
 
-    def _write(self, change: Callable[[Any, int], Change | None], *, session: str | None = None) -> tuple[Any, int]:
+    def _write(
+        self, change: Callable[[Any, int], Change | None], *, session: str | None = None, stubborn: bool = False
+    ) -> tuple[Any, int]:
         """The answer of a change, None where it was declined, and the store's time."""
-        result, now = write(self.place.store, Kind.LOCK, self.name, change, runtime=self.place.runtime, session=session)
+        result, now = write(
+            self.place.store, Kind.LOCK, self.name, change, runtime=self.place.runtime, session=session,
+            stubborn=stubborn,
+        )  # fmt: skip
         return (result.answer if result.verdict == "applied" else None), now
 
     # --- with ----------------------------------------------------------------------------------------------------
@@ -310,8 +316,9 @@ def _patience(wait: Span | bool | None, name: str) -> float | None:
 
 
 def _trusted(at_most: int) -> float:
-    """How long a holder may trust a lock of that length by its own clock: clocks do not run at the same rate."""
-    return at_most / 1_000_000 - min(at_most / 10_000_000, 1.0)
+    """How long a holder may trust a lock of that length by its own clock, which may run slower than the store's."""
+    seconds = at_most / 1_000_000
+    return seconds - max(min(seconds / 10, 1.0), seconds / 40)
 
 
 def _said(change: Change | None) -> Change | None:

@@ -6,6 +6,7 @@ recognises it, so an answer that was lost costs a round trip and no more.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,18 @@ from solocron.model.change import Kind
 from solocron.runtime import Runtime
 from solocron.stores.contract import ChangeFn, Named, Result, Store, Verdict
 
-__all__ = ["check_text", "write"]
+__all__ = ["Tell", "check_text", "tell", "write"]
+
+log = logging.getLogger("solocron")
+
+Tell = Callable[..., None]
+"""Says what went wrong where nobody can be raised at: a sentence, and the facts."""
+
+
+def tell(sentence: str, **facts: Any) -> None:
+    """Say it in the log."""
+    log.warning(sentence, extra={"event": sentence.partition(";")[0], **facts})
+
 
 TRIES = 8
 NAME_LIMIT = 200
@@ -39,10 +51,11 @@ def write(
     runtime: Runtime,
     session: str | None = None,
     check: Callable[[], Any] | None = None,
+    stubborn: bool = False,
 ) -> tuple[Result, int]:
     """The result, applied or declined, and the store's time. With `session`, only if that session is live.
 
-    With `check`, a store that does not answer is tried until `check` raises; without, a few times.
+    With `check`, a store that does not answer is tried until `check` raises; else a few times if `stubborn`.
     """
     tries = 0
     while True:
@@ -51,7 +64,7 @@ def write(
         try:
             applied = store.update(Named(kind, (name,)), change, session=session)
         except StoreUnavailable as error:
-            if check is None:
+            if check is None and (not stubborn or tries >= TRIES // 2):
                 raise
             trouble = str(error)
         else:

@@ -80,6 +80,8 @@ class Options:
     """How many seconds, at most, a node's wall clock is off."""
     poison: float = 0.0
     """How many poisoned jobs are among the others."""
+    effects: int = 0
+    """How many jobs use locks, keys and steps."""
 
     def command(self) -> str:
         """How to see this very world again."""
@@ -156,4 +158,5 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0) -> Options:
         clock_rate=dice.choice((0.0, 0.0, 0.0005, 0.02)),
         clock_skew=dice.choice((0.0, 0.0, 5.0, 3600.0)),
         poison=dice.choice((0.0, 0.0, 1.0, 3.0)),
+        effects=dice.choice((0, 0, 1, 2)),
     )

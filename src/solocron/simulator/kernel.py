@@ -144,6 +144,7 @@ class Process:
         self._frozen_at = 0.0
         self._backlog: list[tuple[SimTask, Any, int]] = []
         self._asleep: list[tuple[SimTask, int, float]] = []
+        self._thrown: list[tuple[SimTask, BaseException]] = []
         self.tasks: dict[SimTask, None] = {}
 
     def spawn(self, body: Callable[[], None], name: str) -> SimTask:
@@ -163,6 +164,13 @@ class Process:
             self._backlog.append((task, value, turn))
             return
         self.kernel.switch_to(task, value)
+
+    def throw(self, task: SimTask, error: BaseException) -> None:
+        """Raise into a task wherever it waits; of a frozen process, where it waits after the thaw."""
+        if self.frozen:
+            self._thrown.append((task, error))
+        else:
+            self.resume(task, error, task.turn)
 
     def time_out(self, task: SimTask, turn: int, due: float) -> None:
         """The time of a wait is over, unless the process slept meanwhile: then it waits for what is left."""
@@ -194,6 +202,9 @@ class Process:
         backlog, self._backlog = self._backlog, []
         for task, value, turn in backlog:
             self.kernel.after(0.0, self.resume, task, value, turn)
+        thrown, self._thrown = self._thrown, []
+        for task, error in thrown:
+            self.kernel.after(0.0, self.throw, task, error)
         asleep, self._asleep = self._asleep, []
         for task, turn, due in asleep:
             self.kernel.after(0.0, self.time_out, task, turn, due)

@@ -124,7 +124,7 @@ class SimDispatcher:
         def strike() -> None:
             if inside:
                 inside.clear()
-                self._process.resume(task, Interrupted(), task.turn)
+                self._process.throw(task, Interrupted())
 
         return interrupt
 

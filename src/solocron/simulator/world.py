@@ -14,6 +14,7 @@ from solocron.scheduler import Scheduler
 from solocron.simulator.checker import Checker
 from solocron.simulator.clients import Clients
 from solocron.simulator.database import Commit, Past
+from solocron.simulator.effects import Effects
 from solocron.simulator.faults import Options
 from solocron.simulator.fleet import SimFleet
 from solocron.simulator.kernel import Process
@@ -68,6 +69,7 @@ class World(SimFleet):
         self.database.on_commit += [self._hash, self.checker.commit, self._watch_burials]
         self.database.on_prune.append(self.checker.pruned)
         self.ledger.on_line.append(self.checker.line)
+        self.effects = Effects(self, options.effects)
         self.calm = False
         self.version = 0
         self.unclean: list[str] = []
@@ -106,10 +108,11 @@ class World(SimFleet):
     def _declare_jobs(self, scheduler: Scheduler, process: Process) -> None:
         if process.name != "client":
             self.workload.declare(self, scheduler, process, self.version)
+            self.effects.declare(scheduler, process)
 
     def most_attempts(self, job: str) -> int | None:
         """How often a run of a job may start."""
-        return self.workload.attempts().get(job) or self.clients.attempts.get(job)
+        return self.workload.attempts().get(job) or self.clients.attempts.get(job) or self.effects.attempts.get(job)
 
     def is_nobodys(self, job: Job) -> bool:
         """Whether no running code has its handler, or nobody can read it."""
@@ -204,7 +207,7 @@ def simulate(options: Options, *, disabled: frozenset[str] = frozenset()) -> Rep
     world.faults["poison"] += sum(aside.times for aside in world.database.aside.values())
     report.faults = +world.faults
     report.statuses = Counter({str(status): count for status, count in world.checker.recorded.items()})
-    report.checked = Counter(world.checker.checked)
+    report.checked = Counter(world.checker.checked) + world.effects.did
     report.digest = world.digest()
     world.kernel.close()
     return report
@@ -224,6 +227,7 @@ def _live(world: World) -> None:
         world.kill_in_peace()
     world.run(2 * lease + 2)
     world.checker.at_rest(4 * lease + 1)
+    world.effects.at_rest()
     for number in range(options.nodes):
         world.stop_node(number)
     world.run(4 * lease)

@@ -1,0 +1,82 @@
+"""Jobs that fall due at once: whole lives (claim, body, finish, log) per second, beside the floor in the same run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.fleet import Burst, burst
+from bench.floor.measure import FLOORS, measure_floor
+from bench.report import Report
+from bench.scenarios import Bench
+
+__all__ = ["run"]
+
+MAX_RUNNING = 500
+_WITHIN = 180.0
+
+
+def run(bench: Bench) -> Report:
+    """The quietest of the repetitions counts, of Solocron and of the floor alike."""
+    report = Report("burst", f"N no-op jobs fall due in one second; max_running={MAX_RUNNING} per node.")
+    table = report.table(
+        "Runs per second, whole life",
+        *("store", "due", "nodes", "runs/s", "floor/s", "ratio", "p50 ms", "p99 ms", "statements/run", "commits/run"),
+    )
+    sizes = (100, 1_000) if bench.quick else (1, 10, 100, 1_000, 10_000, 20_000)
+    for store in bench.stores:
+        for due in sizes:
+            for nodes in (1, 3):
+                figures = _pair(bench, store, due, nodes)
+                report.figures.setdefault(store, []).append(figures)
+                floor = figures["floor"]["runs_per_s"] if figures["floor"] else None
+                table.add(
+                    store,
+                    due,
+                    nodes,
+                    figures["runs_per_s"],
+                    "-" if floor is None else floor,
+                    "-" if floor is None else figures["runs_per_s"] / floor,
+                    figures["lateness_p50_ms"],
+                    figures["lateness_p99_ms"],
+                    figures["statements_per_run"],
+                    figures["commits_per_run"],
+                )
+    _judge(report)
+    return report
+
+
+def _pair(bench: Bench, store: str, due: int, nodes: int) -> dict[str, Any]:
+    best: Burst | None = None
+    floor: dict[str, Any] | None = None
+    for _ in range(bench.repeat):
+        if store in FLOORS:
+            url = bench.servers.fresh(store)
+            found = measure_floor(store, url, due=due, processes=nodes, batch=MAX_RUNNING, within=_WITHIN)
+            if floor is None or found["runs_per_s"] > floor["runs_per_s"]:
+                floor = found
+        one = burst(bench.servers.fresh(store), due=due, nodes=nodes, max_running=MAX_RUNNING, within=_WITHIN)
+        if best is None or one.rate > best.rate:
+            best = one
+    assert best is not None
+    return {**best.facts(), "floor": floor}
+
+
+def _judge(report: Report) -> None:
+    for one in report.figures.get("postgres", ()):
+        if one["due"] == 20_000 and one["nodes"] == 3:
+            ratio = one["runs_per_s"] / one["floor"]["runs_per_s"]
+            report.target(
+                "PostgreSQL, 20,000 due, 3 nodes",
+                ">= 0.6 x the floor",
+                f"{ratio:.2f} x ({one['runs_per_s']:,.0f}/s)",
+                ratio >= 0.6,
+            )
+        if one["due"] == 1_000 and one["nodes"] == 3:
+            p50, p99 = one["lateness_p50_ms"], one["lateness_p99_ms"]
+            reached = f"{p50:.0f} / {p99:.0f} ms"
+            goal = "p50 <= 100 ms, p99 <= 250 ms"
+            report.target("lateness of 1,000 due, 3 nodes, PostgreSQL", goal, reached, p50 <= 100 and p99 <= 250)
+    for one in report.figures.get("redis", ()):
+        if one["due"] == 20_000 and one["nodes"] == 3:
+            rate = one["runs_per_s"]
+            report.target("Redis, 20,000 due, 3 nodes", ">= 10,000/s", f"{rate:,.0f}/s", rate >= 10_000)

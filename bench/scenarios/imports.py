@@ -1,0 +1,35 @@
+"""What `import solocron` costs: processor time above that of a bare interpreter."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from bench.figures import percentile
+from bench.report import Report
+from bench.scenarios import Bench
+
+__all__ = ["run"]
+
+_PROGRAM = "import time; a = time.process_time(); {}; print((time.process_time() - a) * 1000)"
+_WORDS = {
+    "import solocron": "import solocron",
+    "from solocron import Scheduler, cron, Run": "from solocron import Scheduler, cron, Run",
+    "a Scheduler on SQLite": "from solocron import Scheduler; Scheduler('sqlite:///:never.db')",
+}
+
+
+def run(bench: Bench) -> Report:
+    """The least of several fresh interpreters: whatever else the machine does only adds."""
+    report = Report("import", "Processor time in a fresh interpreter, least and median of several.")
+    table = report.table("Import", "statement", "least ms", "median ms")
+    for title, statement in _WORDS.items():
+        found = []
+        for _ in range(5 if bench.quick else 20):
+            program = [sys.executable, "-c", _PROGRAM.format(statement)]
+            found.append(float(subprocess.run(program, capture_output=True, text=True, check=True).stdout))
+        report.figures[title] = {"least_ms": min(found), "median_ms": percentile(found, 50)}
+        table.add(title, round(min(found), 1), round(percentile(found, 50), 1))
+        if title == "from solocron import Scheduler, cron, Run":
+            report.target("import", "<= 40 ms CPU", f"{min(found):.1f} ms", min(found) <= 40)
+    return report

@@ -1,0 +1,56 @@
+"""One job, nothing else due: how late its body starts, with five nodes that all wake for it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bench.figures import percentile
+from bench.fleet import opened, start_nodes
+from bench.load import load_jobs
+from bench.processes import Children, wait_until
+from bench.report import Report
+from bench.scenarios import Bench
+from solocron.clock import SECOND
+from solocron.stores.contract import Query
+
+__all__ = ["run"]
+
+
+def run(bench: Bench) -> Report:
+    """A job that is due every second, for as many seconds as there are samples."""
+    report = Report("lateness", "One job that is due each second, nothing else; start of the body after its instant.")
+    table = report.table("Lateness of one job", "store", "nodes", "samples", "p50 ms", "p99 ms", "worst ms")
+    samples = 10 if bench.quick else 100
+    for store in bench.stores:
+        for nodes in (1, 5):
+            figures = _measure(bench.servers.fresh(store), nodes, samples)
+            report.figures.setdefault(store, []).append(figures)
+            table.add(store, nodes, samples, figures["p50_ms"], figures["p99_ms"], figures["worst_ms"])
+            if nodes == 5 and store == "postgres":
+                ok = figures["p50_ms"] <= 10 and figures["p99_ms"] <= 50
+                reached = f"{figures['p50_ms']:.1f} / {figures['p99_ms']:.1f} ms"
+                report.target("lateness of one job, 5 nodes", "p50 <= 10 ms, p99 <= 50 ms", reached, ok)
+    return report
+
+
+def _measure(url: str, nodes: int, samples: int) -> dict[str, Any]:
+    with Children() as children, opened(url) as store:
+        load_jobs(store, 1, lambda number: "* * * * * *")
+        started = start_nodes(children, url, nodes, max_running=32)
+        want = samples + 2  # the first ones fall into the start of the nodes
+        wait_until(lambda: children.total("finished") >= want, samples + 60, f"{want} runs")
+        ends = [node.end() for node in started]
+        records = store.history(Query(limit=10_000))
+    slots = {record.slot for record in records if record.status == "succeeded"}
+    bodies = sorted(at for end in ends for at in end["stamps"])
+    if len(slots) != len(bodies) or len(records) != len(bodies):
+        raise RuntimeError(f"{len(bodies)} bodies for {len(slots)} slots and {len(records)} records")
+    late = [(at - math.floor(at)) * 1000 for at in bodies[2:]]
+    return {
+        "nodes": nodes,
+        "p50_ms": round(percentile(late, 50), 2),
+        "p99_ms": round(percentile(late, 99), 2),
+        "worst_ms": round(max(late), 2),
+        "first_slot": min(slots) // SECOND,
+    }

@@ -1,0 +1,108 @@
+"""Solocron and its peers, one after the other on the same server in the same run: the same no-op work due at once."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import Any
+
+from bench.environments import PEERS, Peer, python_of
+from bench.figures import percentile
+from bench.fleet import burst
+from bench.processes import Child, Children, wait_until
+from bench.report import Report
+from bench.scenarios import Bench
+
+__all__ = ["run"]
+
+CONCURRENCY = 500
+_WITHIN = 240.0
+
+
+def run(bench: Bench) -> Report:
+    """A peer that cannot be installed or does not do its work is an error."""
+    due = 200 if bench.quick else 1_000
+    report = Report("peers", f"{due} no-op jobs due at once; concurrency {CONCURRENCY}; the best of {bench.repeat}.")
+    table = report.table(
+        "Side by side",
+        "scheduler",
+        "store",
+        "nodes",
+        "runs/s",
+        "from the first body",
+        "p50 ms",
+        "p99 ms",
+        "twice",
+        "lost",
+    )
+    names = bench.peers or tuple(PEERS)
+    best: dict[str, float] = {}
+    for store in [store for store in ("postgres", "redis") if store in bench.stores]:
+        for peer in [PEERS[name] for name in names if PEERS[name].store == store]:
+            for nodes in peer.nodes:
+                found = [_measure(bench, peer, due, nodes) for _ in range(bench.repeat)]
+                figures = max(found, key=lambda one: float(one["runs_per_s"]))
+                report.figures.setdefault(peer.name, []).append(figures)
+                best[store] = max(best.get(store, 0.0), figures["runs_per_s"])
+                table.add(
+                    peer.title, store, nodes, figures["runs_per_s"], figures["from_first_per_s"], figures["p50_ms"],
+                    figures["p99_ms"], figures["twice"], figures["lost"],
+                )  # fmt: skip
+        for nodes in (1, 3):
+            tries = [
+                burst(bench.servers.fresh(store), due=due, nodes=nodes, max_running=CONCURRENCY, within=_WITHIN)
+                for _ in range(bench.repeat)
+            ]
+            mine = max(tries, key=lambda one: one.rate)
+            facts = mine.facts()
+            report.figures.setdefault(f"solocron-{store}", []).append(facts)
+            first = due / (max(mine.lateness) - min(mine.lateness)) if due > 1 else mine.rate
+            table.add(
+                "Solocron", store, nodes, mine.rate, first, facts["lateness_p50_ms"], facts["lateness_p99_ms"], 0, 0
+            )
+            if nodes == 3 and best.get(store):
+                wanted = 10 if store == "postgres" else 20
+                ratio = mine.rate / best[store]
+                goal = f">= {wanted} x"
+                report.target(f"against the best peer on {store}, {due} due", goal, f"{ratio:.1f} x", ratio >= wanted)
+    return report
+
+
+def _measure(bench: Bench, peer: Peer, due: int, nodes: int) -> dict[str, Any]:
+    python = python_of(peer, bench.folder)
+    url = bench.servers.fresh(peer.store)
+    module = f"bench.peers.{peer.name}"
+    lead = 8 + due / 100 + 2 * nodes
+    instant = math.ceil(time.time() + lead)
+    orders = {"url": url, "due": due, "instant": instant, "concurrency": CONCURRENCY}
+
+    def child(role: str) -> Child:
+        return children.add(Child([python, "-m", module, json.dumps({**orders, "role": role})]))
+
+    with Children() as children:
+        child("load").wait_for("over", lead)
+        workers = [child("node") for _ in range(nodes)]
+        for worker in workers:
+            worker.wait_for("ready", 60)
+        if time.time() > instant - 0.5:
+            raise RuntimeError(f"{peer.title} was not ready in time; the machine is too busy")
+        wait_until(
+            lambda: sum(worker.said.get("finished", 0) for worker in workers) >= due,
+            lead + _WITHIN,
+            f"{peer.title}: {due} runs: {workers[0].errors[-500:]}",
+        )
+        time.sleep(1.0)  # whatever else it would run
+        ends = [worker.end() for worker in workers]
+    stamps = sorted(at for end in ends for at in end["stamps"])
+    late = [at - instant for at in stamps]
+    return {
+        "due": due,
+        "nodes": nodes,
+        "runs_per_s": round(due / (stamps[-1] - instant), 1),
+        "from_first_per_s": round(due / max(stamps[-1] - stamps[0], 1e-6), 1),
+        "p50_ms": round(percentile(late, 50) * 1000, 1),
+        "p99_ms": round(percentile(late, 99) * 1000, 1),
+        "twice": max(0, len(stamps) - due),
+        "lost": max(0, due - len(stamps)),
+    }

@@ -1,0 +1,48 @@
+"""The quick half of `make mutants`, in every run of the tests; the rest with --long. None may live."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutants.catalogue import MUTANTS, WAITING
+from tests.mutants.mutant import Bites, Killed, Mutant
+
+QUICK = [mutant for mutant in MUTANTS if mutant.quick]
+SLOW = [mutant for mutant in MUTANTS if not mutant.quick]
+
+
+def test_the_list_is_complete() -> None:
+    """Every number of the list is a mutant, or waits by name for a feature."""
+    names = sorted([mutant.name for mutant in MUTANTS] + [waiting.name for waiting in WAITING])
+    assert names == [f"X-{number:02}" for number in range(1, 61)]
+
+
+@pytest.mark.parametrize("mutant", QUICK, ids=lambda mutant: mutant.name)
+def test_the_bug_is_killed(mutant: Mutant) -> None:
+    _must_die(mutant)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutant", SLOW, ids=lambda mutant: mutant.name)
+def test_the_bug_is_killed_in_longer_time(mutant: Mutant) -> None:
+    _must_die(mutant)
+
+
+def _must_die(mutant: Mutant) -> None:
+    verdict = mutant.judge()
+    assert verdict.killed is not None, f"{mutant.name} ({mutant.what}) survived: a missing invariant, or a missing fault"
+    assert verdict.bites > 0, f"{mutant.name} was never executed in the run that killed it"
+
+
+def test_a_bug_that_is_never_executed_does_not_count_as_killed() -> None:
+    class Always:
+        name = "fails whatever happens"
+
+        def kill(self, mutant: Mutant) -> tuple[Killed | None, int]:
+            with mutant.alive() as bites:
+                return Killed("nothing"), bites.count
+
+    def nothing(bites: Bites) -> list[tuple[object, str, object]]:
+        return []
+
+    assert not Mutant("X-00", "no bug", "", nothing, Always()).judge().ok

@@ -70,6 +70,20 @@ test-mariadb: ## Only the tests that need MariaDB
 test-redis: ## Only the tests that need Redis
 test-valkey: ## Only the tests that need Valkey
 
+# --- the proof -------------------------------------------------------------------------------------------------------
+
+.PHONY: simulate
+simulate: $(READY) ## Put the engine through simulated faults for about two minutes
+	@$(BIN)/solocron simulate --seeds 60 --hours 0.25 --jobs $(WORKERS) $(ARGS)
+
+.PHONY: mutants
+mutants: $(READY) ## Put every bug of the list into the code: each must be noticed
+	@$(BIN)/python -m tests.mutants $(ARGS)
+
+.PHONY: proof
+proof: $(READY) ## The long gate, hours of it; goes on where it was interrupted, and writes its report
+	@$(BIN)/python scripts/proof.py --jobs $(WORKERS) --report $(ARGS)
+
 .PHONY: coverage
 coverage: servers ## Run every test and show the lines that none has reached
 	@$(BIN)/coverage erase

@@ -189,6 +189,17 @@ def test_a_slot_without_a_final_record_is_unrecorded(case: Case, status: Status 
     assert not verdict.clean
 
 
+def test_an_end_that_is_not_recorded_is_not_settled(case: Case) -> None:
+    """A node may die between the end of a body and its record: somebody still has to repeat it."""
+    case.ran(*case.slots[1:])
+    case.says("start", case.slots[0], after=0.1)
+    case.says("end", case.slots[0], after=0.2)
+    assert case.judge.owed() == []
+    assert not case.judge.wait_settled(within=0.01)
+    case.records(case.slots[0], Status.SUCCEEDED)
+    assert case.judge.settled()
+
+
 def test_a_slot_inside_a_summary_is_on_record(case: Case) -> None:
     first, second, third = case.slots
     case.ran(third)

@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from solocron.testing.fleet import Ledger
 from solocron.testing.fleet.ledger import FOLDER
 
@@ -41,10 +39,6 @@ def test_a_fork_after_start_gets_a_session_of_its_own_and_leaves_the_parents_alo
     assert len(starts) == len(set(starts)), "nothing was started twice"
 
 
-@pytest.mark.xfail(
-    raises=AssertionError,
-    reason="SQLite keeps its locks in memory too: a fork copies a held one, which nobody ever lets go in the child",
-)
 def test_a_fork_in_the_middle_of_another_threads_write_can_write_too(tmp_path: Path) -> None:
-    """The store would have to let its calls end and close its connections before a fork."""
+    """SQLite keeps its locks in memory too: the store lets its calls end and closes its connections before a fork."""
     assert run("forking_writer", tmp_path)["child_wrote"]

@@ -147,7 +147,7 @@ def _answers_yes(bites: Bites, *, opening: bool) -> Patches:
 def _x44(bites: Bites) -> Patches:
     real = Database.select
 
-    def from_a_replica(self: Database, client: str, which: Any, done: Any, *, lock: bool) -> None:
+    def from_a_replica(self: Database, client: str, which: Any, done: Any, **more: Any) -> None:
         def late(chosen: Selection) -> None:
             old = self._as_of(self.kernel.now - 1.0)
             docs: list[Any] = []
@@ -159,7 +159,7 @@ def _x44(bites: Bites) -> Patches:
             chosen.docs = docs
             done(chosen)
 
-        real(self, client, which, done if isinstance(which, Named) else late, lock=lock)
+        real(self, client, which, done if isinstance(which, Named) else late, **more)
 
     return [(Database, "select", from_a_replica)]
 

@@ -48,14 +48,14 @@ def _x50(bites: Bites) -> Patches:
 def _x51(bites: Bites) -> Patches:
     real = Database.select
 
-    def skip_locked(self: Database, client: str, which: Any, done: Any, *, lock: bool) -> None:
+    def skip_locked(self: Database, client: str, which: Any, done: Any, *, lock: bool, **more: Any) -> None:
         if not isinstance(which, HeldBy) or not lock:
-            real(self, client, which, done, lock=lock)
+            real(self, client, which, done, lock=lock, **more)
             return
         keys = [key for key in self._keys(which) if key not in self._locks]
         bites(len(keys) < len(self._keys(which)))
         with patch.object(self, "_keys", lambda which: keys):
-            real(self, client, which, done, lock=lock)
+            real(self, client, which, done, lock=lock, **more)
 
     return [(Database, "select", skip_locked)]
 

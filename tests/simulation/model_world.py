@@ -123,9 +123,12 @@ def i6_one_terminal_record(world: World, tales: Mapping[Which, Tale]) -> Iterato
         ended = [attempt for attempt, _ in tale.closed]
         if len(ended) != len(set(ended)):
             yield f"{which}: an attempt ended twice, {ended}"
-        words = len(tale.passed) + any(commit.verb != "hand back" for _, commit in tale.closed)
-        asked_to_stop = any(commit.verb == "hand back" for _, commit in tale.closed) and words == 0
-        if not tale.waits and words != 1 and not asked_to_stop:
+        # One that was handed back after somebody asked for its end is not owed again: that is its last word.
+        words = len(tale.passed) + any(
+            commit.verb != "hand back" or not (isinstance(commit.after, Job) and waiting(commit.after, which))
+            for _, commit in tale.closed
+        )
+        if not tale.waits and words != 1:
             yield f"{which} has {words} last words: {[record.status for record in tale.passed]} {ended}"
 
 

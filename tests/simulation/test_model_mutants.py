@@ -14,9 +14,9 @@ SEEDS, LENGTH = 40, 300
 
 
 def _fails(seed: int, name: str) -> bool:
-    """Whether a history breaks an invariant."""
+    """Whether a history breaks an invariant; a broken machine may never come to rest, so only I5 waits for that."""
     dice = random.Random(seed)
-    world = play(seed, [dice.getrandbits(32) for _ in range(LENGTH)]).world
+    world = play(seed, [dice.getrandbits(32) for _ in range(LENGTH)], heal=name == "i5").world
     try:
         check(world, name)
     except Broken:

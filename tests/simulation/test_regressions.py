@@ -53,3 +53,18 @@ def test_i8_the_watchdog_learns_of_a_new_session_also_when_the_store_falls_silen
     cluster.run("25s")
     assert seen
     assert seen[-1] <= alone + 15
+
+
+def test_i20_a_node_with_a_fast_clock_does_not_ask_the_store_again_and_again_before_each_slot() -> None:
+    """One answer is enough to know that one woke too early: the store's clock lies between the question and the reply."""
+
+    @every("10s", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = Cluster(body, nodes=0)
+    cluster.start(0, rate=1.02)
+    cluster.run("10m")
+    cluster.assert_ran("job", times=60)
+    asked = cluster.member(0).store.statements["select claim"]
+    assert asked <= 60 * 5, f"{asked} claims for 60 slots"

@@ -51,7 +51,7 @@ class Play:
         frozen.thaw()
         self._screen.say(f"{frozen.node} goes on, {FROZEN_FOR - LEASE:g} s after its lease was over")
         self._until(1.0)
-        self._wait(SETTLED_WITHIN, unless=lambda: not self._judge.owed())
+        self._wait(SETTLED_WITHIN, unless=self._judge.settled)
         self._screen.say("all replicas are asked to stop")
         self._fleet.stop()
         self._screen.show(self._fleet)

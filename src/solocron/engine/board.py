@@ -321,14 +321,19 @@ class Board:
 
     # --- time --------------------------------------------------------------------------------------------------
 
-    def saw_store_time(self, now: int, replied: float) -> None:
-        """The store said `now` before `replied`: the store is at least this far ahead of our boot clock."""
+    def saw_store_time(self, now: int, replied: float, asked: float | None = None) -> None:
+        """The store said `now` between `asked` and `replied`: so far ahead of our boot clock it is, at least and at most.
+
+        Too high an estimate wakes the node before its slots; one answer to a question of known age corrects it.
+        """
         ahead = now / 1_000_000 - replied
         with self._mutex:
             if self._store_ahead is None or ahead > self._store_ahead or ahead < self._store_ahead - 1:
                 self._store_ahead = ahead
             else:  # let it sink slowly, so that a drifting clock is followed
                 self._store_ahead -= (self._store_ahead - ahead) / 64
+            if asked is not None:
+                self._store_ahead = min(self._store_ahead, now / 1_000_000 - asked)
 
     def boot_of(self, instant: int) -> float | None:
         """When, on our boot clock, the store's clock has certainly reached an instant."""

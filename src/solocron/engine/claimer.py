@@ -82,7 +82,7 @@ class Claimer:
         self._full = False
         applied = self._claim(session, limit)
         replied = self._runtime.clock.boot()
-        self._board.saw_store_time(applied.now, replied)
+        self._board.saw_store_time(applied.now, replied, asked=now)
         if not applied.alive:
             self._lost("its session was buried")
             return now + self._settings.beat

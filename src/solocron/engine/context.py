@@ -138,34 +138,33 @@ class Run:
         outside world, `on_uncertain="repeat" | "skip"` decides, else `Uncertain`. With `connection`, the key is part of
         your own transaction there.
         """
-        return self._verbs.once(key, connection=connection, **options)
+        return self._verbs().once(key, connection=connection, **options)
 
     def step(self, name: str, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
         """Carry the function out once per run; a later attempt gets its saved result (small JSON).
 
         `retries=`, `timeout=` and `backoff=` are the step's own; other keywords go to the function.
         """
-        return self._verbs.step(name, function, *args, **options)
+        return self._verbs().step(name, function, *args, **options)
 
     def sleep(self, duration: timedelta | int | float | str, *, name: str | None = None) -> Any:
         """Wait; after a crash the next attempt waits only for what is left."""
-        self._verbs.sleep(duration, name=name)
+        self._verbs().sleep(duration, name=name)
 
     def guard(self, connection: Any) -> Any:
         """Inside your open transaction: raise `StaleFence` if that database has seen a higher fence of this job."""
-        self._verbs.guard(connection)
+        self._verbs().guard(connection)
 
     def claim_items(self, connection: Any, name: str, ids: Iterable[T]) -> Any:
         """Inside your open transaction: of these items, those that nobody has claimed under this name before."""
-        return self._verbs.claim_items(connection, name, ids)
+        return self._verbs().claim_items(connection, name, ids)
 
-    @property
     def _verbs(self) -> Verbs:
         if self._bound is None:
             raise Conflict(f"{self.id} is not carried out by a node, so nothing can be written for it.")
         return self._bound
 
-    def bind(self, make: MakeVerbs, *, session: str, scope: str) -> None:
+    def _bind(self, make: MakeVerbs, *, session: str, scope: str) -> None:
         """Give it its verbs; done by the node that runs it."""
 
         def lease() -> None:
@@ -201,16 +200,16 @@ class AsyncRun(Run):
     """The same in the hands of a coroutine: what does I/O is awaited; `track` takes both kinds of iterables."""
 
     async def step(self, name: str, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
-        return await self._verbs.step_async(name, function, *args, **options)
+        return await self._verbs().step_async(name, function, *args, **options)
 
     async def sleep(self, duration: timedelta | int | float | str, *, name: str | None = None) -> None:
-        await self._verbs.sleep_async(duration, name=name)
+        await self._verbs().sleep_async(duration, name=name)
 
     async def guard(self, connection: Any) -> None:
-        await self._verbs.guard_async(connection)
+        await self._verbs().guard_async(connection)
 
     async def claim_items(self, connection: Any, name: str, ids: Iterable[T]) -> list[T]:
-        found: list[T] = await self._verbs.claim_items_async(connection, name, ids)
+        found: list[T] = await self._verbs().claim_items_async(connection, name, ids)
         return found
 
     async def track(self, items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:  # type: ignore[override]

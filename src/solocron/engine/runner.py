@@ -80,7 +80,7 @@ class Runner:
         run = self._run(job, hold, handler, running)
         if self._verbs is not None:
             scope = hold.run if job.definition.overlap.kind == "allow" else job.name
-            run.bind(self._verbs, session=session, scope=scope)
+            run._bind(self._verbs, session=session, scope=scope)
         body = self._around(handler, run, handler.bind(run))
         where = handler.dispatcher if job.definition.run_in == "auto" else job.definition.run_in
         try:

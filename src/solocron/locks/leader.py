@@ -1,7 +1,7 @@
 """One leader among any number of processes, chosen in the background; loss is told before anyone else can win.
 
 Leadership is a lock that is tied to a session. The leader stops trusting it a tenth of a lease before the store's
-clock lets anybody bury the session, and its `on_loss` runs then.
+clock lets anybody bury the session, and its `on_loss` runs then, from a loop that never waits for the store.
 """
 
 from __future__ import annotations
@@ -48,7 +48,12 @@ class Leader:
         self._on_loss = on_loss
         self._events = events or Events()
         self._held: Held | None = None
-        self._loop: Loop | None = None
+        self._gaining: Held | None = None
+        """Won, and `on_gain` is being told: only then may a loss be told too."""
+        self._mutex = place.runtime.mutex()
+        self._past: list[Held] = []
+        """Lost, and still to be released."""
+        self._loops: tuple[Loop, ...] = ()
         self._changed = place.runtime.event()
 
     def __repr__(self) -> str:
@@ -57,13 +62,13 @@ class Leader:
     @property
     def is_leader(self) -> bool:
         """Whether this process certainly leads; asks its own clock, never the store, so it is never late."""
-        held = self._held
+        held = self._held or self._gaining
         return held is not None and not held.released and not held.lost
 
     @property
     def fence(self) -> int | None:
         """Grows with every leader of this name; None while this process does not lead."""
-        held = self._held
+        held = self._held or self._gaining
         return held.fence if held is not None and self.is_leader else None
 
     def check(self) -> None:
@@ -73,20 +78,23 @@ class Leader:
 
     def campaign(self) -> Leader:
         """Try to lead, in the background, until `resign`; returns at once."""
-        if self._loop is not None:
+        if self._loops:
             raise Conflict(f"this process campaigns for {self.name!r} already; nothing was changed.")
-        self._loop = Loop("leader", self._step, runtime=self._place.runtime, events=self._events)
-        self._loop.start()
+        steps = (("leader", self._step), ("leader-watch", self._watch))
+        self._loops = tuple(Loop(name, step, runtime=self._place.runtime, events=self._events) for name, step in steps)
+        for loop in self._loops:
+            loop.start()
         return self
 
     def resign(self) -> None:
         """Stop campaigning; who led is told of the loss first, then the leadership is free."""
-        loop, self._loop = self._loop, None
-        if loop is None:
-            return
-        loop.stop()
-        loop.join(timeout=self._beat)
+        loops, self._loops = self._loops, ()
+        for loop in loops:
+            loop.stop()
+        for loop in loops:
+            loop.join(timeout=self._beat)
         self._lose("resigned")
+        self._release()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until this process leads; False if it does not within `timeout` seconds."""
@@ -109,27 +117,40 @@ class Leader:
         self.resign()
 
     def _step(self, now: float) -> float:
-        """Lead on, lose, or try; returns when to look again."""
+        """Lead on, notice a release by force, or try; returns when to look again."""
         held = self._held
         if held is not None:
-            if held.lost:
-                self._lose("its lease could not be renewed in time")
-            elif not self._still_ours(held):
-                self._lose("it was taken away by force")
-            else:
-                # Not later than the trust ends: that is when the loss has to be told.
-                return min(now + self._beat, max(held.trusted_until(), now))
+            if held.lost or self._still_ours(held):
+                return now + self._beat
+            self._lose("it was taken away by force")
+        self._release()
         try:
-            self._held = self._lock.acquire()
+            won = self._lock.acquire()
         except LeaseLost:
             return now + self._beat / 4
-        if self._held is None:
+        if won is None:
             return now + self._beat * self._place.runtime.rng.uniform(0.5, 1.0)
         HELD.set(())  # leadership belongs to the process, not to this thread
-        log.info("leads", extra={"event": "leader gained", "leader": self.name, "fence": self._held.fence})
-        self._changed.set()
+        log.info("leads", extra={"event": "leader gained", "leader": self.name, "fence": won.fence})
+        self._gaining = won
         self._tell(self._on_gain)
-        return now
+        self._held, self._gaining = won, None
+        self._changed.set()
+        for loop in self._loops:
+            loop.wake()
+        return now + self._beat
+
+    def _watch(self, now: float) -> float:
+        """Tell of the loss the moment the trust ends; never calls the store, so that a silent one cannot delay it."""
+        held = self._held
+        if held is None:
+            return now + 3600
+        if held.lost:
+            self._lose("its lease could not be renewed in time")
+            for loop in self._loops:
+                loop.wake()
+            return now + 3600
+        return max(held.trusted_until(), now)
 
     def _still_ours(self, held: Held) -> bool:
         """A release by force shows in the document; a store that does not answer says nothing."""
@@ -140,12 +161,18 @@ class Leader:
         return any(isinstance(doc, Note) and state_of(doc).fence == held.fence for doc in docs)
 
     def _lose(self, why: str) -> None:
-        held, self._held = self._held, None
+        with self._mutex:
+            held, self._held = self._held, None
         if held is None:
             return
         log.info("leads no more", extra={"event": "leader lost", "leader": self.name, "reason": why})
         self._tell(self._on_loss)
-        held.release()
+        self._past.append(held)
+
+    def _release(self) -> None:
+        past, self._past = self._past, []
+        for held in past:
+            held.release()
 
     def _tell(self, callback: Callback | None) -> None:
         if callback is None:

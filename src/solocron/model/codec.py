@@ -154,7 +154,7 @@ def _pad(values: list[Any], length: int) -> list[Any]:
     return (values + [None] * (length - len(values)))[:length]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)  # more than a kilobyte each, and a large fleet's jobs rarely come twice in a row
 def _fixed_from(text: str) -> dict[str, Any]:
     value = json.loads(text)
     return {

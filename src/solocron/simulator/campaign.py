@@ -6,7 +6,7 @@ claims: it fails like one in which an invariant did not hold.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -64,7 +64,8 @@ class Summary:
     faults: Counter[str] = field(default_factory=Counter)
     enabled: Counter[str] = field(default_factory=Counter)
     """In how many worlds each fault was on."""
-    expected: Counter[str] = field(default_factory=Counter)
+    expected: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """How often each was to be expected."""
     statuses: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
@@ -136,13 +137,33 @@ class Summary:
             "stale_writes": self.stale_writes,
             "violations": len(self.failures),
             "seconds": round(self.seconds, 1),
-            "faults": {name: {"worlds": self.enabled[name], "times": self.faults[name]} for name in FAULTS},
+            "faults": {
+                name: {
+                    "worlds": self.enabled[name],
+                    "times": self.faults[name],
+                    "expected": round(self.expected[name], 1),
+                }
+                for name in FAULTS
+            },
             "statuses": dict(sorted(self.statuses.items())),
             "invariants": {name: self.checked[name] for name in INVARIANTS},
             "silent": self.silent,
             "unchecked": self.unchecked,
             "failures": [failure.to_json() for failure in self.failures],
         }
+
+
+    def merge(self, told: Mapping[str, Any]) -> None:
+        """Add another campaign, as its `to_json` tells it."""
+        for name in ("seeds", "hours", "slots", "runs", "starts", "steps", "seconds"):
+            setattr(self, name, getattr(self, name) + told[name])
+        for name, fault in told["faults"].items():
+            self.enabled[name] += fault["worlds"]
+            self.faults[name] += fault["times"]
+            self.expected[name] += fault["expected"]
+        self.statuses.update(told["statuses"])
+        self.checked.update(told["invariants"])
+        self.failures += [Failure(**failure) for failure in told["failures"]]
 
 
 def shrink(options: Options, invariant: str, run: Callable[[Options], Report] = simulate) -> Options:

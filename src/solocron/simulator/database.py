@@ -125,8 +125,10 @@ class Database:
 
     # --- transactions --------------------------------------------------------------------------------------------
 
-    def select(self, client: str, which: Which, done: Callable[[Selection], None], *, lock: bool) -> None:
-        """Select for a change; waits for others' locks unless the selection may pass over them."""
+    def select(
+        self, client: str, which: Which, done: Callable[[Selection], None], *, lock: bool, until: float | None = None
+    ) -> None:
+        """Select for a change; waits for others' locks, for a while, unless the selection may pass over them."""
         lock = lock and self.locking
         next_due = None
         if isinstance(which, Due):
@@ -134,7 +136,10 @@ class Database:
         else:
             keys = self._keys(which)
             if lock and any(key in self._locks for key in keys):
-                self._waiting.append(lambda: self.select(client, which, done, lock=lock))
+                # As long as an idle transaction may keep its locks; who waits longer is turned away unanswered.
+                limit = self.kernel.now + self._idle_timeout if until is None else until
+                if self.kernel.now <= limit:
+                    self._waiting.append(lambda: self.select(client, which, done, lock=lock, until=limit))
                 return
         self._number += 1
         chosen = Selection(self._number, client, [self._read(key) for key in keys], self.clock(), self.kernel.now, next_due)

@@ -72,7 +72,8 @@ def without_types(function: Any) -> str:
 
 def test_the_methods_of_the_scheduler_and_their_arguments() -> None:
     page = written_methods((REFERENCE / "scheduler.md").read_text())
-    public = {name: value for name, value in vars(Scheduler).items() if not name.startswith("_")}
+    members = {name: value for part in reversed(Scheduler.__mro__) for name, value in vars(part).items()}
+    public = {name: value for name, value in members.items() if not name.startswith("_")}
     assert page == {name: without_types(value) for name, value in public.items() if inspect.isfunction(value)}
     properties = {row[0] for row in table(REFERENCE / "scheduler.md", "Properties")}
     assert properties == {name for name, value in public.items() if isinstance(value, property)}

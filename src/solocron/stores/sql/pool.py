@@ -2,13 +2,14 @@
 
 There is no upper limit: a renewal must never wait until a slow claim gives a connection back. A fork gets connections
 of its own; the parent's are neither used nor closed in the child, because closing would say goodbye in the parent's
-name.
+name. Where even an unused copy would do harm, `pause` ends the calls and closes everything before the fork.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
@@ -41,20 +42,25 @@ class Pool(Generic[L]):
         self._connect = connect
         self._keep = keep
         self._idle: list[L] = []
+        self._users: Counter[int] = Counter()
+        self._paused = False
         self._mutex = threading.Lock()
+        self._ended = threading.Condition(self._mutex)
         self._process = os.getpid()
 
     @contextmanager
     def link(self) -> Iterator[L]:
         """A connection for one call; given back only if the call went well."""
+        process = self._process
         link = self._take()
         try:
             yield link
         except BaseException:
             link.discard()
+            self._done(process)
             raise
         link.fresh = False
-        self._give_back(link)
+        self._done(process, link)
 
     def close(self) -> None:
         """Close what lies idle; what is in use is closed when it comes back to a full pool, or kept for later."""
@@ -63,30 +69,76 @@ class Pool(Generic[L]):
         for link in idle:
             link.close()
 
+    # --- around a fork
+
+    def pause(self, timeout: float) -> None:
+        """Let the calls of all other threads end, and begin none; then close what lies idle."""
+        if not self._mutex.acquire(timeout=timeout):
+            return
+        try:
+            self._paused = True
+            self._ended.wait_for(lambda: not self._others(), timeout)
+            idle, self._idle = self._idle, []
+        finally:
+            self._mutex.release()
+        for link in idle:
+            link.close()
+
+    def resume(self) -> None:
+        """The fork is over; go on in the parent."""
+        with self._mutex:
+            self._paused = False
+            self._ended.notify_all()
+
     def forked(self) -> None:
-        """We are the child of a fork: leave the parent's connections alone."""
+        """We are the child of a fork: leave the parent's connections and locks alone."""
         bequeath(*self._idle)
         self._idle = []
-        self._mutex = threading.Lock()
+        self._users = Counter()
+        self._paused = False
+        self._mutex = threading.Lock()  # a thread that does not exist in the child may have held the old one
+        self._ended = threading.Condition(self._mutex)
         self._process = os.getpid()
 
-    def _take(self) -> L:
-        while True:
-            with self._mutex:
-                link = self._idle.pop() if self._idle else None
-            if link is None:
-                return self._connect()
-            if not link.is_stale():
-                return link
-            link.discard()
+    def _others(self) -> bool:
+        return any(user != threading.get_ident() for user in self._users)
 
-    def _give_back(self, link: L) -> None:
-        if self._process == os.getpid():
-            with self._mutex:
-                if len(self._idle) < self._keep:
-                    self._idle.append(link)
-                    return
-        link.close()
+    # --- taking and giving
+
+    def _take(self) -> L:
+        me = threading.get_ident()
+        with self._mutex:
+            # Whoever is inside a call already is waited for, and must be able to end it.
+            self._ended.wait_for(lambda: not self._paused or me in self._users)
+            self._users[me] += 1
+        try:
+            while True:
+                with self._mutex:
+                    link = self._idle.pop() if self._idle else None
+                if link is None:
+                    return self._connect()
+                if not link.is_stale():
+                    return link
+                link.discard()
+        except BaseException:
+            self._done(self._process)
+            raise
+
+    def _done(self, process: int, link: L | None = None) -> None:
+        if process != os.getpid():  # a call in which the process was forked: the connection is the parent's
+            bequeath(link)
+            return
+        with self._mutex:
+            me = threading.get_ident()
+            self._users[me] -= 1
+            if not self._users[me]:
+                del self._users[me]
+            self._ended.notify_all()
+            if link is not None and len(self._idle) < self._keep:
+                self._idle.append(link)
+                return
+        if link is not None:
+            link.close()
 
 
 def bequeath(*links: Any) -> None:

@@ -241,6 +241,12 @@ class SqlStore(ABC, Generic[L]):
         self.pool.close()
         self._opened = False
 
+    def before_fork(self) -> None:
+        """Somebody is about to fork this process: get ready, if a copy of a connection could do harm."""
+
+    def after_fork(self) -> None:
+        """The fork is over, and we are the parent."""
+
     def forked(self) -> None:
         """We are the child of a fork: locks may be held by threads that do not exist here, connections are not ours."""
         self._opening = threading.Lock()
@@ -410,13 +416,23 @@ _stores: WeakSet[SqlStore[Any]] = WeakSet()
 """Those that were ever opened; one that was refused while it was made is not whole."""
 
 
+def _before_fork() -> None:
+    for store in list(_stores):
+        store.before_fork()
+
+
 def _after_fork() -> None:
+    for store in list(_stores):
+        store.after_fork()
+
+
+def _forked() -> None:
     for store in list(_stores):
         store.forked()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_forked)
 
 
 def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from solocron.errors import StoreError, StoreRefused, StoreUnavailable
+from solocron.errors import SolocronError, StoreError, StoreRefused, StoreUnavailable
 from solocron.stores.contract import Applied, ChangeFn, Named, Result, Verdict, Which
 from solocron.stores.sql.rows import Draft, draft, kind_of
 
@@ -175,6 +175,6 @@ class Update:
     def _set_aside(self, name: str, reason: str) -> None:
         try:
             self.store.set_aside(self.kind, name, reason)
-        except StoreError:
+        except SolocronError:
             # It stays due and is met again; the verdict has been told either way.
             log.warning("document not set aside", extra={"kind": self.kind, "document": name, "reason": reason})

@@ -27,6 +27,8 @@ __all__ = ["Judge"]
 TOLERANCE = 0.05
 """Seconds by which a reading of the store's clock may be off: it is slewed, and asking takes time."""
 _EVERYTHING = 10_000_000
+_LOOK = 0.2
+"""Seconds between two looks at the whole log."""
 
 Slot = tuple[str, int]
 """A job and an instant in microseconds."""
@@ -83,10 +85,17 @@ class Judge:
         ended = {line.key for line in self._ledger.lines(event=END)}
         return [(job, slot) for job, slot in self.due() if _key(job, slot) not in ended]
 
+    def settled(self) -> bool:
+        """Whether bodies have ended every due slot and the log has a last word on each.
+
+        Both: the body of a node that died before it could record the end is repeated once its session is buried.
+        """
+        return not self.owed() and not self._unrecorded(self.due(), self._log())
+
     def wait_settled(self, within: float) -> bool:
-        """Wait until bodies have ended every due slot; False when some are still owed after that time."""
+        """Wait until all is settled; False when something is still owed after that time."""
         try:
-            wait_until(lambda: not self.owed(), within=within, what="the slots that are owed")
+            wait_until(self.settled, within=within, what="the slots that are owed", pause=_LOOK)
         except TimeoutError:
             return False
         return True
@@ -105,9 +114,7 @@ class Judge:
         by_key: dict[str, list[Line]] = defaultdict(list)
         for line in self._ledger.lines():
             by_key[line.key].append(line)
-        log: dict[str, list[Record]] = defaultdict(list)
-        for record in chain.from_iterable(self._records(job) for job in self._schedules):
-            log[record.key].append(record)
+        log = self._log()
         due = self.due()
         names = {_key(job, slot): f"{job} {iso(slot)}" for job, slot in due}
 
@@ -141,8 +148,13 @@ class Judge:
             ),
         )
 
-    def _records(self, job: str) -> Sequence[Record]:
-        return self._store.history(Query(job=job, limit=_EVERYTHING))
+    def _log(self) -> dict[str, list[Record]]:
+        """The records of each slot."""
+        log: dict[str, list[Record]] = defaultdict(list)
+        for job in self._schedules:
+            for record in self._store.history(Query(job=job, limit=_EVERYTHING)):
+                log[record.key].append(record)
+        return log
 
     def _unrecorded(self, due: Sequence[Slot], log: Mapping[str, Sequence[Record]]) -> list[Slot]:
         """Slots without a final record of their own that lie in no summary either."""

@@ -14,7 +14,9 @@ T = TypeVar("T")
 _LOOK = 0.02
 
 
-def wait_until(look: Callable[[], T | None], *, within: float, what: str | Callable[[], str]) -> T:
+def wait_until(
+    look: Callable[[], T | None], *, within: float, what: str | Callable[[], str], pause: float = _LOOK
+) -> T:
     """Look again and again until the answer is true, and return it; raise TimeoutError after `within` seconds."""
     end = time.monotonic() + within
     nothing = threading.Event()
@@ -23,4 +25,4 @@ def wait_until(look: Callable[[], T | None], *, within: float, what: str | Calla
             return found
         if time.monotonic() > end:
             raise TimeoutError(f"waited {within:g} s in vain for {what if isinstance(what, str) else what()}")
-        nothing.wait(_LOOK)
+        nothing.wait(pause)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from solocron.stores.sql.pool import Pool
+from solocron.testing.conformance.kit import patience
 
 
 class Thing:
@@ -95,22 +97,97 @@ def test_closing_closes_what_lies_idle_and_the_pool_goes_on(pool: Pool[Thing], m
         assert fresh is not used
 
 
-def test_a_fork_neither_uses_nor_closes_the_parents_connections(pool: Pool[Thing], made: list[Thing]) -> None:
-    with pool.link() as parents:
-        pass
-    held = threading.Event()
-    pool._mutex.acquire()  # another thread of the parent is just taking one
-    held.set()
+def in_a_fork(body: Callable[[], bool]) -> bool:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        pool.forked()
-        with pool.link() as own:
-            gc.collect()
-            os.write(write, b"ok" if own is not parents and not parents.closed else b"no")
+        os.write(write, b"1" if body() else b"0")
         os._exit(0)
-    pool._mutex.release()
     os.waitpid(child, 0)
     os.close(write)
     with os.fdopen(read, "rb") as answer:
-        assert answer.read() == b"ok"
+        return answer.read() == b"1"
+
+
+def test_a_fork_neither_uses_nor_closes_the_parents_connections(pool: Pool[Thing], made: list[Thing]) -> None:
+    with pool.link() as parents:
+        pass
+
+    def child() -> bool:
+        pool.forked()
+        with pool.link() as own:
+            gc.collect()
+            return own is not parents and not parents.closed
+
+    with pool._mutex:  # another thread of the parent is just taking one
+        assert in_a_fork(child)
+
+
+def test_a_call_in_which_the_process_was_forked_leaves_its_connection_to_the_parent(
+    pool: Pool[Thing], made: list[Thing]
+) -> None:
+    with pool.link() as parents:
+
+        def child() -> bool:
+            pool.forked()
+            pool._done(-1, parents)
+            with pool.link() as own:
+                return own is not parents and not parents.closed
+
+        assert in_a_fork(child)
+
+
+def test_a_pause_lets_calls_end_and_closes_what_lies_idle(pool: Pool[Thing], made: list[Thing]) -> None:
+    inside, end = threading.Event(), threading.Event()
+
+    def call() -> None:
+        with pool.link():
+            inside.set()
+            end.wait(30)
+            with pool.link():  # whoever is inside may go on, or it would never end
+                pass
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    inside.wait(30)
+    pausing = threading.Thread(target=lambda: pool.pause(30))
+    pausing.start()
+    for _ in patience():
+        if pool._paused:
+            break
+    late = threading.Thread(target=call)
+    late.start()
+    assert not any(thing.closed for thing in made)
+    end.set()
+    pausing.join()
+    thread.join()
+    assert made
+    assert all(thing.closed for thing in made)
+    before = len(made)
+    pool.resume()
+    late.join()
+    assert len(made) > before
+
+
+def test_a_pause_does_not_wait_for_whoever_asks_for_it(pool: Pool[Thing]) -> None:
+    with pool.link() as used:
+        pool.pause(30)
+        assert not used.closed
+        pool.resume()
+
+
+def test_a_pause_gives_up_on_a_call_that_does_not_end(pool: Pool[Thing]) -> None:
+    inside, end = threading.Event(), threading.Event()
+
+    def call() -> None:
+        with pool.link():
+            inside.set()
+            end.wait(30)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    inside.wait(30)
+    pool.pause(0.01)
+    pool.resume()
+    end.set()
+    thread.join()

@@ -148,6 +148,11 @@ class MySQLLink(SqlLink):
             yield
         except (pymysql.Error, OSError, UnicodeError) as error:
             self._explain(error, commits)
+        except RuntimeError as error:  # PyMySQL lacks the package `cryptography` that this way of logging in needs
+            raise StoreRefused(
+                f"{self._url.masked} cannot be logged in to like this ({error}); nothing was written. Use TLS "
+                '(ssl_ca= in the URL), or: pip install "PyMySQL[rsa]".'
+            ) from None
 
     def _explain(self, error: Exception, commits: bool) -> NoReturn:
         where = self._url.masked

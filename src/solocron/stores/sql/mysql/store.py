@@ -26,7 +26,7 @@ from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["MySQLStore"]
 
-OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0)}
+OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0, 17)}
 _AGAIN = 20 * MILLISECOND
 _POLL = 1.0
 """Seconds between two looks at the change counter."""

@@ -33,6 +33,8 @@ from solocron.stores.url import StoreUrl
 __all__ = ["SQLiteStore"]
 
 OLDEST = (3, 31, 0)
+_GRACE = 5.0
+"""Seconds that a fork waits for calls under way; each is far shorter."""
 _POLL = 0.2
 """Seconds between two looks at SQLite's own change counter, which costs no statement."""
 
@@ -60,6 +62,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         self._sql = statements()
         self._watcher: SQLiteLink | None = None
         self._watching = threading.Lock()
+        self._held_back = False
         self._data_version = -1
 
     @property
@@ -107,6 +110,20 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             for statement in migrations.steps("sqlite", migrations.words("sqlite"), applied):
                 link.script(statement)
         link.commit()
+
+    def before_fork(self) -> None:
+        """SQLite keeps its locks in memory too: a copy of a held one is never let go, and a copy of an open file
+        makes the child believe that the lock on it is its own. So nothing may be open when a process is forked."""
+        self._held_back = self._watching.acquire(timeout=_GRACE)
+        if self._held_back and self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
+        self.pool.pause(_GRACE)
+
+    def after_fork(self) -> None:
+        self.pool.resume()
+        if self._held_back:
+            self._watching.release()
 
     def forked(self) -> None:
         super().forked()

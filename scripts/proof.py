@@ -1,0 +1,189 @@
+"""The long gate: a thousand worlds, a million slots, ten thousand simulated hours, and nothing broken.
+
+Goes on where it was interrupted: each range of seeds leaves a file, in a folder named for the very code that was put to
+the test, so that results of other code never count. `--report` writes what there is into docs/explanation/proof.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from solocron.simulator.campaign import Summary
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "solocron"
+PAGE = ROOT / "docs" / "explanation" / "proof.md"
+KEPT = ROOT / "build" / "proof"
+RANGE = 10
+BEGIN, END = "<!-- figures: written by `make proof` -->", "<!-- end of figures -->"
+
+PROVED = ("model", "schedules", "jobs", "dispatch", "engine", "durable", "locks", "simulator", "stores/contract.py")
+PROVED += ("scheduler.py", "client.py", "clock.py", "duration.py", "events.py", "runtime.py", "errors.py", "views.py")
+"""What runs in a simulated world."""
+
+
+def main() -> int:
+    args = _arguments()
+    folder = KEPT / f"{_fingerprint()}-{args.nodes}x{args.hours:g}h"
+    folder.mkdir(parents=True, exist_ok=True)
+    for told in _run(args, folder):
+        print(
+            f"seeds {told['first']} to {told['first'] + told['seeds'] - 1}: {told['hours']:.0f} h, {told['slots']} slots, "
+            f"{told['violations']} violations, {told['seconds']:.0f} s",
+            flush=True,
+        )
+    summary = _sum(folder)
+    missing = _missing(summary)
+    print(json.dumps({name: value for name, value in summary.to_json().items() if not isinstance(value, dict | list)}))
+    if args.report:
+        PAGE.write_text(_written(PAGE.read_text(encoding="utf-8"), summary, missing, args), encoding="utf-8")
+    for text in missing:
+        print(f"not proved: {text}", file=sys.stderr)
+    return 1 if missing else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1_000, help="how many worlds (default: 1000)")
+    parser.add_argument("--hours", type=float, default=10.0, help="hours under fire of each world (default: 10)")
+    parser.add_argument("--nodes", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=1, help="processes to use (default: 1)")
+    parser.add_argument("--report", action="store_true", help="write the figures into docs/explanation/proof.md")
+    return parser.parse_args()
+
+
+def _fingerprint() -> str:
+    """Names the code: equal results may be added up, others not."""
+    made = hashlib.blake2b(digest_size=6)
+    for place in PROVED:
+        path = PACKAGE / place
+        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
+            made.update(str(file.relative_to(PACKAGE)).encode() + file.read_bytes())
+    return made.hexdigest()
+
+
+def _run(args: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
+    """Every range that has no result yet, as they end."""
+    firsts = [first for first in range(0, args.seeds, RANGE) if not _file(folder, first).exists()]
+    with ThreadPoolExecutor(max_workers=args.jobs) as pool:
+        pending = [pool.submit(_one, args, folder, first, min(RANGE, args.seeds - first)) for first in firsts]
+        try:
+            for done in as_completed(pending):
+                yield done.result()
+        finally:
+            for one in pending:
+                one.cancel()
+
+
+def _one(args: argparse.Namespace, folder: Path, first: int, seeds: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "solocron.cli", "simulate", "--json", "--no-shrink", "--from", str(first)]
+    command += ["--seeds", str(seeds), "--hours", str(args.hours), "--nodes", str(args.nodes)]
+    seen = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    told: dict[str, Any] = json.loads(seen.stdout) | {"first": first}
+    if seeds == RANGE:  # a part of a range would hide the rest of it
+        half = _file(folder, first).with_suffix(".part")
+        half.write_text(json.dumps(told, indent=1), encoding="utf-8")
+        half.replace(_file(folder, first))
+    return told
+
+
+def _file(folder: Path, first: int) -> Path:
+    return folder / f"seeds-{first:06}.json"
+
+
+def _sum(folder: Path) -> Summary:
+    summary = Summary()
+    for file in sorted(folder.glob("seeds-*.json")):
+        summary.merge(json.loads(file.read_text(encoding="utf-8")))
+    return summary
+
+
+def _missing(summary: Summary) -> list[str]:
+    """What the gate asks for and the figures do not show."""
+    found = []
+    for name, least, has in (
+        ("seeds", 1_000, summary.seeds),
+        ("slots", 1_000_000, summary.slots),
+        ("simulated hours", 10_000, summary.hours),
+    ):
+        if has < least:
+            found.append(f"{has:.0f} {name} of {least}")
+    found += [f"seed {failure.seed}: {failure.violation}" for failure in summary.failures]
+    found += [f"{fault} never struck" for fault in summary.silent]
+    found += [f"{name} was never put to the test" for name in summary.unchecked]
+    return found
+
+
+def _written(page: str, summary: Summary, missing: list[str], args: argparse.Namespace) -> str:
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{PAGE.name} has no place for the figures: {BEGIN} ... {END}")
+    told = summary.to_json()
+    for name in ("failures", "statuses"):
+        told.pop(name)
+    lines = [
+        "",
+        f"Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit `{_commit()}`, code `{_fingerprint()}`; "
+        f"{args.nodes} nodes, {args.hours:g} hours under fire in each world, then healing, a death in peace, and drain.",
+        "",
+        f"**{'The gate is met.' if not missing else 'The gate is not met yet: ' + '; '.join(missing[:5]) + '.'}**",
+        "",
+        *_table(("", ""), _figures(summary)),
+        "",
+        *_table(
+            ("fault", "worlds", "times"),
+            [(name, f"{fault['worlds']:,}", f"{fault['times']:,}") for name, fault in told["faults"].items()],
+        ),
+        "",
+        *_table(("invariant", "checks"), [(name, f"{count:,}") for name, count in told["invariants"].items()]),
+        "",
+        "Raw summary:",
+        "",
+        "```json",
+        json.dumps(told, sort_keys=True),
+        "```",
+        "",
+    ]
+    return f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}"
+
+
+def _figures(summary: Summary) -> list[tuple[str, str]]:
+    ends = ", ".join(f"{name} {count:,}" for name, count in sorted(summary.statuses.items()))
+    return [
+        ("worlds (seeds)", f"{summary.seeds:,}"),
+        ("simulated hours", f"{summary.hours:,.0f}"),
+        ("slots", f"{summary.slots:,}"),
+        ("runs", f"{summary.runs:,}"),
+        ("bodies started", f"{summary.starts:,}"),
+        ("steps of the simulation", f"{summary.steps:,}"),
+        ("duplicates", str(summary.duplicates)),
+        ("losses", str(summary.losses)),
+        ("stale writes accepted", str(summary.stale_writes)),
+        ("invariants broken", str(len(summary.failures))),
+        ("how attempts and slots ended", ends),
+        ("computing time", f"{summary.seconds / 3600:.1f} h"),
+    ]
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, tuple("---" for _ in head), *rows)]
+
+
+def _commit() -> str:
+    ask = ["git", "rev-parse", "--short", "HEAD"]
+    seen = subprocess.run(ask, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S607 - git is on the PATH
+    return seen.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

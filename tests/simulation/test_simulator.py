@@ -1,0 +1,180 @@
+"""The simulator in short form: worlds under fire in which everything holds, and its own ability to fail."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from solocron.cli import main
+from solocron.cli.parser import parse
+from solocron.errors import Invalid
+from solocron.simulator.campaign import INVARIANTS, Summary, shrink
+from solocron.simulator.faults import FAULTS, WEAK_STORES, Options, draw
+from solocron.simulator.kernel import Kernel, Storm
+from solocron.simulator.world import Report, simulate
+
+SEEDS = 16
+
+
+def small(seed: int, **settings: float) -> Options:
+    plain = Options(seed=seed, nodes=3, jobs=5, lease=3.0, hours=0.05, locking=bool(seed % 2))
+    return plain.changed(settings)
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Summary:
+    """Worlds as they are drawn, at the pace of a short lease."""
+    summary = Summary()
+    for seed in range(SEEDS):
+        options = draw(seed, hours=0.05)
+        report = simulate(replace(options, lease=3.0, keep=120.0, request=options.request and 20.0))
+        summary.add(report.to_json())
+    return summary
+
+
+def test_every_invariant_holds_under_every_fault(campaign: Summary) -> None:
+    assert [(failure.violation, failure.command) for failure in campaign.failures] == []
+    assert (campaign.duplicates, campaign.losses, campaign.stale_writes) == (0, 0, 0)
+
+
+def test_every_fault_struck_and_every_invariant_was_put_to_the_test(campaign: Summary) -> None:
+    assert campaign.silent == []
+    assert campaign.unchecked == []
+    struck = {fault for fault in FAULTS if campaign.faults[fault]}
+    assert struck == set(FAULTS) - set(WEAK_STORES)
+
+
+def test_every_way_to_end_was_seen(campaign: Summary) -> None:
+    ends = ("succeeded", "failed", "timed_out", "cancelled", "lost", "skipped", "missed")
+    assert [end for end in ends if not campaign.statuses[end]] == []
+
+
+# --- stores that are not good enough: what the tiers mean ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fault", "often"), [("forget", 15.0), ("stale_reads", 0.5)])
+def test_a_weak_store_is_found_out(fault: str, often: float) -> None:
+    """A store that loses acknowledged commits, or answers from a replica, breaks promises; a strong one keeps them."""
+    for seed in range(20):
+        broken = simulate(small(seed, kill=6, **{fault: often})).invariant
+        assert broken != "I19", "a weak store may break promises, but no loop of the engine"
+        if broken is not None:
+            assert simulate(small(seed, kill=6)).violation is None
+            return
+    pytest.fail(f"{fault} broke nothing in 20 worlds")
+
+
+# --- a failure can be seen again, and made smaller ------------------------------------------------------------------------
+
+
+def test_the_command_of_a_world_replays_it() -> None:
+    options = small(3, kill=10, lost_reply=0.05, clock_skew=3600)
+    args = parse(shlex.split(options.command())[1:])
+    again = draw(args.seed, nodes=args.nodes, hours=args.hours)
+    assert again.changed(dict(text.split("=") for text in args.set)) == options
+
+
+def test_shrinking_keeps_only_what_the_failure_needs() -> None:
+    """Fails if and only if nodes are killed: everything else goes."""
+
+    def run(options: Options) -> Report:
+        failed = options.kill and options.hours >= 0.01
+        return Report(options=options, hours=0.02, violation="I5: gone" if failed else None)
+
+    smaller = shrink(small(1, kill=10, freeze=10, slow=0.1, tick=5), "I5", run)
+    assert smaller.enabled() == ["kill"]
+    assert (smaller.jobs, smaller.nodes) == (1, 3)
+    assert smaller.hours == 0.01
+
+
+def test_shrinking_does_not_mistake_another_failure_for_the_same() -> None:
+    def run(options: Options) -> Report:
+        return Report(options=options, hours=0.02, violation="I5: gone" if options.freeze else "I1: twice")
+
+    assert shrink(small(1, kill=10, freeze=10), "I5", run).enabled() == ["freeze"]
+
+
+# --- blindness is failure -------------------------------------------------------------------------------------------------
+
+
+def _world(**told: object) -> dict[str, object]:
+    options = small(0, kill=10)
+    return Report(options=options, hours=0.1, faults=Counter(kill=3), checked=Counter(INVARIANTS)).to_json() | told
+
+
+def test_a_fault_that_never_strikes_fails_the_campaign() -> None:
+    summary = Summary()
+    summary.add(_world())
+    assert summary.ok()
+    silent = Summary()
+    silent.add(_world(faults={}))
+    assert silent.silent == ["kill"]
+    assert not silent.ok()
+
+
+def test_an_invariant_that_is_never_put_to_the_test_fails_the_campaign() -> None:
+    summary = Summary()
+    summary.add(_world(checked={name: 1 for name in INVARIANTS if name != "i3_fence_grows"}))
+    assert summary.unchecked == ["i3_fence_grows"]
+    assert not summary.ok()
+
+
+def test_i20_a_world_that_does_not_come_to_rest_is_stopped() -> None:
+    kernel = Kernel(0)
+
+    def again() -> None:
+        kernel.after(0.0, again)
+
+    again()
+    with pytest.raises(Storm, match="I20"):
+        kernel.run(1.0)
+
+
+# --- the command ----------------------------------------------------------------------------------------------------------
+
+
+def test_one_world_is_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--seed", "4", "--nodes", "2", "--hours", "0.01", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"] is True
+    assert (told["seeds"], told["violations"], told["duplicates"], told["losses"]) == (1, 0, 0, 0)
+    assert told["slots"] > 0
+    assert set(told["faults"]) == set(FAULTS)
+
+
+def test_a_world_that_fails_says_how_to_see_it_again(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "--seed", "1", "--hours", "0.05", "--set", "lease=3", "--set", "forget=10", "--no-shrink"]
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert "FAIL  seed 1: I" in out
+    assert "replay:  solocron simulate --seed 1 --nodes 5 --hours 0.05 --set forget=10" in out
+    assert "FAIL  1 of 1 worlds broke an invariant" in out
+
+
+def test_worlds_in_processes_of_their_own_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "--seeds", "3", "--nodes", "2", "--hours", "0.01", "--json"]
+    main(words)
+    alone = json.loads(capsys.readouterr().out)
+    main([*words, "--jobs", "2"])
+    together = json.loads(capsys.readouterr().out)
+    same = ("seeds", "slots", "runs", "starts", "steps", "statuses", "faults")
+    assert {name: alone[name] for name in same} == {name: together[name] for name in same}
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"), [("kil=3", "'kil'"), ("kill", "name=value"), ("kill=x", "number"), ("kill=-1", "negative")]
+)
+def test_a_wrong_option_is_refused(setting: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--seed", "1", "--set", setting]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_options_know_their_kinds() -> None:
+    changed = Options(seed=1).changed({"locking": "0", "jobs": "3", "kill": "2.5"})
+    assert (changed.locking, changed.jobs, changed.kill) == (False, 3, 2.5)
+    with pytest.raises(Invalid):
+        Options(seed=1).changed({"unknown": 1})

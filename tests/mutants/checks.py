@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -14,12 +16,14 @@ from solocron.schedules import Every
 from solocron.simulator.database import Commit
 from solocron.stores.sql.pool import Pool
 from solocron.testing.cluster import Cluster
+from tests.unit.durable import test_guard
 
 __all__ = [
     "a_claim_of_a_buried_session_is_refused",
     "a_lease_must_be_three_beats",
     "an_interrupted_connection_is_never_used_again",
     "both_clock_changes",
+    "runs_that_may_run_at_once_do_not_lock_each_other_out",
     "the_next_slot_is_later",
 ]
 
@@ -122,3 +126,9 @@ def the_next_slot_is_later() -> None:
         assert following is not None
         assert following > at, "I20: the next slot is not later, so it would run for ever"
         at = following
+
+
+def runs_that_may_run_at_once_do_not_lock_each_other_out() -> None:
+    """With `allow(n)` a run is guarded against its own earlier attempts, not against its neighbours."""
+    with TemporaryDirectory() as folder:
+        test_guard.test_i19_runs_that_may_run_at_once_are_guarded_each_for_itself(Path(folder))

@@ -322,7 +322,7 @@ class Board:
     # --- time --------------------------------------------------------------------------------------------------
 
     def saw_store_time(self, now: int, replied: float, asked: float | None = None) -> None:
-        """The store said `now` between `asked` and `replied`: so far ahead of our boot clock it is, at least and at most.
+        """The store said `now` between `asked` and `replied`: how far it is ahead of our boot clock.
 
         Too high an estimate wakes the node before its slots; one answer to a question of known age corrects it.
         """

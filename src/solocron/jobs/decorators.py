@@ -49,7 +49,7 @@ def cron(
         )
     if not isinstance(expression, str) and (tz != "UTC" or dst is not None):
         raise Invalid(
-            f"{type(expression).__name__} brings its own instants, so tz= and dst= would have no effect; leave them out. "
+            f"{type(expression).__name__} brings its own instants, so tz= and dst= have no effect; leave them out. "
             "Nothing was registered."
         )
     return declare(expression, options)

@@ -69,8 +69,8 @@ class Registry:
         if definition.run_in not in ("auto", handler.dispatcher):
             kind = "a coroutine" if handler.is_async else "a plain function"
             raise Invalid(
-                f"{handler.place} is {kind}, so run_in={definition.run_in!r} cannot carry it out; it was not registered. "
-                'Leave run_in at "auto".'
+                f"{handler.place} is {kind}, so run_in={definition.run_in!r} cannot carry it out. It was not "
+                'registered; leave run_in at "auto".'
             )
         declared = Declared(name, definition, schedule, handler.place)
         known = self.jobs.get(name)

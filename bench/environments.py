@@ -31,7 +31,7 @@ PEERS: dict[str, Peer] = {
             "apscheduler3",
             "APScheduler 3.11",
             "postgres",
-            ("APScheduler==3.11.0", "SQLAlchemy==2.0.44", "psycopg[binary]==3.3.8", "tzdata"),
+            ("APScheduler==3.11.0", "SQLAlchemy==2.0.44", "psycopg[binary]==3.3.8", "tzdata==2026.6"),
             (1,),
         ),
         Peer(
@@ -40,7 +40,7 @@ PEERS: dict[str, Peer] = {
             "postgres",
             (
                 "apscheduler==4.0.0a6",
-                "sniffio==1.3.1",
+                "anyio==4.9.0",
                 "SQLAlchemy[asyncio]==2.0.44",
                 "psycopg[binary]==3.3.8",
                 "asyncpg==0.30.0",
@@ -49,7 +49,7 @@ PEERS: dict[str, Peer] = {
         Peer(
             "procrastinate", "Procrastinate 3.10", "postgres", ("procrastinate==3.10.0", "psycopg[binary,pool]==3.3.8")
         ),
-        Peer("pgqueuer", "pgqueuer 1.6", "postgres", ("pgqueuer==1.6.0", "asyncpg==0.30.0", "uvloop")),
+        Peer("pgqueuer", "pgqueuer 1.6", "postgres", ("pgqueuer==1.6.0", "asyncpg==0.30.0", "uvloop==0.22.1")),
         Peer("arq", "arq 0.28", "redis", ("arq==0.28.0",)),
         Peer("saq", "SAQ 0.26", "redis", ("saq[redis]==0.26.4", "typing_extensions==4.16.0")),
         Peer("docket", "Docket 0.27", "redis", ("pydocket==0.27.0",)),

@@ -9,8 +9,8 @@ from typing import Any
 
 from bench.environments import PEERS, Peer, python_of
 from bench.figures import percentile
-from bench.peers.left import left_in_store
 from bench.fleet import burst
+from bench.peers.left import left_in_store
 from bench.processes import Child, Children, wait_until
 from bench.report import Report
 from bench.scenarios import Bench

@@ -481,7 +481,7 @@ class TestBudget:
         write(store, Kind.SESSION, "s", beat)
         for wrong in (60 * SECOND, -60 * SECOND):
             now = store.clock()
-            store._read = (now + wrong, store.boot())
+            store.renewals.heard(now + wrong)
             assert verdicts(write(store, Kind.SESSION, "s", beat)) == {"s": Verdict.APPLIED}
             assert 0 <= get(store, Kind.SESSION, "s").expires_at - MINE.lease - now < 10 * SECOND
 

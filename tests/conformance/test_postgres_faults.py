@@ -448,7 +448,7 @@ class TestBudget:
         for _ in range(5):
             before = store.clock()
             write(store, Kind.SESSION, "s", beat)
-            assert before - store.window <= told[-1] <= store.clock()
+            assert before - store.renewals.window <= told[-1] <= store.clock()
         assert get(store, Kind.SESSION, "s").expires_at == told[-1] + MINE.lease
 
     def test_a_wrong_idea_of_the_time_is_corrected_by_asking(self, store: PostgresStore) -> None:
@@ -457,10 +457,8 @@ class TestBudget:
         write(store, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
         write(store, Kind.SESSION, "s", beat)
         for wrong in (60 * SECOND, -60 * SECOND):
-            assert store._read is not None
-            store._read = (store._read[0] + wrong, store._read[1])
             now = store.clock()
-            store._read = (now + wrong, store.boot())
+            store.renewals.heard(now + wrong)
             assert verdicts(write(store, Kind.SESSION, "s", beat)) == {"s": Verdict.APPLIED}
             assert 0 <= get(store, Kind.SESSION, "s").expires_at - MINE.lease - now < 10 * SECOND
 

@@ -9,7 +9,7 @@ __all__ = ["MUTANTS", "WAITING"]
 
 MUTANTS: list[Mutant] = sorted(
     (*lease.MUTANTS, *claims.MUTANTS, *records.MUTANTS, *sessions.MUTANTS, *effects.MUTANTS),
-    key=lambda mutant: mutant.name
+    key=lambda mutant: mutant.name,
 )
 
 WAITING: list[Waiting] = []

@@ -376,28 +376,43 @@ MUTANTS = [
     Mutant("X-11", "a repeated request has an id of its own", "I13", _x11, Worlds({"request": 3, "lost_reply": 0.1})),
     Mutant("X-14", "no takeover of expired claims", "I5", _x14, Worlds({"kill": 20})),
     Mutant(
-        "X-21", "ownership is not looked at again after waiting", "I7", _x21,
+        "X-21",
+        "ownership is not looked at again after waiting",
+        "I7",
+        _x21,
         Worlds({"failpoint": 2, "freeze": 10, "jobs": 10}, hours=0.1),
     ),
     Mutant("X-22", "the claim is part of the caller's transaction", "I1", _x22, Worlds({})),
     Mutant("X-27", "the overlap limit is looked up outside the claim", "I9", _x27, Worlds({})),
     Mutant("X-06", "the fence is not raised by a takeover", "I3", _x06, Worlds({"kill": 20})),
     Mutant(
-        "X-07", "the fence is not checked by a finish", "I4", _x07,
-        Worlds({"failpoint": 2, "freeze": 10, "jobs": 10}, hours=0.1), quick=False,
+        "X-07",
+        "the fence is not checked by a finish",
+        "I4",
+        _x07,
+        Worlds({"failpoint": 2, "freeze": 10, "jobs": 10}, hours=0.1),
+        quick=False,
     ),
     Mutant("X-23", "a finish is accepted twice", "I6", _x23, Worlds({"lost_reply": 0.1})),
     Mutant(
-        "X-42", "a store restored from a backup is accepted", "I3", _x42,
+        "X-42",
+        "a store restored from a backup is accepted",
+        "I3",
+        _x42,
         Check(
             protocol.test_i3_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someone_says_so, by="I3"
         ),
     ),
     Mutant("X-09", "an error of a renewal is ignored", "I8", _x09, Worlds({"partition": 10})),
-    Mutant("X-19", "bodies are not cancelled when the lease is lost", "I8", _x19, Worlds({"partition": 10}), quick=False),
+    Mutant(
+        "X-19", "bodies are not cancelled when the lease is lost", "I8", _x19, Worlds({"partition": 10}), quick=False
+    ),
     Mutant("X-33", "a fork shares the holder's id", "I1", _x33, Worlds({})),
     Mutant(
-        "X-37", "SIGTERM drops running bodies without release", "I21", _x37,
+        "X-37",
+        "SIGTERM drops running bodies without release",
+        "I21",
+        _x37,
         Check(protocol.test_rule_9_drain_waits_for_what_runs_and_ends_the_session_last, by="I21"),
     ),
     Mutant("X-38", "a holder's id is used again after a restart", "I4", _x38, Worlds({"kill": 15})),
@@ -405,10 +420,13 @@ MUTANTS = [
     Mutant("X-35", "a serialization failure is taken for a lost claim", "I5", _x35, Worlds({"serialization": 0.2})),
     Mutant("X-45", "a node's own clock decides what is due", "I15", _x45, Worlds({"clock_skew": 3600})),
     Mutant(
-        "X-49", "the session is not tested in the claim's commit", "I5", _x49,
+        "X-49",
+        "the session is not tested in the claim's commit",
+        "I5",
+        _x49,
         Check(checks.a_claim_of_a_buried_session_is_refused),
     ),
     Mutant("X-52", "what was claimed unheard is adopted once only", "I14", _x52, Worlds({"lost_reply": 0.1})),
     Mutant("X-58", "another node ends a timed-out run", "I1", _x58, Worlds({}), quick=False),
     Mutant("X-59", "drain hands back what has started", "I2", _x59, Worlds({"drain": 10}), quick=False),
-]  # fmt: skip
+]

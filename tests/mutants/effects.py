@@ -48,15 +48,25 @@ def _x56(bites: Bites) -> Patches:
 
 MUTANTS = [
     Mutant(
-        "X-25", "a step's result is committed without its fence", "I17", _x25,
-        Worlds({"effects": 3, "jobs": 1, "freeze": 5}, hours=0.1), quick=False,
+        "X-25",
+        "a step's result is committed without its fence",
+        "I17",
+        _x25,
+        Worlds({"effects": 3, "jobs": 1, "freeze": 5}, hours=0.1),
+        quick=False,
     ),
     Mutant(
-        "X-26", "a step is carried out again though it is committed", "I17", _x26,
+        "X-26",
+        "a step is carried out again though it is committed",
+        "I17",
+        _x26,
         Worlds({"effects": 3, "jobs": 1, "kill": 8}),
     ),
     Mutant(
-        "X-56", "guards are compared per job with allow(n)", "I19", _x56,
+        "X-56",
+        "guards are compared per job with allow(n)",
+        "I19",
+        _x56,
         Check(checks.runs_that_may_run_at_once_do_not_lock_each_other_out, by="I19"),
     ),
-]  # fmt: skip
+]

@@ -27,6 +27,7 @@ from tests.unit.engine import test_lease_protocol as protocol
 
 __all__ = ["MUTANTS"]
 
+
 def _x01(bites: Bites) -> Patches:
     def everybodys(doc: Any, *, session: str, **more: Any) -> Change | None:
         change = take_over(doc, session=session, **more)
@@ -150,25 +151,38 @@ def _x53(bites: Bites) -> Patches:
 
 MUTANTS = [
     Mutant(
-        "X-01", "release without a check of the owner", "I4", _x01,
-        Worlds({"kill": 15, "drain": 15, "jobs": 10}), quick=False,
+        "X-01",
+        "release without a check of the owner",
+        "I4",
+        _x01,
+        Worlds({"kill": 15, "drain": 15, "jobs": 10}),
+        quick=False,
     ),
     Mutant("X-02", "renew without a check of the owner", "I4", _x02, Worlds({"kill": 20})),
     Mutant("X-03", "renewing after burial revives", "I4", _x03, Worlds({"freeze": 10})),
     Mutant("X-10", "expiry by a client's clock", "I1", _x10, Worlds({"clock_skew": 3600})),
     Mutant(
-        "X-16", "the deadline is counted from the reply", "I8", _x16,
+        "X-16",
+        "the deadline is counted from the reply",
+        "I8",
+        _x16,
         Worlds({"slow": 0.3, "partition": 8, "jobs": 8}),
     ),
     Mutant("X-17", "the deadline is on a clock that stands still in suspend", "I8", _x17, Worlds({"suspend": 8})),
     Mutant(
-        "X-18", "a beat as long as the lease is accepted", "doctor", _x18,
+        "X-18",
+        "a beat as long as the lease is accepted",
+        "doctor",
+        _x18,
         Check(checks.a_lease_must_be_three_beats, by="config"),
     ),
     Mutant("X-34", "renewing adds to the expiry instead of setting it", "I14", _x34, Worlds({"kill": 20}), quick=False),
     Mutant("X-40", "a backoff without a cap", "I14", _x40, Worlds({"jobs": 10}, hours=0.1), quick=False),
     Mutant(
-        "X-53", "renew by version", "I14", _x53,
+        "X-53",
+        "renew by version",
+        "I14",
+        _x53,
         Check(protocol.test_rule_4_a_lost_answer_costs_no_session, by="I14"),
     ),
-]  # fmt: skip
+]

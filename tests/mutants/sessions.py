@@ -161,24 +161,45 @@ def _x48(bites: Bites) -> Patches:
 
 MUTANTS = [
     Mutant(
-        "X-50", "no swept state: a sweeper that dies half-way leaves holds behind", "I5", _x50,
-        Check(
-            protocol.test_rule_2_a_sweeper_that_dies_between_burying_and_taking_over_leaves_no_hold_behind, by="I5"
-        ),
+        "X-50",
+        "no swept state: a sweeper that dies half-way leaves holds behind",
+        "I5",
+        _x50,
+        Check(protocol.test_rule_2_a_sweeper_that_dies_between_burying_and_taking_over_leaves_no_hold_behind, by="I5"),
     ),
     Mutant(
-        "X-51", "a sweep skips locked rows", "I5", _x51,
+        "X-51",
+        "a sweep skips locked rows",
+        "I5",
+        _x51,
         Worlds({"locking": 1, "kill": 8, "slow": 0.2, "jobs": 10, "request": 2}, hours=0.1),
     ),
     Mutant(
-        "X-54", "an upsert revives a session that was pruned", "I4", _x54,
+        "X-54",
+        "an upsert revives a session that was pruned",
+        "I4",
+        _x54,
         Worlds({"freeze": 8, "keep": 3}, hours=0.1),
     ),
     Mutant("X-55", "burial by the store's clock alone", "I1", _x55, Worlds({"clock_step": 10})),
     Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({})),
     Mutant("X-60", "one bad document refuses the whole batch", "I19", _x60, Worlds({"poison": 1})),
     Mutant("X-41", "jitter from dice of its own", "determinism", _x41, Histories(), quick=False),
-    Mutant("X-46", "the checker leaves one invariant out", "harness", _x46, Campaign({"keep": 60, "request": 5}), quick=False),
-    Mutant("X-47", "a fault that silently never strikes", "harness", _x47, Campaign({"keep": 60, "freeze": 20}), quick=False),
+    Mutant(
+        "X-46",
+        "the checker leaves one invariant out",
+        "harness",
+        _x46,
+        Campaign({"keep": 60, "request": 5}),
+        quick=False,
+    ),
+    Mutant(
+        "X-47",
+        "a fault that silently never strikes",
+        "harness",
+        _x47,
+        Campaign({"keep": 60, "freeze": 20}),
+        quick=False,
+    ),
     Mutant("X-48", "the ledger is not written by the bodies", "harness", _x48, Worlds({})),
-]  # fmt: skip
+]

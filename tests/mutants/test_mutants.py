@@ -30,7 +30,9 @@ def test_the_bug_is_killed_in_longer_time(mutant: Mutant) -> None:
 
 def _must_die(mutant: Mutant) -> None:
     verdict = mutant.judge()
-    assert verdict.killed is not None, f"{mutant.name} ({mutant.what}) survived: a missing invariant, or a missing fault"
+    assert verdict.killed is not None, (
+        f"{mutant.name} ({mutant.what}) survived: a missing invariant, or a missing fault"
+    )
     assert verdict.bites > 0, f"{mutant.name} was never executed in the run that killed it"
 
 

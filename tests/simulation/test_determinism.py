@@ -22,7 +22,7 @@ SEEDS = (7, 12, 34)
 
 
 def _all_faults(seed: int) -> Options:
-    return draw(seed, hours=0.03).changed({"lease": 3})
+    return draw(seed).changed({"lease": 3, "hours": 0.03})
 
 
 def test_between_them_the_seeds_have_every_fault() -> None:
@@ -50,7 +50,7 @@ def test_the_history_does_not_depend_on_the_hash_seed() -> None:
 def _in_a_process(hash_seed: str) -> list[tuple[str, int]]:
     command = [sys.executable, "-m", "solocron.cli", "simulate", "--lines", "--from", "11", "--seeds", "3"]
     seen = subprocess.run(
-        [*command, "--hours", "0.03", "--set", "lease=3"],
+        [*command, "--set", "hours=0.03", "--set", "lease=3"],
         env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,

@@ -56,7 +56,7 @@ def test_i8_the_watchdog_learns_of_a_new_session_also_when_the_store_falls_silen
 
 
 def test_i20_a_node_with_a_fast_clock_does_not_ask_the_store_again_and_again_before_each_slot() -> None:
-    """One answer is enough to know that one woke too early: the store's clock lies between the question and the reply."""
+    """One answer is enough to know that one woke too early: it was given between the question and the reply."""
 
     @every("10s", name="job")
     def body(run: Run) -> None:

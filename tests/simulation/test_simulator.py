@@ -30,8 +30,8 @@ def campaign() -> Summary:
     """Worlds as they are drawn, at the pace of a short lease."""
     summary = Summary()
     for seed in range(SEEDS):
-        options = draw(seed, hours=0.05)
-        report = simulate(replace(options, lease=3.0, keep=120.0, request=options.request and 20.0))
+        options = draw(seed)
+        report = simulate(replace(options, lease=3.0, hours=0.05, keep=120.0, request=options.request and 20.0))
         summary.add(report.to_json())
     return summary
 
@@ -53,7 +53,7 @@ def test_every_way_to_end_was_seen(campaign: Summary) -> None:
     assert [end for end in ends if not campaign.statuses[end]] == []
 
 
-# --- stores that are not good enough: what the tiers mean ----------------------------------------------------------------
+# --- stores that are not good enough: what the tiers mean
 
 
 @pytest.mark.parametrize(("fault", "often"), [("forget", 15.0), ("stale_reads", 0.5)])
@@ -68,7 +68,7 @@ def test_a_weak_store_is_found_out(fault: str, often: float) -> None:
     pytest.fail(f"{fault} broke nothing in 20 worlds")
 
 
-# --- a failure can be seen again, and made smaller ------------------------------------------------------------------------
+# --- a failure can be seen again, and made smaller
 
 
 def test_the_command_of_a_world_replays_it() -> None:
@@ -98,7 +98,7 @@ def test_shrinking_does_not_mistake_another_failure_for_the_same() -> None:
     assert shrink(small(1, kill=10, freeze=10), "I5", run).enabled() == ["freeze"]
 
 
-# --- blindness is failure -------------------------------------------------------------------------------------------------
+# --- blindness is failure
 
 
 def _world(**told: object) -> dict[str, object]:
@@ -134,11 +134,11 @@ def test_i20_a_world_that_does_not_come_to_rest_is_stopped() -> None:
         kernel.run(1.0)
 
 
-# --- the command ----------------------------------------------------------------------------------------------------------
+# --- the command
 
 
 def test_one_world_is_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "--seed", "4", "--nodes", "2", "--hours", "0.01", "--json"]) == 0
+    assert main(["simulate", "--seed", "4", "--nodes", "2", "--set", "hours=0.01", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["ok"] is True
     assert (told["seeds"], told["violations"], told["duplicates"], told["losses"]) == (1, 0, 0, 0)
@@ -147,16 +147,17 @@ def test_one_world_is_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_world_that_fails_says_how_to_see_it_again(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["simulate", "--seed", "1", "--hours", "0.05", "--set", "lease=3", "--set", "forget=10", "--no-shrink"]
+    words = ["simulate", "--seed", "1", "--set", "hours=0.05", "--set", "lease=3", "--set", "forget=10", "--no-shrink"]
     assert main(words) == 1
     out = capsys.readouterr().out
     assert "FAIL  seed 1: I" in out
-    assert "replay:  solocron simulate --seed 1 --nodes 5 --hours 0.05 --set forget=10" in out
+    assert "replay:  solocron simulate --seed 1 --nodes 5 --set hours=0.05 " in out
+    assert "--set forget=10.0" in out
     assert "FAIL  1 of 1 worlds broke an invariant" in out
 
 
 def test_worlds_in_processes_of_their_own_add_up(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["simulate", "--seeds", "3", "--nodes", "2", "--hours", "0.01", "--json"]
+    words = ["simulate", "--seeds", "3", "--nodes", "2", "--set", "hours=0.01", "--json"]
     main(words)
     alone = json.loads(capsys.readouterr().out)
     main([*words, "--jobs", "2"])

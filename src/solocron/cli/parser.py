@@ -247,7 +247,9 @@ def _simulate(parser: ArgumentParser) -> None:
     parser.add_argument("--from", dest="start", metavar="SEED", type=int, default=0, help="the first seed (default: 0)")
     parser.add_argument("--seed", metavar="SEED", type=int, help="only this world, as a failure names it")
     parser.add_argument("--nodes", metavar="N", type=_count, default=5, help="nodes of each world (default: 5)")
-    parser.add_argument("--hours", metavar="H", type=_hours, default=0.5, help="hours under fire (default: 0.5)")
+    parser.add_argument(
+        "--hours", metavar="H", type=_hours, default=0.5, help="hours under fire at a lease of 15 s (default: 0.5)"
+    )
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", help="an option of every world, such as kill=0 or lease=3"
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 from solocron.clock import iso
 from solocron.durable.desk import Desk
-from solocron.durable.values import plain_json
+from solocron.durable.values import close, plain_json
 from solocron.duration import parse_duration, to_us
 from solocron.errors import Invalid, KeyBusy, SolocronError, StaleFence, StoreError, Uncertain
 from solocron.locks.writing import check_text, write
@@ -95,6 +95,7 @@ class Once:
             if isinstance(asked, _World):
                 answer = self._ask()
                 if inspect.isawaitable(answer):
+                    close(answer)
                     raise Invalid(
                         f"key {self.key!r}: check is a coroutine; use it with `async with` in a coroutine job."
                     )

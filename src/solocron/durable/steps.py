@@ -17,7 +17,7 @@ from typing import Any
 
 from solocron.clock import from_us
 from solocron.durable.desk import Desk
-from solocron.durable.values import plain_json
+from solocron.durable.values import close, plain_json
 from solocron.duration import parse_duration, to_us
 from solocron.errors import Invalid, LeaseLost, StaleFence, WaitTimeout
 from solocron.locks.writing import check_text, write
@@ -90,6 +90,7 @@ class Steps:
                     raise
             self._pause(pauses.delay(tries, f"{self._desk.run}/{name}") / 1_000_000)
         if inspect.isawaitable(value):
+            close(value)
             raise Invalid(f"step {name!r} is a coroutine; await it in a coroutine job. Nothing was saved.")
         return self._save(name, value)
 

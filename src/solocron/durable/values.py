@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any
 
 from solocron.errors import Invalid
 
-__all__ = ["LIMIT", "plain_json"]
+__all__ = ["LIMIT", "close", "plain_json"]
 
 LIMIT = 64 * 1024
 """Bytes of one result."""
+
+
+def close(awaitable: Any) -> None:
+    """Let go of a coroutine that nobody will await, without a warning at some later time about somebody else."""
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()
 
 
 def plain_json(value: Any, *, whose: str) -> Any:

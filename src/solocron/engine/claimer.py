@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from math import inf
 
@@ -21,6 +22,8 @@ from solocron.stores.contract import Applied, Due, Store, Verdict
 __all__ = ["Claimer"]
 
 BATCH = 500
+REMEMBERED = 20_000
+"""Jobs of which a node knows what it was granted: its memory must not grow with the schedules of the store."""
 
 
 class Claimer:
@@ -55,8 +58,8 @@ class Claimer:
         """Whether something may be due that this node had no place for, or no session."""
         self._nothing = 0
         self._declined: dict[str, float] = {}
-        self._granted: dict[tuple[str, int], int] = {}
-        """The highest fence that this node was granted, by job and incarnation."""
+        self._granted: OrderedDict[tuple[str, int], int] = OrderedDict()
+        """The highest fence that this node was granted, by job and incarnation, the latest last."""
         self.wake: Callable[[], None] = lambda: None
 
     def look_at(self, due_at: int | None) -> None:
@@ -131,6 +134,12 @@ class Claimer:
         """Claim, unless the store has gone back behind a fence that this node was granted: then it was restored."""
         return None if self._went_back(doc) else claim(doc, now=now, by=by, resolve=self._resolve)
 
+    def _remember(self, job: tuple[str, int], fence: int) -> None:
+        self._granted[job] = fence
+        self._granted.move_to_end(job)
+        if len(self._granted) > REMEMBERED:
+            self._granted.popitem(last=False)
+
     def _went_back(self, doc: object) -> bool:
         return isinstance(doc, Job) and doc.fence < self._granted.get((doc.name, doc.incarnation), 0)
 
@@ -140,7 +149,7 @@ class Claimer:
             if result.verdict is Verdict.APPLIED and isinstance(result.doc, Job):
                 hold = result.answer
                 if isinstance(hold, Hold):
-                    self._granted[(result.name, result.doc.incarnation)] = hold.fence
+                    self._remember((result.name, result.doc.incarnation), hold.fence)
                     self._events.emit(
                         "claimed", job=result.name, run=hold.run, slot=hold.slot, attempt=hold.attempt,
                         fence=hold.fence, node=self._settings.node,

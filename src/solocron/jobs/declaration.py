@@ -22,6 +22,7 @@ NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 PAYLOAD_LIMIT = 64 * 1024
 PAYLOAD_DEPTH = 32
 RUN_IN = ("auto", "thread", "loop")
+_BACKOFF = Backoff()
 
 
 def check_name(name: object, what: str = "name") -> str:
@@ -118,7 +119,7 @@ class Declaration:
                 payload=None if payload is None else check_payload(payload, whose=name or "the job"),
                 timeout=_span("timeout", timeout),
                 retries=retries,
-                backoff=backoff if backoff is not None else Backoff(),
+                backoff=backoff if backoff is not None else _BACKOFF,
                 on_crash=on_crash,
                 on_lost=on_lost,
                 on_stuck=on_stuck,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from solocron.duration import parse_duration, to_us
@@ -37,7 +38,7 @@ class Overlap:
         if isinstance(value, Overlap):
             return value
         if value in ("skip", "queue", "queue-all", "replace"):
-            return cls(value)
+            return _overlap(value)
         raise Invalid(
             f'overlap={value!r} is not known; choose "skip", "queue", "queue-all", "replace" or allow(n). '
             "Nothing was registered."
@@ -71,7 +72,7 @@ class CatchUp:
         if isinstance(value, CatchUp):
             return value
         if value in ("skip", "latest", "all"):
-            return cls(value)
+            return _catch_up(value)
         raise Invalid(
             f'catch_up={value!r} is not known; choose "skip", "latest", "all" or catch_up_all(limit=, within=). '
             "Nothing was registered."
@@ -127,3 +128,16 @@ class Backoff:
     def from_json(cls, value: Any) -> Backoff:
         first, factor, cap, jitter = value
         return cls(timedelta(microseconds=first), factor, timedelta(microseconds=cap), jitter)
+
+
+# One value for all jobs that say the same: a thousand of them stay small.
+
+
+@cache
+def _overlap(kind: str) -> Overlap:
+    return Overlap(kind)
+
+
+@cache
+def _catch_up(kind: str) -> CatchUp:
+    return CatchUp(kind)

@@ -152,7 +152,6 @@ class Summary:
             "failures": [failure.to_json() for failure in self.failures],
         }
 
-
     def merge(self, told: Mapping[str, Any]) -> None:
         """Add another campaign, as its `to_json` tells it."""
         for name in ("seeds", "hours", "slots", "runs", "starts", "steps", "seconds"):
@@ -167,17 +166,17 @@ class Summary:
 
 
 def shrink(options: Options, invariant: str, run: Callable[[Options], Report] = simulate) -> Options:
-    """The smallest world found in which the same invariant fails: fewer faults, then less of everything, then sooner."""
+    """The smallest world found in which the same invariant fails: fewer faults, less of everything, sooner."""
 
     def fails(smaller: Options) -> Report | None:
         report = run(smaller)
         return report if report.invariant == invariant else None
 
     for fault in options.enabled():
-        if fails(smaller := replace(options, **{fault: 0.0})):
+        if fails(smaller := options.changed({fault: 0})):
             options = smaller
     for name, least in (("jobs", 1), ("nodes", 2)):
-        while (fewer := getattr(options, name) // 2) >= least and fails(smaller := replace(options, **{name: fewer})):
+        while (fewer := getattr(options, name) // 2) >= least and fails(smaller := options.changed({name: fewer})):
             options = smaller
     report = fails(options)
     for part in _sooner(options, report):

@@ -119,7 +119,9 @@ class Clients:
 
     def _cancel(self) -> None:
         jobs = self._world.database.jobs.values()
-        runs = sorted(item.run for job in jobs for item in (*job.active, *job.owed))
+        runs = sorted(
+            [hold.run for job in jobs for hold in job.active] + [owed.run for job in jobs for owed in job.owed]
+        )
         if runs:
             self._client.cancel(self._world.dice.choice(runs))
 

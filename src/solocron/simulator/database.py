@@ -142,7 +142,9 @@ class Database:
                     self._waiting.append(lambda: self.select(client, which, done, lock=lock, until=limit))
                 return
         self._number += 1
-        chosen = Selection(self._number, client, [self._read(key) for key in keys], self.clock(), self.kernel.now, next_due)
+        chosen = Selection(
+            self._number, client, [self._read(key) for key in keys], self.clock(), self.kernel.now, next_due
+        )
         if lock and keys:
             chosen.locked = frozenset(keys)
             for key in keys:

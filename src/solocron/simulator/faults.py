@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from math import inf
 from typing import Any
 
 from solocron.errors import Invalid
@@ -85,12 +86,12 @@ class Options:
 
     def command(self) -> str:
         """How to see this very world again."""
-        default = draw(self.seed, nodes=self.nodes, hours=self.hours)
-        words = [f"solocron simulate --seed {self.seed} --nodes {self.nodes} --hours {self.hours:g}"]
+        drawn = draw(self.seed, nodes=self.nodes)
+        words = [f"solocron simulate --seed {self.seed} --nodes {self.nodes} --set hours={self.hours!r}"]
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name not in ("seed", "nodes", "hours") and value != getattr(default, field.name):
-                words.append(f"--set {field.name}={value:g}" if not isinstance(value, bool) else f"--set {field.name}={int(value)}")
+            if field.name not in ("seed", "nodes", "hours") and value != getattr(drawn, field.name):
+                words.append(f"--set {field.name}={int(value) if isinstance(value, bool) else value!r}")
         return " ".join(words)
 
     def to_json(self) -> dict[str, Any]:
@@ -110,16 +111,20 @@ class Options:
                 number = float(text)
             except ValueError:
                 raise Invalid(f"{name}={text!r} is not a number; 0 switches a fault off.") from None
-            if number < 0:
-                raise Invalid(f"{name}={text} is negative; 0 switches a fault off.")
+            if not 0 <= number < inf:
+                raise Invalid(f"{name}={text} is negative or no number at all; 0 switches a fault off.")
             values[name] = number if known[name] == "float" else number != 0 if known[name] == "bool" else int(number)
         return replace(self, **values)
 
 
 def draw(seed: int, *, nodes: int = 5, hours: float = 1.0) -> Options:
-    """The options of a seed: a swarm, in which each world has some faults only, and those often or rarely."""
+    """The options of a seed: a swarm, in which each world has some faults only, and those often or rarely.
+
+    Everything that takes time is counted in leases. So are the `hours`, which are those of a world with the default
+    lease: one with a shorter or longer lease lives through as many of them.
+    """
     dice = random.Random(f"options {seed}")  # noqa: S311 - reproducible on purpose
-    lease = dice.choice((3.0, 6.0, 15.0, 15.0, 15.0, 30.0))
+    lease = dice.choice((3.0, 6.0, 15.0, 15.0, 30.0, 60.0))
 
     def often(mean: float) -> float:
         return dice.choice((0.0, 0.0, mean, mean * 4)) * lease
@@ -129,7 +134,7 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0) -> Options:
 
     return Options(
         seed=seed,
-        hours=hours,
+        hours=hours * lease / 15,
         nodes=nodes,
         jobs=dice.randint(3, 10),
         lease=lease,

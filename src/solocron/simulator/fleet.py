@@ -34,9 +34,7 @@ class Member:
 class SimFleet:
     """A store, a network and numbered nodes; a number that comes back is a new process."""
 
-    def __init__(
-        self, options: Options, *, declare: Declare, epoch: float = EPOCH, past: Past | None = None
-    ) -> None:
+    def __init__(self, options: Options, *, declare: Declare, epoch: float = EPOCH, past: Past | None = None) -> None:
         self.options = options
         self.kernel = Kernel(options.seed, epoch)
         self.network = Network(self.kernel, options)

@@ -17,7 +17,9 @@ class Network:
         self._dice = kernel.dice
         self._lease = options.lease
         self._pace = 1 / options.delay
-        self._rates: dict[str, float] = {fault: getattr(options, fault) for fault in MESSAGES if getattr(options, fault)}
+        self._rates: dict[str, float] = {
+            fault: getattr(options, fault) for fault in MESSAGES if getattr(options, fault)
+        }
         self.seen: Counter[str] = Counter()
         """How often each fault has happened."""
         self.cut_off: set[str] = set()

@@ -1,4 +1,4 @@
-"""What must hold for every commit that the store accepts. One function per promise; its name begins with the invariant."""
+"""What must hold for every commit that the store accepts: a function per promise, named for its invariant."""
 
 from __future__ import annotations
 
@@ -102,17 +102,15 @@ def i6_one_terminal_record(checker: Checker, commit: Commit) -> None:
     """Each attempt ends once."""
     for entry in commit.entries:
         key = (entry.record.run, entry.record.attempt)
-        if entry.op is Op.CLOSE or (entry.op is Op.OPEN and entry.record.status is not Status.RUNNING):
-            if key in checker.ended:
-                raise Violation("I6", f"{key[0]} attempt {key[1]} ended twice")
+        ends = entry.op is Op.CLOSE or (entry.op is Op.OPEN and entry.record.status is not Status.RUNNING)
+        if ends and key in checker.ended:
+            raise Violation("I6", f"{key[0]} attempt {key[1]} ended twice")
 
 
 def i12_history_tells_every_transition(_: Checker, commit: Commit) -> None:
     """Every hold that comes or goes is on record, in the same commit."""
     opened = sorted(
-        (e.record.run, e.record.fence)
-        for e in commit.entries
-        if e.op is Op.OPEN and e.record.status is Status.RUNNING
+        (e.record.run, e.record.fence) for e in commit.entries if e.op is Op.OPEN and e.record.status is Status.RUNNING
     )
     closed = sorted((e.record.run, e.record.fence) for e in commit.entries if e.op is Op.CLOSE)
     came = sorted((hold.run, hold.fence) for hold in new_holds(commit))
@@ -248,9 +246,10 @@ def i4_burial_is_final(_: Checker, commit: Commit) -> None:
 def i4_only_the_owner_renews(_: Checker, commit: Commit) -> None:
     """A session is renewed by its own node and by nobody else."""
     before, after = commit.before, commit.after
-    if isinstance(before, Session) and isinstance(after, Session) and after.beats != before.beats:
-        if commit.client != before.node:
-            raise Violation("I4", f"{commit.client} renewed the session of {before.node}")
+    if not isinstance(before, Session) or not isinstance(after, Session) or after.beats == before.beats:
+        return
+    if commit.client != before.node:
+        raise Violation("I4", f"{commit.client} renewed the session of {before.node}")
 
 
 def i1_nobody_is_buried_alive(checker: Checker, commit: Commit) -> None:

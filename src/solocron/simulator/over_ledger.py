@@ -78,4 +78,6 @@ def i20_no_storm(checker: Checker, line: Line) -> None:
         raise Violation("I20", f"{line.run} started {checker.starts[line.run] + 1} times, {most} allowed")
 
 
-LINES = {test.__name__: test for test in (i7_fail_closed, i8_zombie_bound, i15_not_early, i16_key_stability, i20_no_storm)}
+LINES = {
+    test.__name__: test for test in (i7_fail_closed, i8_zombie_bound, i15_not_early, i16_key_stability, i20_no_storm)
+}

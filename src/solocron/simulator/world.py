@@ -48,7 +48,11 @@ class Report:
         return None if self.violation is None else self.violation.partition(":")[0]
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"faults": dict(self.faults), "statuses": dict(self.statuses), "checked": dict(self.checked)}
+        return asdict(self) | {
+            "faults": dict(self.faults),
+            "statuses": dict(self.statuses),
+            "checked": dict(self.checked),
+        }
 
 
 class World(SimFleet):
@@ -167,9 +171,10 @@ class World(SimFleet):
 
     def _watch_burials(self, commit: Commit) -> None:
         before, after = commit.before, commit.after
-        if isinstance(before, Session) and isinstance(after, Session) and after.state is Life.DEAD is not before.state:
-            if before.node in self.killed_in_peace:
-                self.takeovers.append((commit.at - self.checker.renewed[commit.name], before.node))
+        if not isinstance(before, Session) or not isinstance(after, Session) or before.state is not Life.LIVE:
+            return
+        if after.state is Life.DEAD and before.node in self.killed_in_peace:
+            self.takeovers.append((commit.at - self.checker.renewed[commit.name], before.node))
 
     def _hash(self, commit: Commit) -> None:
         """One hash over every commit: equal for equal seeds, or the seed is not all. (A pid would be one too many.)"""

@@ -232,6 +232,17 @@ def test_a_coroutine_that_is_cut_off_inside_leaves_doubt_and_before_it_nothing(r
         raise AssertionError("the body ran")
 
 
+def test_a_coroutine_as_check_is_refused_where_nobody_can_await_it(room: Callable[[], Crowd]) -> None:
+    a = room().join("a")
+    begun_by_a_dead_one(a)
+
+    async def happened() -> bool:
+        return True
+
+    with pytest.raises(Invalid, match="use it with `async with`"), a.once("receipt:42", check=happened):
+        raise AssertionError("the body ran")
+
+
 @pytest.mark.parametrize(
     ("key", "options", "message"),
     [

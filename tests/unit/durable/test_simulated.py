@@ -24,9 +24,9 @@ SEEDS = range(20)
 
 def world(seed: int) -> Options:
     """A small world in which nodes die, freeze and lose messages, with two jobs that have effects."""
-    drawn = draw(seed, nodes=4, hours=0.1)
+    drawn = draw(seed, nodes=4)
     return replace(
-        drawn, jobs=1, effects=2, poison=0.0, request=0.0, lease=6.0, freeze=40.0, kill=60.0, partition=90.0,
+        drawn, hours=0.1, jobs=1, effects=2, poison=0.0, request=0.0, lease=6.0, freeze=40.0, kill=60.0, partition=90.0,
         lost_reply=0.03, late_request=0.02,
     )  # fmt: skip
 

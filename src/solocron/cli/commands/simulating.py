@@ -1,4 +1,4 @@
-"""`solocron simulate`: many simulated worlds, a table of what was exercised, and for a failure the way to see it again."""
+"""`solocron simulate`: many simulated worlds, what they exercised, and for a failure the way to see it again."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _options(seed: int, args: Namespace, settings: dict[str, str]) -> Options:
     return draw(seed, nodes=args.nodes, hours=args.hours).changed(settings)
 
 
-# --- worlds, here or in processes of their own -------------------------------------------------------------------------
+# --- worlds, here or in processes of their own
 
 
 def _worlds(seeds: list[int], args: Namespace, settings: dict[str, str]) -> Iterator[Told]:
@@ -126,7 +126,7 @@ def _shrunk(failure: Failure) -> Failure:
     return replace(failure, shrunk=smaller.command()) if smaller != options else failure
 
 
-# --- what people see ---------------------------------------------------------------------------------------------------
+# --- what people see
 
 
 @contextmanager

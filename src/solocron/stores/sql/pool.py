@@ -56,11 +56,14 @@ class Pool(Generic[L]):
         try:
             yield link
         except BaseException:
-            link.discard()
-            self._done(process)
+            if process == os.getpid():
+                link.discard()
+            else:
+                bequeath(link)  # forked inside a call: it is not ours to close
+            self._give_back(None, process)
             raise
         link.fresh = False
-        self._done(process, link)
+        self._give_back(link, process)
 
     def close(self) -> None:
         """Close what lies idle; what is in use is closed when it comes back to a full pool, or kept for later."""
@@ -121,11 +124,14 @@ class Pool(Generic[L]):
                     return link
                 link.discard()
         except BaseException:
-            self._done(self._process)
+            self._give_back(None)
             raise
 
-    def _done(self, process: int, link: L | None = None) -> None:
-        if process != os.getpid():  # a call in which the process was forked: the connection is the parent's
+    def _give_back(self, link: L | None, process: int | None = None) -> None:
+        """A call has ended; what is left of its connection is kept, closed, or left to the process that made it."""
+        if (
+            process or self._process
+        ) != os.getpid():  # a call in which the process was forked: the connection is the parent's
             bequeath(link)
             return
         with self._mutex:

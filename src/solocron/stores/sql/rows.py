@@ -1,4 +1,4 @@
-"""What a change wants of the rows: computed without a database in sight, for every dialect alike."""
+"""The rows of a batch: what has to be written, table by table, each list one bulk statement."""
 
 from __future__ import annotations
 
@@ -8,26 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.codec import decode, encode_fixed, encode_state
+from solocron.model.change import Kind
 from solocron.model.job import Job
 from solocron.model.run import Entry, Op, Origin, Record, Status
 from solocron.model.session import Life, Session
-from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which, wakes
+from solocron.stores.contract import Doc, wakes
+from solocron.stores.sql.drafts import Draft, holders_of
 
-__all__ = [
-    "COLUMNS",
-    "NUMBERS",
-    "Batch",
-    "Draft",
-    "Row",
-    "as_json",
-    "draft",
-    "is_selected",
-    "kind_of",
-    "readable",
-    "record_of",
-]
+__all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "record_of"]
 
 _STATE = ("due_at", "cursor_at", "paused", "active", "state")
 _JOB = ("namespace", "name", "version")
@@ -66,90 +54,6 @@ NUMBERS = frozenset(
     )
 )
 """The columns that hold whole numbers; all others hold texts."""
-
-Row = tuple[str, int, str, str]
-"""A document as it was read: name, version, the fixed text, the state's text."""
-
-
-@dataclass(slots=True)
-class Draft:
-    """What a change wants of one document. `version` is that of the row it was computed from; None: no row."""
-
-    kind: Kind
-    name: str
-    version: int | None
-    doc: Doc | Absent | None = None
-    change: Change | None = None
-    fixed: str | None = None
-    """The new fixed text; None where it is the old one."""
-    state: str = ""
-    fixed_before: str = ""
-    error: str | None = None
-
-    @property
-    def writes(self) -> bool:
-        """Handing back the very document that came in, with no entries, writes nothing."""
-        change = self.change
-        return self.error is None and change is not None and (change.doc is not self.doc or bool(change.entries))
-
-    def result(self) -> Result:
-        """The answer where nothing is written, or where the writing has succeeded."""
-        if self.error is not None:
-            return Result(self.name, Verdict.BLOCKED, error=self.error)
-        if self.change is None:
-            return Result(self.name, Verdict.DECLINED, self.doc)
-        new = self.change.doc
-        return Result(
-            self.name, Verdict.APPLIED, Absent(self.kind, self.name) if new is None else new, self.change.answer
-        )
-
-
-def draft(
-    kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int, *, which: Which | None = None
-) -> Draft | None:
-    """Let the change decide; whatever is wrong with one document stays with that document.
-
-    With `which`, a document that has left that selection is not handed to the change: None.
-    """
-    version = None if row is None else row[1]
-    try:
-        doc = Absent(kind, name) if row is None else decode(kind, name, row[2], row[3])
-        if which is not None and not is_selected(which, doc, now):
-            return None
-        wanted = change(doc, now)
-        if wanted is None:
-            return Draft(kind, name, version, doc)
-        new = wanted.doc
-        if new is None or new is doc:
-            return Draft(kind, name, version, doc, wanted)
-        if _identity(new) != (kind, name):
-            raise ValueError(f"the change of {kind} {name!r} answered with {' '.join(_identity(new))!r}")
-        fixed = None if row is not None and _same_fixed(doc, new) else encode_fixed(new)
-        if row is not None and fixed == row[2]:
-            fixed = None
-        return Draft(kind, name, version, doc, wanted, fixed, encode_state(new), "" if row is None else row[2])
-    except Exception as error:  # noqa: BLE001 - a poisoned document must not stop the others, whatever it raises
-        return Draft(kind, name, version, error=f"{type(error).__name__}: {error}")
-
-
-def _same_fixed(old: Doc | Absent, new: Doc) -> bool:
-    """Whether the fixed part is certainly the same; claims and finishes hand on the very definition they read."""
-    if not isinstance(old, Job) or not isinstance(new, Job):
-        return False
-    return (
-        new.definition is old.definition
-        and new.incarnation == old.incarnation
-        and new.revision == old.revision
-        and new.source == old.source
-        and new.zone_data == old.zone_data
-        and new.removed == old.removed
-    )
-
-
-def _identity(doc: Doc) -> tuple[Kind, str]:
-    if isinstance(doc, Note):
-        return doc.kind, doc.name
-    return Kind.JOB if isinstance(doc, Job) else Kind.SESSION, doc.name
 
 
 @dataclass(slots=True)
@@ -262,7 +166,7 @@ class Batch:
         new = _new(one)
         if new is one.doc:
             return
-        before, after = _holders(one.doc), _holders(new)
+        before, after = holders_of(one.doc), holders_of(new)
         for session in after - before:
             self.held.append((namespace, session, one.kind, one.name))
         for session in before - after:
@@ -339,44 +243,6 @@ def _birth() -> int:
 
 def _life(doc: Doc | None) -> Life | None:
     return doc.state if isinstance(doc, Session) else None
-
-
-def _holders(doc: Doc | Absent | None) -> frozenset[str]:
-    if isinstance(doc, Job):
-        return frozenset(hold.session for hold in doc.active)
-    return frozenset({doc.session}) if isinstance(doc, Note) and doc.session is not None else frozenset()
-
-
-def kind_of(which: Which) -> Kind:
-    """The kind of documents that a selection finds."""
-    if isinstance(which, Due):
-        return Kind.JOB
-    return Kind.SESSION if isinstance(which, ToSweep) else which.kind
-
-
-def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
-    """Whether a document that was read again by its name still belongs to the selection."""
-    match which:
-        case Due():
-            return isinstance(doc, Job) and doc.due_at is not None and doc.due_at <= now
-        case HeldBy(session):
-            return session in _holders(doc)
-        case ToSweep():
-            return isinstance(doc, Session) and (
-                doc.state is Life.DEAD or (doc.state is Life.LIVE and doc.expires_at <= now)
-            )
-        case Named():
-            return True
-        case _:
-            return not isinstance(doc, Absent)
-
-
-def readable(kind: Kind, row: Row) -> Doc | None:
-    """The document, or None where its text is broken: one bad document must not hide the others."""
-    try:
-        return decode(kind, row[0], row[2], row[3])
-    except (ValueError, TypeError, LookupError):
-        return None
 
 
 def record_of(row: tuple[Any, ...]) -> Record:

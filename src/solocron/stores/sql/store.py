@@ -6,22 +6,18 @@ time, and what the errors of its driver mean.
 
 from __future__ import annotations
 
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
-from weakref import WeakSet
 
-from solocron.clock import MILLISECOND, SECOND, SystemClock
+from solocron.clock import SECOND, SystemClock
 from solocron.duration import to_us
 from solocron.errors import Invalid, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.run import Record, Status
-from solocron.model.session import Life, Session
 from solocron.stores.contract import (
     All,
     Applied,
@@ -37,66 +33,24 @@ from solocron.stores.contract import (
     ToSweep,
     Which,
 )
+from solocron.stores.sql import forking
+from solocron.stores.sql.drafts import Draft, kind_of, readable
+from solocron.stores.sql.links import Outcome, Poisoned, Retry, Selection, SqlLink, UnknownOutcome
 from solocron.stores.sql.pool import Pool
-from solocron.stores.sql.rows import Draft, Row, kind_of, readable, record_of
-from solocron.stores.sql.update import Poisoned, Retry, UnknownOutcome, Update
+from solocron.stores.sql.renewals import Renewals
+from solocron.stores.sql.rows import record_of
+from solocron.stores.sql.update import Update
 from solocron.stores.url import StoreUrl
 
-__all__ = ["Outcome", "Selection", "SqlLink", "SqlStore"]
+__all__ = ["SqlStore"]
 
 _ASIDE = 10 * SECOND
 _ASIDE_MOST = 3600 * SECOND
 _TRIES = 8
 _PAGE = 500
 """Documents per transaction where a selection may be of any size."""
-_KNOWN = 16
 _EVER = 2**62
 _STATUSES = tuple(sorted(Status))
-
-
-@dataclass(slots=True)
-class Selection:
-    """What was found: rows by name in the order of the answer (None: no such document), and the store's time."""
-
-    rows: dict[str, Row | None]
-    now: int
-    alive: bool = True
-    next_due: int | None = None
-    recalled: bool = False
-    """Not asked of the store but remembered from our own last write: only good with a version to compare."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What became of a batch: whether the session was live, and which documents others had changed."""
-
-    alive: bool = True
-    lost: set[str] = field(default_factory=set)
-
-
-class SqlLink(ABC):
-    """One connection that runs statements by name and counts them; its errors are the family's or the contract's."""
-
-    fresh = True
-
-    @abstractmethod
-    def all(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query."""
-
-    @abstractmethod
-    def run(self, name: str, params: Mapping[str, Any]) -> int:
-        """The number of rows that a statement of its own transaction found."""
-
-    @abstractmethod
-    def is_stale(self) -> bool:
-        """Whether it has visibly died while it lay idle."""
-
-    @abstractmethod
-    def close(self) -> None: ...
-
-    def discard(self) -> None:
-        """Close it after something went wrong: who knows what the other side makes of a goodbye."""
-        self.close()
 
 
 L = TypeVar("L", bound=SqlLink)
@@ -118,7 +72,7 @@ class SqlStore(ABC, Generic[L]):
         self.boot = SystemClock().boot
         self._lease = to_us(lease)
         self._shift = 0
-        self._known: dict[str, Row] = {}
+        self.renewals = Renewals(self.boot, self._lease)
         self._own_rings = 0
         self._heard_rings = 0
         self._opened = False
@@ -169,41 +123,10 @@ class SqlStore(ABC, Generic[L]):
         """What `select` would find, if we know without asking."""
         return None
 
-    def known_session(self, which: Which, session: str | None) -> Row | None:
-        """The row of a session as we wrote it last, if that is all that is selected."""
-        if session is not None or not isinstance(which, Named) or which.kind is not Kind.SESSION:
-            return None
-        return self._known.get(which.names[0]) if len(which.names) == 1 else None
-
-    def time_since(self, server: int, boot: float) -> int:
-        """A time that the server's clock has surely reached, from what it said at our boot time `boot`.
-
-        Behind by two milliseconds and a thousandth of what has passed: no clock runs that much slower than another.
-        """
-        passed = self.boot() - boot
-        return server + int(passed * SECOND * 0.999) - 2 * MILLISECOND
-
-    @property
-    def window(self) -> int:
-        """How far behind a renewal's idea of the time may be: a small part of the margin of trust."""
-        return self._lease // 50
-
     @property
     def patience(self) -> float:
         """Seconds after which a conflict is not tried again."""
         return self._lease / SECOND / 5
-
-    def remember_session(self, drafts: Sequence[Draft], outcome: Outcome) -> None:
-        """Keep a session that this client has renewed, so that its next renewal need not ask for it."""
-        if drafts[0].kind is not Kind.SESSION:
-            return
-        for one in drafts:
-            self._known.pop(one.name, None)
-        new = one.change.doc if one.change else None
-        if len(drafts) > 1 or outcome.lost or not isinstance(new, Session) or new.state is not Life.LIVE:
-            return
-        if one.version is not None and len(self._known) < _KNOWN:
-            self._known[one.name] = (one.name, one.version + 1, one.fixed or one.fixed_before, one.state)
 
     @abstractmethod
     def commit(self, link: L, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
@@ -231,7 +154,7 @@ class SqlStore(ABC, Generic[L]):
     def open(self) -> None:
         if self._opened:
             return
-        _stores.add(self)
+        forking.watch(self)
         with self._opening:
             if not self._opened:
                 self._prepare()
@@ -251,7 +174,7 @@ class SqlStore(ABC, Generic[L]):
         """We are the child of a fork: locks may be held by threads that do not exist here, connections are not ours."""
         self._opening = threading.Lock()
         self._counting = threading.Lock()
-        self._known = {}
+        self.renewals.forget()
         self.pool.forked()
 
     def ringing(self, by: int) -> None:
@@ -410,32 +333,3 @@ class SqlStore(ABC, Generic[L]):
 
     def _run(self, name: str, params: Mapping[str, Any]) -> int:
         return self.call(lambda link: link.run(name, {"namespace": self._namespace, **params}))
-
-
-_stores: WeakSet[SqlStore[Any]] = WeakSet()
-"""Those that were ever opened; one that was refused while it was made is not whole."""
-
-
-def _before_fork() -> None:
-    for store in list(_stores):
-        store.before_fork()
-
-
-def _after_fork() -> None:
-    for store in list(_stores):
-        store.after_fork()
-
-
-def _forked() -> None:
-    for store in list(_stores):
-        store.forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_forked)
-
-
-def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:
-    """The rows in the order of the answer; of a named selection also the names that have none."""
-    rows: dict[str, Row | None] = {row[0]: (row[0], row[1], row[2], row[3]) for row in found}
-    return {name: rows.get(name) for name in which.names} if isinstance(which, Named) else rows

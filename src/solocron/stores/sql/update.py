@@ -13,29 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.errors import SolocronError, StoreError, StoreRefused, StoreUnavailable
 from solocron.stores.contract import Applied, ChangeFn, Named, Result, Verdict, Which
-from solocron.stores.sql.rows import Draft, draft, kind_of
+from solocron.stores.sql.drafts import Draft, draft, kind_of
+from solocron.stores.sql.links import Poisoned, Retry, Selection, UnknownOutcome
 
 if TYPE_CHECKING:
-    from solocron.stores.sql.store import Selection, SqlStore
+    from solocron.stores.sql.store import SqlStore
 
-__all__ = ["Poisoned", "Retry", "UnknownOutcome", "Update"]
+__all__ = ["Update"]
 
 log = logging.getLogger(__name__)
 
 _ROUNDS = 8
 """How often it tries again what it lost to others before it calls it contended."""
-
-
-class Retry(Exception):
-    """The database settled a conflict against us (deadlock, serialization failure, lock timeout); nothing written."""
-
-
-class Poisoned(Exception):
-    """The database refused the data of a batch: nothing was written, and one of its documents is to blame."""
-
-
-class UnknownOutcome(Exception):
-    """The connection broke while committing: the batch may or may not be in the store."""
 
 
 class _NotLive(Exception):

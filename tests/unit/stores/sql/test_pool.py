@@ -130,11 +130,30 @@ def test_a_call_in_which_the_process_was_forked_leaves_its_connection_to_the_par
 
         def child() -> bool:
             pool.forked()
-            pool._done(-1, parents)
+            pool._give_back(parents, -1)
             with pool.link() as own:
                 return own is not parents and not parents.closed
 
         assert in_a_fork(child)
+
+
+def test_a_call_that_fails_in_a_fork_of_its_own_leaves_its_connection_to_the_parent(
+    pool: Pool[Thing], made: list[Thing]
+) -> None:
+    read, write = os.pipe()
+    try:
+        with pool.link() as parents:
+            child = os.fork()
+            if child == 0:
+                pool.forked()
+                raise KeyError
+    except KeyError:  # only the child comes here: it has left the call by an error
+        os.write(write, b"0" if parents.closed else b"1")
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    with os.fdopen(read, "rb") as answer:
+        assert answer.read() == b"1"
 
 
 def test_a_pause_lets_calls_end_and_closes_what_lies_idle(pool: Pool[Thing], made: list[Thing]) -> None:

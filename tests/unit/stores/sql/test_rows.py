@@ -14,8 +14,8 @@ from solocron.model.job import Job
 from solocron.model.run import Entry, Op, Status
 from solocron.model.session import Life
 from solocron.stores.contract import All, Due, HeldBy, Named, ToSweep, Verdict
-from solocron.stores.sql import rows
-from solocron.stores.sql.rows import COLUMNS, Batch, Draft, Row, as_json, draft, is_selected
+from solocron.stores.sql.drafts import Draft, Row, draft, is_selected, readable
+from solocron.stores.sql.rows import COLUMNS, Batch, as_json
 from solocron.testing.conformance.kit import hold, job, note, record, session
 
 
@@ -137,7 +137,7 @@ class TestPoison:
         one = draft(Kind.JOB, "j", ("j", 1, "{}", "nonsense"), lambda doc, now: Change(doc), 1)
         assert one is not None
         assert one.error
-        assert rows.readable(Kind.JOB, ("j", 1, "{}", "nonsense")) is None
+        assert readable(Kind.JOB, ("j", 1, "{}", "nonsense")) is None
 
     def test_an_interrupt_is_nobodys_fault(self) -> None:
         def interrupted(doc: Job, now: int) -> Change:

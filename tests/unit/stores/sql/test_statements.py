@@ -10,8 +10,8 @@ import pytest
 import solocron.stores.sql as package
 from solocron.stores.sql import statements
 from solocron.stores.sql.mysql.store import statements as mysql
-from solocron.stores.sql.postgres.store import statements as postgres
-from solocron.stores.sql.postgres.store import writing
+from solocron.stores.sql.postgres.sql import statements as postgres
+from solocron.stores.sql.postgres.sql import writing
 from solocron.stores.sql.rows import COLUMNS
 from solocron.stores.sql.sqlite.store import statements as sqlite
 from solocron.stores.sql.statements import Statement

@@ -13,10 +13,11 @@ import pytest
 from solocron.clock import SECOND
 from solocron.errors import Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
+from solocron.model.session import Life
 from solocron.stores.contract import All, HeldBy, Named, Query, Verdict
 from solocron.stores.sql import store as family
+from solocron.stores.sql.links import Poisoned, Retry, UnknownOutcome
 from solocron.stores.sql.sqlite import SQLiteStore
-from solocron.stores.sql.update import Poisoned, Retry, UnknownOutcome
 from solocron.stores.url import make_store
 from solocron.testing.conformance.kit import add_hold, everything, get, hold, job, note, put, session, take, verdicts
 
@@ -172,7 +173,7 @@ class TestSession:
         def select(link: Any, which: Any, by: str | None, **more: Any) -> Any:
             if isinstance(which, Named) and which.names == ("j1",) and not buried:
                 buried.append(1)
-                put(store, session("s", expires_at=1, state=family.Life.DEAD, ended_at=1))
+                put(store, session("s", expires_at=1, state=Life.DEAD, ended_at=1))
             return real(link, which, by, **more)
 
         store.select = select  # type: ignore[method-assign]

@@ -11,10 +11,9 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from solocron.errors import StoreRefused, StoreUnavailable
+from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome
 from solocron.stores.sql.rows import COLUMNS
 from solocron.stores.sql.statements import Statement
-from solocron.stores.sql.store import SqlLink
-from solocron.stores.sql.update import Poisoned, Retry, UnknownOutcome
 from solocron.stores.url import StoreUrl
 
 __all__ = ["MySQLLink"]

@@ -17,11 +17,12 @@ from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import Invalid, StoreRefused
 from solocron.stores.contract import Capabilities, Check, Due, Tier, ToSweep, Which
 from solocron.stores.sql import migrations
+from solocron.stores.sql.drafts import Draft
+from solocron.stores.sql.links import Outcome, Poisoned, Retry, Selection, arrange
 from solocron.stores.sql.mysql.link import MySQLLink
-from solocron.stores.sql.rows import COLUMNS, Batch, Draft
+from solocron.stores.sql.rows import COLUMNS, Batch
 from solocron.stores.sql.statements import Statement, load
-from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
-from solocron.stores.sql.update import Poisoned, Retry
+from solocron.stores.sql.store import SqlStore
 from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["MySQLStore"]
@@ -47,7 +48,6 @@ class MySQLStore(SqlStore[MySQLLink]):
             )
         self._arguments = _connection_options(url, self._lease)
         self._tier = Capabilities(tier=Tier.A, why="not opened yet", notifies=True)
-        self._read: tuple[int, float] | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -119,7 +119,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         return self._heard(link.all("clock", {"shift": self._shift})[0][0])
 
     def _heard(self, now: int) -> int:
-        self._read = (now - self._shift, self.boot())
+        self.renewals.heard(now - self._shift)
         return now
 
     # --- documents
@@ -168,10 +168,11 @@ class MySQLStore(SqlStore[MySQLLink]):
 
     def recall(self, which: Which, session: str | None) -> Selection | None:
         """A session's own renewal: the row that we wrote last, at a time that the server has surely reached."""
-        row = self.known_session(which, session)
-        if row is None or self._read is None:
+        row = self.renewals.row(which, session)
+        now = self.renewals.time
+        if row is None or now is None:
             return None
-        return Selection({row[0]: row}, self.time_since(*self._read) + self._shift, recalled=True)
+        return Selection({row[0]: row}, now + self._shift, recalled=True)
 
     def commit(self, link: MySQLLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
@@ -179,7 +180,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             outcome = self._renew(link, batch, drafts[0], selection.now)
         else:
             outcome = self._write(link, batch, session)
-        self.remember_session(drafts, outcome)
+        self.renewals.remember(drafts, outcome)
         return outcome
 
     def abandon(self, link: MySQLLink) -> None:
@@ -189,7 +190,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         if batch.rings or not batch.alone or not batch.redefined:
             return Outcome(lost={one.name})  # not a plain renewal: ask the server first
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
-        window = {"now": now, "latest": now + self.window, "shift": self._shift}
+        window = {"now": now, "latest": now + self.renewals.window, "shift": self._shift}
         return Outcome() if link.run("session_renewed", columns | window) else Outcome(lost={one.name})
 
     def _write(self, link: MySQLLink, batch: Batch, session: str | None) -> Outcome:

@@ -12,9 +12,8 @@ import psycopg
 from psycopg import errors
 
 from solocron.errors import StoreRefused, StoreUnavailable
+from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome
 from solocron.stores.sql.statements import Statement
-from solocron.stores.sql.store import SqlLink
-from solocron.stores.sql.update import Poisoned, Retry, UnknownOutcome
 from solocron.stores.url import StoreUrl
 
 __all__ = ["LostRow", "PostgresLink", "SessionGone", "Socket"]

@@ -11,7 +11,6 @@ import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import cache
 from typing import Any
 
 from psycopg.conninfo import conninfo_to_dict
@@ -21,11 +20,13 @@ from solocron.errors import Invalid, StoreRefused
 from solocron.model.change import Kind
 from solocron.stores.contract import Capabilities, Check, Due, Named, Tier, Which
 from solocron.stores.sql import migrations
+from solocron.stores.sql.drafts import Draft
+from solocron.stores.sql.links import Outcome, Selection, arrange
 from solocron.stores.sql.postgres.link import PostgresLink, SessionGone
 from solocron.stores.sql.postgres.listener import Listener
-from solocron.stores.sql.rows import COLUMNS, NUMBERS, Batch, Draft, as_json
-from solocron.stores.sql.statements import Statement, load
-from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
+from solocron.stores.sql.postgres.sql import statements, writing
+from solocron.stores.sql.rows import COLUMNS, Batch, as_json
+from solocron.stores.sql.store import SqlStore
 from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["PostgresStore"]
@@ -34,8 +35,6 @@ OLDEST = 120000
 _OURS = ("schema", "prefix", "pgbouncer")
 _AGAIN = 20 * MILLISECOND
 """When to look again for due documents that others were just changing."""
-_CLOCK = "(extract(epoch FROM {}()) * 1000000)::bigint"
-_SELECTIONS = ("named_jobs", "held_jobs", "all_jobs", "named_documents", "held_documents", "all_documents", "to_sweep")
 _LIBPQ = frozenset(
     (
         *("sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcrl", "sslnegotiation", "channel_binding"),
@@ -64,7 +63,6 @@ class PostgresStore(SqlStore[PostgresLink]):
         where = f"{self.schema_name or ''}.{self.prefix}.{namespace}"
         self.channel = "solocron_" + hashlib.blake2b(where.encode(), digest_size=8).hexdigest()
         self._listener = Listener(self._connect, self.channel, self._sender)
-        self._read: tuple[int, float] | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -192,7 +190,7 @@ class PostgresStore(SqlStore[PostgresLink]):
 
     def _heard(self, now: int) -> int:
         """Keep the server's time with our own: together they give a lower bound of it later on."""
-        self._read = (now - self._shift, self.boot())
+        self.renewals.heard(now - self._shift)
         return now
 
     # --- documents
@@ -237,10 +235,11 @@ class PostgresStore(SqlStore[PostgresLink]):
 
     def recall(self, which: Which, session: str | None) -> Selection | None:
         """A session's own renewal: the row that we wrote last, at a time that the server has surely reached."""
-        row = self.known_session(which, session)
-        if row is None or self._read is None:
+        row = self.renewals.row(which, session)
+        now = self.renewals.time
+        if row is None or now is None:
             return None
-        return Selection({row[0]: row}, self.time_since(*self._read) + self._shift, recalled=True)
+        return Selection({row[0]: row}, now + self._shift, recalled=True)
 
     def commit(self, link: PostgresLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
@@ -248,7 +247,7 @@ class PostgresStore(SqlStore[PostgresLink]):
             outcome = self._renew(link, batch, drafts[0], selection.now)
         else:
             outcome = self._write(link, batch, session)
-        self.remember_session(drafts, outcome)
+        self.renewals.remember(drafts, outcome)
         return outcome
 
     def abandon(self, link: PostgresLink) -> None:
@@ -258,11 +257,11 @@ class PostgresStore(SqlStore[PostgresLink]):
         if batch.rings or not batch.alone or not batch.redefined:
             return Outcome(lost={one.name})  # not a plain renewal: ask the server first
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
-        window = {"now": now, "latest": now + self.window, "shift": self._shift}
+        window = {"now": now, "latest": now + self.renewals.window, "shift": self._shift}
         rows = link.returning("session_renewed", columns | window)
         if not rows:
             return Outcome(lost={one.name})
-        self._heard(rows[0][0] + self._shift)
+        self.renewals.heard(rows[0][0])
         return Outcome()
 
     def _write(self, link: PostgresLink, batch: Batch, session: str | None) -> Outcome:
@@ -319,55 +318,3 @@ def _identifier(url: StoreUrl, option: str) -> str | None:
             f"{url.masked}: {option}= must be a small letter or _, then up to 47 of a-z, 0-9 and _; nothing was opened."
         )
     return value
-
-
-def _rows(statement: str) -> str:
-    columns = ", ".join(f"{name} {'bigint' if name in NUMBERS else 'text'}" for name in COLUMNS[statement])
-    return f"json_to_recordset(:{statement}) AS r ({columns})"
-
-
-@cache
-def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
-    """PostgreSQL's statements for these table names."""
-    words = migrations.words("postgres", prefix, schema) | {
-        "share": "FOR SHARE",
-        "greatest": "greatest",
-        "clock": _CLOCK.format("clock_timestamp"),
-        "statement_clock": _CLOCK.format("statement_timestamp"),
-        "schema": f"'{schema}'" if schema else "current_schema()",
-        "selection": "{selection}",
-        "counts": "{counts}",
-    }
-    macros = {"in": lambda name: f"= ANY(:{name})", "rows": _rows}
-    found = load(("common", "postgres"), words, macros, driver="pyformat")
-    for name in _SELECTIONS:
-        plain = found[name]
-        selection = plain.sql.replace(
-            "SELECT name, version, definition, state", "SELECT name, version, definition AS fixed, state"
-        )
-        selection = selection.replace("SELECT name, version, fixed, body", "SELECT name, version, fixed, body AS state")
-        selection = selection.replace("%(now)s", f"{words['statement_clock']} + %(shift)s")
-        sql = found["select"].sql.replace("{selection}", f"{selection} FOR UPDATE")
-        found[f"{name}_locked"] = Statement(f"{name}_locked", f"{plain.about} Locked.", sql)
-    one = found["due_jobs"]
-    many = one.sql.replace("pool = %(pool)s", "pool = ANY(%(pools)s)")
-    found["due_jobs_of_pools"] = Statement("due_jobs_of_pools", one.about, many)
-    return found
-
-
-@cache
-def writing(
-    prefix: str, schema: str | None, writes: tuple[str, ...], extras: tuple[str, ...], *, session: bool, notify: bool
-) -> str:
-    """One statement for a batch: the parts that it needs, then what must hold for its commit."""
-    sql = statements(prefix, schema)
-    parts = [f"{name} AS ({sql[name].sql} RETURNING 1)" for name in writes]
-    parts += [f"{name} AS ({sql[name].sql})" for name in extras]
-    counts = " + ".join(f"(SELECT count(*) FROM {name})" for name in writes) or "0"  # noqa: S608 - our own names
-    answers = [sql["all_written"].sql.replace("{counts}", counts)]
-    if session:
-        answers.append(sql["session_lives"].sql)
-    if notify:
-        answers.append(sql["notify"].sql)
-    before = f"WITH {', '.join(parts)} " if parts else ""
-    return f"{before}SELECT {', '.join(f'({answer})' for answer in answers)}"

@@ -21,13 +21,15 @@ from solocron.errors import Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.stores.contract import Capabilities, Check, Due, Tier, Which
 from solocron.stores.sql import migrations
+from solocron.stores.sql.drafts import Draft
+from solocron.stores.sql.links import Outcome, Selection, arrange
 from solocron.stores.sql.pool import bequeath
-from solocron.stores.sql.rows import Batch, Draft
+from solocron.stores.sql.rows import Batch
 from solocron.stores.sql.sqlite.clock import Anchor, BootClock, boot_key
 from solocron.stores.sql.sqlite.file import place_of
 from solocron.stores.sql.sqlite.link import SQLiteLink
 from solocron.stores.sql.statements import Statement, load
-from solocron.stores.sql.store import Outcome, Selection, SqlStore, arrange
+from solocron.stores.sql.store import SqlStore
 from solocron.stores.url import StoreUrl
 
 __all__ = ["SQLiteStore"]
@@ -212,7 +214,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
 
     def recall(self, which: Which, session: str | None) -> Selection | None:
         """A session's own renewal: the row is the one that we wrote last, or its version will not match."""
-        row = self.known_session(which, session)
+        row = self.renewals.row(which, session)
         if row is None:
             return None
         return Selection({row[0]: row}, self.boot_clock.now() + self._shift, recalled=True)
@@ -223,7 +225,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             outcome = self._swap_alone(link, batch, drafts[0])
         else:
             outcome = self._swap_all(link, batch, drafts, session)
-        self.remember_session(drafts, outcome)
+        self.renewals.remember(drafts, outcome)
         return outcome
 
     def abandon(self, link: SQLiteLink) -> None:

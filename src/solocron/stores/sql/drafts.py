@@ -1,0 +1,136 @@
+"""What a change wants of one document: computed without a database in sight, for every dialect alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.codec import decode, encode_fixed, encode_state
+from solocron.model.job import Job
+from solocron.model.session import Life, Session
+from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+
+__all__ = ["Draft", "Row", "draft", "holders_of", "is_selected", "kind_of", "readable"]
+
+Row = tuple[str, int, str, str]
+"""A document as it was read: name, version, the fixed text, the state's text."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """What a change wants of one document. `version` is that of the row it was computed from; None: no row."""
+
+    kind: Kind
+    name: str
+    version: int | None
+    doc: Doc | Absent | None = None
+    change: Change | None = None
+    fixed: str | None = None
+    """The new fixed text; None where it is the old one."""
+    state: str = ""
+    fixed_before: str = ""
+    error: str | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Handing back the very document that came in, with no entries, writes nothing."""
+        change = self.change
+        return self.error is None and change is not None and (change.doc is not self.doc or bool(change.entries))
+
+    def result(self) -> Result:
+        """The answer where nothing is written, or where the writing has succeeded."""
+        if self.error is not None:
+            return Result(self.name, Verdict.BLOCKED, error=self.error)
+        if self.change is None:
+            return Result(self.name, Verdict.DECLINED, self.doc)
+        new = self.change.doc
+        return Result(
+            self.name, Verdict.APPLIED, Absent(self.kind, self.name) if new is None else new, self.change.answer
+        )
+
+
+def draft(
+    kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int, *, which: Which | None = None
+) -> Draft | None:
+    """Let the change decide; whatever is wrong with one document stays with that document.
+
+    With `which`, a document that has left that selection is not handed to the change: None.
+    """
+    version = None if row is None else row[1]
+    try:
+        doc = Absent(kind, name) if row is None else decode(kind, name, row[2], row[3])
+        if which is not None and not is_selected(which, doc, now):
+            return None
+        wanted = change(doc, now)
+        if wanted is None:
+            return Draft(kind, name, version, doc)
+        new = wanted.doc
+        if new is None or new is doc:
+            return Draft(kind, name, version, doc, wanted)
+        if _identity(new) != (kind, name):
+            raise ValueError(f"the change of {kind} {name!r} answered with {' '.join(_identity(new))!r}")
+        fixed = None if row is not None and _same_fixed(doc, new) else encode_fixed(new)
+        if row is not None and fixed == row[2]:
+            fixed = None
+        return Draft(kind, name, version, doc, wanted, fixed, encode_state(new), "" if row is None else row[2])
+    except Exception as error:  # noqa: BLE001 - a poisoned document must not stop the others, whatever it raises
+        return Draft(kind, name, version, error=f"{type(error).__name__}: {error}")
+
+
+def _same_fixed(old: Doc | Absent, new: Doc) -> bool:
+    """Whether the fixed part is certainly the same; claims and finishes hand on the very definition they read."""
+    if not isinstance(old, Job) or not isinstance(new, Job):
+        return False
+    return (
+        new.definition is old.definition
+        and new.incarnation == old.incarnation
+        and new.revision == old.revision
+        and new.source == old.source
+        and new.zone_data == old.zone_data
+        and new.removed == old.removed
+    )
+
+
+def _identity(doc: Doc) -> tuple[Kind, str]:
+    if isinstance(doc, Note):
+        return doc.kind, doc.name
+    return Kind.JOB if isinstance(doc, Job) else Kind.SESSION, doc.name
+
+
+def kind_of(which: Which) -> Kind:
+    """The kind of documents that a selection finds."""
+    if isinstance(which, Due):
+        return Kind.JOB
+    return Kind.SESSION if isinstance(which, ToSweep) else which.kind
+
+
+def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
+    """Whether a document that was read again by its name still belongs to the selection."""
+    match which:
+        case Due():
+            return isinstance(doc, Job) and doc.due_at is not None and doc.due_at <= now
+        case HeldBy(session):
+            return session in holders_of(doc)
+        case ToSweep():
+            return isinstance(doc, Session) and (
+                doc.state is Life.DEAD or (doc.state is Life.LIVE and doc.expires_at <= now)
+            )
+        case Named():
+            return True
+        case _:
+            return not isinstance(doc, Absent)
+
+
+def holders_of(doc: Doc | Absent | None) -> frozenset[str]:
+    """The sessions that a document names as holders."""
+    if isinstance(doc, Job):
+        return frozenset(hold.session for hold in doc.active)
+    return frozenset({doc.session}) if isinstance(doc, Note) and doc.session is not None else frozenset()
+
+
+def readable(kind: Kind, row: Row) -> Doc | None:
+    """The document, or None where its text is broken: one bad document must not hide the others."""
+    try:
+        return decode(kind, row[0], row[2], row[3])
+    except (ValueError, TypeError, LookupError):
+        return None

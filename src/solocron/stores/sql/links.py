@@ -1,0 +1,76 @@
+"""What the parts of the family hand to each other: a connection, what was found with it, what became of a batch."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from solocron.stores.contract import Named, Which
+from solocron.stores.sql.drafts import Row
+
+__all__ = ["Outcome", "Poisoned", "Retry", "Selection", "SqlLink", "UnknownOutcome", "arrange"]
+
+
+class Retry(Exception):
+    """The database settled a conflict against us (deadlock, serialization failure, lock timeout); nothing written."""
+
+
+class Poisoned(Exception):
+    """The database refused the data of a batch: nothing was written, and one of its documents is to blame."""
+
+
+class UnknownOutcome(Exception):
+    """The connection broke while committing: the batch may or may not be in the store."""
+
+
+class SqlLink(ABC):
+    """One connection that runs statements by name and counts them; its errors are the family's or the contract's."""
+
+    fresh = True
+
+    @abstractmethod
+    def all(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+
+    @abstractmethod
+    def run(self, name: str, params: Mapping[str, Any]) -> int:
+        """The number of rows that a statement of its own transaction found."""
+
+    @abstractmethod
+    def is_stale(self) -> bool:
+        """Whether it has visibly died while it lay idle."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def discard(self) -> None:
+        """Close it after something went wrong: who knows what the other side makes of a goodbye."""
+        self.close()
+
+
+@dataclass(slots=True)
+class Selection:
+    """What was found: rows by name in the order of the answer (None: no such document), and the store's time."""
+
+    rows: dict[str, Row | None]
+    now: int
+    alive: bool = True
+    next_due: int | None = None
+    recalled: bool = False
+    """Not asked of the store but remembered from our own last write: only good with a version to compare."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a batch: whether the session was live, and which documents others had changed."""
+
+    alive: bool = True
+    lost: set[str] = field(default_factory=set)
+
+
+def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:
+    """The rows in the order of the answer; of a named selection also the names that have none."""
+    rows: dict[str, Row | None] = {row[0]: (row[0], row[1], row[2], row[3]) for row in found}
+    return {name: rows.get(name) for name in which.names} if isinstance(which, Named) else rows

@@ -1,0 +1,66 @@
+"""PostgreSQL's statements, put together from the files: selections that lock, and one statement for a whole batch."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from solocron.stores.sql import migrations
+from solocron.stores.sql.rows import COLUMNS, NUMBERS
+from solocron.stores.sql.statements import Statement, load
+
+__all__ = ["statements", "writing"]
+
+_CLOCK = "(extract(epoch FROM {}()) * 1000000)::bigint"
+_SELECTIONS = ("named_jobs", "held_jobs", "all_jobs", "named_documents", "held_documents", "all_documents", "to_sweep")
+
+
+def _rows(statement: str) -> str:
+    columns = ", ".join(f"{name} {'bigint' if name in NUMBERS else 'text'}" for name in COLUMNS[statement])
+    return f"json_to_recordset(:{statement}) AS r ({columns})"
+
+
+@cache
+def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
+    """PostgreSQL's statements for these table names."""
+    words = migrations.words("postgres", prefix, schema) | {
+        "share": "FOR SHARE",
+        "greatest": "greatest",
+        "clock": _CLOCK.format("clock_timestamp"),
+        "statement_clock": _CLOCK.format("statement_timestamp"),
+        "schema": f"'{schema}'" if schema else "current_schema()",
+        "selection": "{selection}",
+        "counts": "{counts}",
+    }
+    macros = {"in": lambda name: f"= ANY(:{name})", "rows": _rows}
+    found = load(("common", "postgres"), words, macros, driver="pyformat")
+    for name in _SELECTIONS:
+        plain = found[name]
+        selection = plain.sql.replace(
+            "SELECT name, version, definition, state", "SELECT name, version, definition AS fixed, state"
+        )
+        selection = selection.replace("SELECT name, version, fixed, body", "SELECT name, version, fixed, body AS state")
+        selection = selection.replace("%(now)s", f"{words['statement_clock']} + %(shift)s")
+        sql = found["select"].sql.replace("{selection}", f"{selection} FOR UPDATE")
+        found[f"{name}_locked"] = Statement(f"{name}_locked", f"{plain.about} Locked.", sql)
+    one = found["due_jobs"]
+    many = one.sql.replace("pool = %(pool)s", "pool = ANY(%(pools)s)")
+    found["due_jobs_of_pools"] = Statement("due_jobs_of_pools", one.about, many)
+    return found
+
+
+@cache
+def writing(
+    prefix: str, schema: str | None, writes: tuple[str, ...], extras: tuple[str, ...], *, session: bool, notify: bool
+) -> str:
+    """One statement for a batch: the parts that it needs, then what must hold for its commit."""
+    sql = statements(prefix, schema)
+    parts = [f"{name} AS ({sql[name].sql} RETURNING 1)" for name in writes]
+    parts += [f"{name} AS ({sql[name].sql})" for name in extras]
+    counts = " + ".join(f"(SELECT count(*) FROM {name})" for name in writes) or "0"  # noqa: S608 - our own names
+    answers = [sql["all_written"].sql.replace("{counts}", counts)]
+    if session:
+        answers.append(sql["session_lives"].sql)
+    if notify:
+        answers.append(sql["notify"].sql)
+    before = f"WITH {', '.join(parts)} " if parts else ""
+    return f"{before}SELECT {', '.join(f'({answer})' for answer in answers)}"

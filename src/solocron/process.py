@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["run_until_signalled"]
 
 _LOOK = 0.5
-_SAME_WISH = 0.2
-"""Seconds: `timeout` and some supervisors signal the process and then its group, which is one wish, not two."""
+_SAME_WISH = 0.1
+"""Seconds: `timeout` and some supervisors send SIGTERM to the process and then to its group: one wish, not two."""
 
 
 def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | str = "30s") -> None:
@@ -27,7 +27,8 @@ def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | s
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal first
-        if told.is_set() and time.monotonic() - first > _SAME_WISH:
+        repeated = number == signal.SIGTERM and time.monotonic() - first < _SAME_WISH
+        if told.is_set() and not repeated:
             os._exit(130)
         first = first or time.monotonic()
         told.set()

@@ -260,7 +260,7 @@ def _simulate(parser: ArgumentParser) -> None:
         action="store_false",
         help="show a failure as it is, without looking for a smaller one",
     )
-    parser.add_argument("--lines", action="store_true", help=SUPPRESS)
+    parser.add_argument("--lines", action="store_true", help="print one line of JSON a world, as it ends")
     _json(parser)
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Checker", "Violation", "first_owed", "new_holds"]
 
 
+_NOTHING: list[Hold] = []
+
+
 class Violation(AssertionError):
     """An invariant does not hold."""
 
@@ -34,8 +37,21 @@ class Violation(AssertionError):
         self.invariant = invariant
 
 
-OnCommit = Callable[["Checker", Commit], None]
-OnLine = Callable[["Checker", Line], None]
+class Tests:
+    """Invariants that are put to the test by the same kind of thing."""
+
+    __test__ = False
+
+    def __init__(self, table: dict[str, Callable[..., None]], disabled: frozenset[str]) -> None:
+        chosen = {name: test for name, test in table.items() if name.split("_")[0].upper() not in disabled}
+        self.names = tuple(chosen)
+        self.times = 0
+        self._tests = tuple(chosen.values())
+
+    def __call__(self, checker: Checker, *what: object) -> None:
+        self.times += 1
+        for test in self._tests:
+            test(checker, *what)
 
 
 @dataclass
@@ -44,8 +60,6 @@ class Checker:
 
     world: World
     disabled: frozenset[str] = frozenset()
-    checked: Counter[str] = field(default_factory=Counter)
-    """How often each invariant was put to the test."""
     fences: dict[str, int] = field(default_factory=dict)
     """The highest fence granted so far, by job."""
     attempts: dict[str, int] = field(default_factory=dict)
@@ -72,49 +86,47 @@ class Checker:
     def __post_init__(self) -> None:
         from solocron.simulator import at_rest, over_commits, over_ledger
 
-        self._on_job = self._enabled(over_commits.JOBS)
-        self._on_session = self._enabled(over_commits.SESSIONS)
-        self._on_line = self._enabled(over_ledger.LINES)
-        self._at_rest = self._enabled(at_rest.AT_REST)
-        self._drained = self._enabled(at_rest.DRAINED)
-        self._on_prune = self._enabled(over_commits.PRUNES)
+        self._on_job = Tests(over_commits.JOBS, self.disabled)
+        self._on_session = Tests(over_commits.SESSIONS, self.disabled)
+        self._on_line = Tests(over_ledger.LINES, self.disabled)
+        self._at_rest = Tests(at_rest.AT_REST, self.disabled)
+        self._drained = Tests(at_rest.DRAINED, self.disabled)
+        self._on_prune = Tests(over_commits.PRUNES, self.disabled)
 
-    def _enabled(self, table: dict[str, Callable[..., None]]) -> list[tuple[str, Callable[..., None]]]:
-        return [(name, test) for name, test in table.items() if name.split("_")[0].upper() not in self.disabled]
+    @property
+    def checked(self) -> Counter[str]:
+        """How often each invariant was put to the test."""
+        groups = (self._on_job, self._on_session, self._on_line, self._at_rest, self._drained, self._on_prune)
+        return Counter({name: group.times for group in groups for name in group.names})
 
     # --- what happens --------------------------------------------------------------------------------------------
 
     def commit(self, commit: Commit) -> None:
         if commit.kind is Kind.SESSION:
-            self._run(self._on_session, commit)
+            self._on_session(self, commit)
             after = commit.after
             if isinstance(after, Session) and after.state is Life.LIVE:
                 self.renewed[commit.name] = commit.selected
         elif commit.kind is Kind.JOB and (isinstance(commit.before, Job) or isinstance(commit.after, Job)):
-            self._run(self._on_job, commit)
+            self._on_job(self, commit)
             self._note(commit)
 
     def line(self, line: Line) -> None:
-        self._run(self._on_line, line)
+        self._on_line(self, line)
         if line.what == "start":
             self.started.add((line.run, line.fence))
             self.starts[line.run] += 1
 
     def pruned(self, record: Record, before: int) -> None:
-        self._run(self._on_prune, record, before)
+        self._on_prune(self, record, before)
 
     def at_rest(self, patience: float) -> None:
         """After the faults have ended and time has passed."""
-        self._run(self._at_rest, patience)
+        self._at_rest(self, patience)
 
     def drained(self) -> None:
         """After every node has drained."""
-        self._run(self._drained)
-
-    def _run(self, tests: list[tuple[str, Callable[..., None]]], *what: object) -> None:
-        for name, test in tests:
-            self.checked[name] += 1
-            test(self, *what)
+        self._drained(self)
 
     # --- what is remembered --------------------------------------------------------------------------------------
 
@@ -123,7 +135,7 @@ class Checker:
             self.fences[commit.name] = hold.fence
             self.attempts[hold.run] = hold.attempt
             self.granted[(hold.run, hold.fence)] = hold
-            self.granted_at[(hold.run, hold.fence)] = commit.now
+            self.granted_at[(hold.run, hold.fence)] = max(commit.now, commit.decided)  # the clock may step in between
         for entry in commit.entries:
             record = entry.record
             if entry.op is Op.CLOSE or (entry.op is Op.OPEN and record.status is not Status.RUNNING):
@@ -141,11 +153,11 @@ def new_holds(commit: Commit) -> list[Hold]:
     """What a commit granted."""
     before, after = commit.before, commit.after
     if not isinstance(after, Job) or not after.active:
-        return []
+        return _NOTHING
     if not isinstance(before, Job):
         return list(after.active)
     if after.active is before.active:
-        return []
+        return _NOTHING
     known = {(h.run, h.fence) for h in before.active}
     return [hold for hold in after.active if (hold.run, hold.fence) not in known]
 

@@ -75,6 +75,9 @@ class World(SimFleet):
         self.ledger.on_line.append(self.checker.line)
         self.effects = Effects(self, options.effects)
         self.calm = False
+        """Whether the faults are over."""
+        self.at_rest = False
+        """Whether what they had left behind is over as well."""
         self.version = 0
         self.unclean: list[str] = []
         """Nodes that said they had drained and had not."""
@@ -105,8 +108,8 @@ class World(SimFleet):
             self.start(number)
 
     def stopped(self, name: str, process: Process, *, clean: bool) -> None:
-        """After a drain; a node that calls itself clean has left nothing running."""
-        if self.calm and clean and any(not task.name.endswith("stop") for task in process.tasks):
+        """After a drain at rest; a node that calls itself clean has left nothing running."""
+        if self.at_rest and clean and any(not task.name.endswith("stop") for task in process.tasks):
             self.unclean.append(name)
 
     def _declare_jobs(self, scheduler: Scheduler, process: Process) -> None:
@@ -181,7 +184,9 @@ class World(SimFleet):
         after = commit.after
         what: tuple[object, ...] = ()
         if isinstance(after, Job):
-            what = (after.cursor, after.fence, after.due_at, after.active, after.owed, after.stretches, after.paused)
+            held = [(hold.run, hold.fence, hold.session, hold.cancel) for hold in after.active]
+            owed = [(owed.run, owed.attempt, owed.ready_at) for owed in after.owed]
+            what = (after.cursor, after.fence, after.due_at, held, owed, [s.first for s in after.stretches])
         elif isinstance(after, Session):
             what = (after.expires_at, after.beats, str(after.state))
         entries = [(str(e.op), e.record.run, e.record.attempt, str(e.record.status)) for e in commit.entries]
@@ -233,6 +238,7 @@ def _live(world: World) -> None:
     world.run(2 * lease + 2)
     world.checker.at_rest(4 * lease + 1)
     world.effects.at_rest()
+    world.at_rest = True
     for number in range(options.nodes):
         world.stop_node(number)
     world.run(4 * lease)

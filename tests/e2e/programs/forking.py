@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -15,6 +16,8 @@ from solocron import Scheduler
 from solocron.testing.fleet import wait_until
 
 warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads is just what this is about
+
+PATIENCE = 30
 
 
 def main(url: str) -> int:
@@ -26,6 +29,7 @@ def main(url: str) -> int:
     told, tell = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(PATIENCE)  # a child that hangs must not outlive the test
         try:
             facts = _in_the_child(scheduler)
             os.write(tell, json.dumps(facts).encode())

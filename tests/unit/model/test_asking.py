@@ -229,6 +229,15 @@ class TestPause:
         assert job.covered("skipped") == [(60, 120, 2)]
         assert job.job.paused is None
 
+    def test_i20_at_its_very_hour_it_has_ended(self) -> None:
+        """It is due then, so a claim that left it as it is would be made again at once, for ever."""
+        job = OneJob("1m").at(30)
+        job.pause(until=150)
+        assert job.at(150).claim() is None
+        assert job.job.paused is None
+        assert job.job.due_at is not None
+        assert seconds(job.job.due_at) == 180
+
     def test_slots_after_its_end_are_late_or_missed_like_any_others(self) -> None:
         job = OneJob("1m", catch_up="skip").at(30)
         job.pause(until=150)

@@ -12,7 +12,7 @@ from solocron.model.change import Absent, Change, Kind
 from solocron.model.claiming import Claimant, claim
 from solocron.model.job import Job
 from solocron.model.policy import allow, catch_up_all
-from solocron.model.run import Status, job_of
+from solocron.model.run import Origin, Status, job_of, run_id
 from solocron.model.timetable import Timetable
 from solocron.schedules import At
 from tests.fundamentals.one_job import T0, OneJob, resolve, seconds
@@ -145,6 +145,13 @@ def test_a_retry_comes_before_slots_and_slots_before_later_triggers() -> None:
         job.finish(hold)
     assert seconds(first.slot) == 60
     assert order == [(60, 2), (120, 1), (130, 1)]
+
+
+def test_a_runs_name_follows_from_its_slot_whether_it_waited_alone_or_in_line() -> None:
+    """So that a slot decided twice by mistake would be refused by the log."""
+    alone = OneJob("1m", catch_up="all").at(60)
+    in_line = OneJob("1m", catch_up="all").at(300)
+    assert in_line.claims().run == alone.claims().run == run_id("work", T0, Origin.SCHEDULE, T0 + 60 * SECOND)
 
 
 def test_a_due_document_that_gives_nothing_to_run_is_not_due_any_more() -> None:

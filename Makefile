@@ -74,7 +74,7 @@ test-valkey: ## Only the tests that need Valkey
 
 .PHONY: simulate
 simulate: $(READY) ## Put the engine through simulated faults for about two minutes
-	@$(BIN)/solocron simulate --seeds 60 --hours 0.25 --jobs $(WORKERS) $(ARGS)
+	@$(BIN)/solocron simulate --seeds 150 --hours 0.4 --jobs $(WORKERS) $(ARGS)
 
 .PHONY: mutants
 mutants: $(READY) ## Put every bug of the list into the code: each must be noticed

@@ -146,7 +146,7 @@ def _written(page: str, summary: Summary, missing: list[str], args: argparse.Nam
         "",
         *_table(
             ("fault", "worlds", "times"),
-            [(name, f"{fault['worlds']:,}", f"{fault['times']:,}") for name, fault in told["faults"].items()],
+            [(name, f"{f['worlds']:,}", f"{f['times']:,}") for name, f in told["faults"].items() if f["worlds"]],
         ),
         "",
         *_table(("invariant", "checks"), [(name, f"{count:,}") for name, count in told["invariants"].items()]),

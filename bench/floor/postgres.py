@@ -8,7 +8,8 @@ import psycopg
 
 from bench.floor.documents import NODE, claimed, finished
 from bench.load import HANDLER
-from solocron.stores.sql.postgres.store import PostgresStore, statements, writing
+from solocron.stores.sql.postgres.sql import statements, writing
+from solocron.stores.sql.postgres.store import PostgresStore
 from solocron.stores.sql.rows import as_json
 
 __all__ = ["Floor"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.mutants import claims, effects, lease, records, sessions
+from tests.mutants import claims, effects, holder, lease, records, sessions
 from tests.mutants.mutant import Mutant, Waiting
 
 __all__ = ["MUTANTS", "WAITING"]
 
 MUTANTS: list[Mutant] = sorted(
-    (*lease.MUTANTS, *claims.MUTANTS, *records.MUTANTS, *sessions.MUTANTS, *effects.MUTANTS),
+    (*lease.MUTANTS, *claims.MUTANTS, *holder.MUTANTS, *records.MUTANTS, *sessions.MUTANTS, *effects.MUTANTS),
     key=lambda mutant: mutant.name,
 )
 

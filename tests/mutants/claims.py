@@ -1,4 +1,4 @@
-"""Bugs of claims, of fences, and of what a holder may do."""
+"""Bugs of claims and of fences."""
 
 from __future__ import annotations
 
@@ -6,29 +6,19 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from solocron.engine import claimer as claimer_module
 from solocron.engine import finisher as finisher_module
 from solocron.engine import sweeper as sweeper_module
 from solocron.engine.board import Board, Phase, Running
 from solocron.engine.claimer import Claimer
-from solocron.engine.context import Stop
-from solocron.engine.finisher import Finisher
-from solocron.engine.keeper import Keeper
-from solocron.engine.loop import Loop
-from solocron.engine.node import Node
-from solocron.engine.runner import Runner
 from solocron.engine.sweeper import Sweeper
 from solocron.model import asking, claiming, ending
 from solocron.model.change import Absent, Change
 from solocron.model.claiming import Claimant
-from solocron.model.ending import Outcome
 from solocron.model.job import Hold, Job
 from solocron.model.policy import allow
-from solocron.model.run import Entry, Status
+from solocron.model.run import Entry
 from solocron.simulator.database import Database, Selection, Write
-from solocron.simulator.seams import SimRng
 from solocron.stores.contract import Applied, Result, Verdict
-from tests.mutants import checks
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check, Worlds
 from tests.unit.engine import test_lease_protocol as protocol
@@ -198,178 +188,6 @@ def _x42(bites: Bites) -> Patches:
     return [(Claimer, "_went_back", never)]
 
 
-# --- the holder ------------------------------------------------------------------------------------------------------
-
-
-def _x09(bites: Bites) -> Patches:
-    def never_mind(self: Keeper, error: str) -> bool:
-        session = self._board.session
-        bites()
-        return session is not None and self._board.renewed(session, self._runtime.clock.boot())
-
-    return [(Keeper, "_trouble", never_mind)]
-
-
-def _x19(bites: Bites) -> Patches:
-    real = Runner.stop
-
-    def carry_on(self: Runner, running: Running, stop: Stop) -> None:
-        if stop.kind == "lost":
-            bites()
-        else:
-            real(self, running, stop)
-
-    return [(Runner, "stop", carry_on)]
-
-
-def _x33(bites: Bites) -> Patches:
-    def as_in_the_parent(self: SimRng) -> str:
-        bites()
-        self.given = getattr(self, "given", 0) + 1  # type: ignore[attr-defined]
-        return f"{self.given:032x}"  # type: ignore[attr-defined]
-
-    return [(SimRng, "token", as_in_the_parent)]
-
-
-def _x38(bites: Bites) -> Patches:
-    real = Keeper._begin
-
-    def host_and_pid(self: Keeper, now: float) -> None:
-        bites()
-        name = self._settings.node.partition(".")[0]
-        with patch.object(self._runtime.rng, "token", lambda: name):
-            real(self, now)
-
-    return [(Keeper, "_begin", host_and_pid)]
-
-
-def _x37(bites: Bites) -> Patches:
-    def at_once(self: Node, grace: float) -> bool:
-        bites(self.board.bodies())
-        self.board.draining = True
-        for loop in self._loops.values():
-            loop.stop()
-        return True
-
-    return [(Node, "drain", at_once)]
-
-
-def _x39(bites: Bites) -> Patches:
-    real_start = Runner.start
-
-    def start(self: Runner, job: Job, hold: Hold, session: str) -> bool:
-        if job.name.startswith("poison"):
-            raise RuntimeError("this job cannot be started")
-        return real_start(self, job, hold, session)
-
-    def dies(self: Loop) -> None:
-        while not self._stopping:
-            self._woken.clear()
-            now = self._runtime.clock.boot()
-            try:
-                at = self._step(now)
-            except Exception:
-                bites()
-                return
-            self._woken.wait(max(at - self._runtime.clock.boot(), 0.001))
-
-    return [(Runner, "start", start), (Loop, "_run", dies)]
-
-
-def _x35(bites: Bites) -> Patches:
-    real = Finisher.step
-
-    def given_up(self: Finisher, now: float) -> float:
-        store = self._store
-
-        class Shim:
-            def update(self, *args: Any, **more: Any) -> Applied:
-                applied = store.update(*args, **more)
-                bites(any(result.verdict is Verdict.CONTENDED for result in applied.results))
-                results = [
-                    replace(result, verdict=Verdict.DECLINED) if result.verdict is Verdict.CONTENDED else result
-                    for result in applied.results
-                ]
-                return replace(applied, results=tuple(results))
-
-        with patch.object(self, "_store", Shim()):
-            return real(self, now)
-
-    return [(Finisher, "step", given_up)]
-
-
-def _x45(bites: Bites) -> Patches:
-    real = Claimer._change
-
-    def by_my_own_clock(self: Claimer, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
-        wall = self._runtime.clock.wall()
-        bites(wall != now)
-        return real(self, doc, wall, by)
-
-    real_due = Database._due
-
-    def everything(self: Database, which: Any, *, lock: bool) -> Any:
-        with patch.object(self, "clock", lambda: 4_000_000_000_000_000):
-            return real_due(self, which, lock=lock)
-
-    return [(Claimer, "_change", by_my_own_clock), (Database, "_due", everything)]
-
-
-def _x49(bites: Bites) -> Patches:
-    real = Database._is_live
-
-    def whoever_claims_claims(self: Database, session: str) -> bool:
-        bites(not real(self, session))
-        return True
-
-    return [(Database, "_is_live", whoever_claims_claims)]
-
-
-def _x52(bites: Bites) -> Patches:
-    real = Board.unknown
-    looked: set[tuple[int, str | None]] = set()
-
-    def once_only(self: Board, holds: Any) -> Any:
-        found = real(self, holds)
-        key = (id(self), self.session)
-        if key in looked:
-            bites(found)
-            return []
-        looked.add(key)
-        return found
-
-    return [(Board, "unknown", once_only)]
-
-
-def _x58(bites: Bites) -> Patches:
-    real = claiming.claim
-
-    def for_everybody(doc: Any, *, now: int, by: Claimant, resolve: Any) -> Change | None:
-        entries: tuple[Entry, ...] = ()
-        for hold in doc.active if isinstance(doc, Job) else ():
-            if hold.deadline is not None and hold.deadline <= now:
-                bites(hold.session != by.session)
-                doc, entry = ending._end(doc, hold, Outcome(status=Status.TIMED_OUT), now=now)
-                entries += (entry,)
-        change = real(doc, now=now, by=by, resolve=resolve)
-        if not entries:
-            return change
-        return Change(doc, entries) if change is None else replace(change, entries=(*entries, *change.entries))
-
-    return [(claimer_module, "claim", for_everybody)]
-
-
-def _x59(bites: Bites) -> Patches:
-    real = Board.revoke
-
-    def begun_or_not(self: Board, running: Running) -> bool:
-        begun = not real(self, running)
-        bites(begun and self.draining)
-        return not begun or self.draining
-
-    return [(Board, "revoke", begun_or_not)]
-
-
 MUTANTS = [
     Mutant("X-05", "read, then write", "I1", _x05, Worlds({"locking": 0})),
     Mutant("X-08", "no answer to a claim is taken for a yes", "I7", _x08, Worlds({"lost_request": 0.1})),
@@ -403,30 +221,4 @@ MUTANTS = [
             protocol.test_i3_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someone_says_so, by="I3"
         ),
     ),
-    Mutant("X-09", "an error of a renewal is ignored", "I8", _x09, Worlds({"partition": 10})),
-    Mutant(
-        "X-19", "bodies are not cancelled when the lease is lost", "I8", _x19, Worlds({"partition": 10}), quick=False
-    ),
-    Mutant("X-33", "a fork shares the holder's id", "I1", _x33, Worlds({})),
-    Mutant(
-        "X-37",
-        "SIGTERM drops running bodies without release",
-        "I21",
-        _x37,
-        Check(protocol.test_rule_9_drain_waits_for_what_runs_and_ends_the_session_last, by="I21"),
-    ),
-    Mutant("X-38", "a holder's id is used again after a restart", "I4", _x38, Worlds({"kill": 15})),
-    Mutant("X-39", "an exception in one job stops the loop", "I19", _x39, Worlds({"poison": 3})),
-    Mutant("X-35", "a serialization failure is taken for a lost claim", "I5", _x35, Worlds({"serialization": 0.2})),
-    Mutant("X-45", "a node's own clock decides what is due", "I15", _x45, Worlds({"clock_skew": 3600})),
-    Mutant(
-        "X-49",
-        "the session is not tested in the claim's commit",
-        "I5",
-        _x49,
-        Check(checks.a_claim_of_a_buried_session_is_refused),
-    ),
-    Mutant("X-52", "what was claimed unheard is adopted once only", "I14", _x52, Worlds({"lost_reply": 0.1})),
-    Mutant("X-58", "another node ends a timed-out run", "I1", _x58, Worlds({}), quick=False),
-    Mutant("X-59", "drain hands back what has started", "I2", _x59, Worlds({"drain": 10}), quick=False),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from solocron import Run, every
 from solocron.testing.cluster import Cluster
 
@@ -68,3 +70,22 @@ def test_i20_a_node_with_a_fast_clock_does_not_ask_the_store_again_and_again_bef
     cluster.assert_ran("job", times=60)
     asked = cluster.member(0).store.statements["select claim"]
     assert asked <= 60 * 5, f"{asked} claims for 60 slots"
+
+
+@pytest.mark.parametrize("done", [object(), float("nan"), "half"])
+def test_i19_progress_that_is_no_number_is_the_bodys_own_error(done: object) -> None:
+    """What a body hands over is looked at in its own call. The node's beat choked on it, and its run never ended."""
+
+    @every("1m", name="odd")
+    def odd(run: Run) -> None:
+        run.progress(done)  # type: ignore[arg-type]
+
+    @every("1m", name="other")
+    def other() -> None:
+        pass
+
+    cluster = Cluster(odd, other, nodes=1)
+    cluster.run("125s")
+    assert [view.status for view in cluster.runs("odd")] == ["failed", "failed"]
+    assert [view.status for view in cluster.runs("other")] == ["succeeded", "succeeded"]
+    assert "progress(done" in (cluster.runs("odd")[0].error or "")

@@ -26,6 +26,9 @@ INVARIANTS = (
     *at_rest.DRAINED,
 )
 
+EFFECTS = ("I17 commits", "I4 keys", "I4 locks")
+"""What worlds with locks, keys and steps check besides."""
+
 ENOUGH = 8.0
 """A strike that was to be expected so often and never came is off, not unlucky (one in three thousand)."""
 
@@ -66,6 +69,8 @@ class Summary:
     """In how many worlds each fault was on."""
     expected: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """How often each was to be expected."""
+    effects: int = 0
+    """In how many worlds jobs used locks, keys and steps."""
     statuses: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
@@ -74,6 +79,7 @@ class Summary:
         """One more world, as `Report.to_json` tells it."""
         options = Options(**report["options"])
         self.seeds += 1
+        self.effects += bool(options.effects)
         for name in ("hours", "slots", "runs", "starts", "steps"):
             setattr(self, name, getattr(self, name) + report[name])
         self.faults.update(report["faults"])
@@ -118,7 +124,12 @@ class Summary:
     @property
     def unchecked(self) -> list[str]:
         """Invariants that nothing was held against."""
-        return [name for name in INVARIANTS if not self.checked[name]]
+        return [name for name in self.invariants if not self.checked[name]]
+
+    @property
+    def invariants(self) -> tuple[str, ...]:
+        """Those that these worlds can put to the test."""
+        return INVARIANTS + (EFFECTS if self.effects else ())
 
     def ok(self, *, alone: bool = False) -> bool:
         """Whether everything held and everything was there; of one world `alone` only the former is asked."""
@@ -146,7 +157,8 @@ class Summary:
                 for name in FAULTS
             },
             "statuses": dict(sorted(self.statuses.items())),
-            "invariants": {name: self.checked[name] for name in INVARIANTS},
+            "effects": self.effects,
+            "invariants": {name: self.checked[name] for name in self.invariants},
             "silent": self.silent,
             "unchecked": self.unchecked,
             "failures": [failure.to_json() for failure in self.failures],
@@ -154,7 +166,7 @@ class Summary:
 
     def merge(self, told: Mapping[str, Any]) -> None:
         """Add another campaign, as its `to_json` tells it."""
-        for name in ("seeds", "hours", "slots", "runs", "starts", "steps", "seconds"):
+        for name in ("seeds", "hours", "slots", "runs", "starts", "steps", "seconds", "effects"):
             setattr(self, name, getattr(self, name) + told[name])
         for name, fault in told["faults"].items():
             self.enabled[name] += fault["worlds"]

@@ -10,86 +10,19 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind, Note
 from solocron.model.job import Job
 from solocron.model.run import Entry, Op, Record, Status
 from solocron.model.session import Life, Session
+from solocron.simulator.commits import Commit, Key, LogKey, Past, Selection, Undo, Write
 from solocron.simulator.kernel import Kernel
 from solocron.stores.contract import Blocked, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
 
-__all__ = ["Commit", "Database", "Key", "Selection", "Write"]
-
-Key = tuple[Kind, str]
-LogKey = tuple[str, int]
+__all__ = ["Commit", "Database", "Key", "Past", "Selection", "Write"]
 
 _ASIDE = 10 * SECOND
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One document as a client wants it."""
-
-    kind: Kind
-    name: str
-    before: Doc | Absent
-    version: int
-    after: Doc | None
-    entries: tuple[Entry, ...]
-    decided: int
-    """The store's time that the change was given."""
-    selected: float
-    """The world's time at that moment."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One document's change as the store accepted it."""
-
-    at: float
-    now: int
-    client: str
-    kind: Kind
-    name: str
-    before: Doc | Absent
-    after: Doc | None
-    entries: tuple[Entry, ...]
-    decided: int
-    selected: float
-
-
-@dataclass(slots=True)
-class Selection:
-    """What a client selected: documents with their versions, and the store's time after the locks were held."""
-
-    number: int
-    client: str
-    docs: list[tuple[Doc | Absent, int]]
-    now: int
-    at: float
-    next_due: int | None = None
-    locked: frozenset[Key] = frozenset()
-    aborted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Undo:
-    """What it takes to forget one commit."""
-
-    at: float
-    key: Key
-    doc: tuple[Doc, int] | None
-    records: tuple[tuple[LogKey, Record | None], ...]
-
-
-@dataclass(slots=True)
-class Past:
-    """The last commits, for stores that are not as good as they should be."""
-
-    seconds: float
-    undo: deque[Undo] = field(default_factory=deque)
 
 
 class Database:

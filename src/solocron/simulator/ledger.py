@@ -87,7 +87,7 @@ def make_body(world: World, process: Process, *, longest: float, stoppable: bool
         )
         pause = SimEvent(world.kernel)
         while left > 0 and not world.calm:
-            part = min(left, dice.uniform(0.1, 1.0) if longest < 60 else dice.uniform(1.0, 5.0))
+            part = min(left, dice.uniform(0.02, 0.2) * world.options.lease)
             pause.wait(part)
             left -= part
             line("work")

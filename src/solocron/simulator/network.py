@@ -10,6 +10,9 @@ from solocron.simulator.kernel import Kernel
 __all__ = ["Network"]
 
 
+_REQUESTS = ("lost_request", "late_request", "repeated_request")
+
+
 class Network:
     """Decides for every message when it arrives, if at all."""
 
@@ -55,14 +58,24 @@ class Network:
         """When a request arrives: not at all, once, late or twice."""
         if node in self.cut_off:
             return []
-        if self._rates:
-            if self._happens("lost_request"):
-                return []
-            if self._happens("late_request"):
-                return [self._dice.uniform(0, 10 * self._lease)]
-            if self._happens("repeated_request"):
-                return [self.delay(), self.delay() + self._dice.uniform(0, self._lease)]
+        fault = self._one_of(_REQUESTS) if self._rates else None
+        if fault == "lost_request":
+            return []
+        if fault == "late_request":
+            return [self._dice.uniform(0, 10 * self._lease)]
+        if fault == "repeated_request":
+            return [self.delay(), self.delay() + self._dice.uniform(0, self._lease)]
         return [self.delay()]
+
+    def _one_of(self, faults: tuple[str, ...]) -> str | None:
+        """One roll for all that may happen to a request."""
+        roll = self._dice.random()
+        for fault in faults:
+            roll -= self._rates.get(fault, 0.0)
+            if roll < 0:
+                self.seen[fault] += 1
+                return fault
+        return None
 
     def reply_passes(self, node: str) -> bool:
         if node in self.cut_off or node in self.deaf:

@@ -88,7 +88,10 @@ def test_missed_and_late_slots_of_one_outage_are_told_apart() -> None:
 def test_late_slots_decided_together_run_one_after_the_other() -> None:
     """Overlap is asked only about what runs; nothing does."""
     job = OneJob("5s", overlap="skip").at(20)
-    assert job.run_all() == [5, 10, 15, 20]
+    first = job.claims("a")
+    assert job.claim("b") is None, "the others wait for it"
+    job.finish(first)
+    assert job.run_all("b") == [10, 15, 20]
     assert job.records("skipped") == []
 
 
@@ -147,6 +150,15 @@ def test_slots_of_a_cron_expression_are_counted_over_a_clock_change() -> None:
     job.at(start + 23 * 3600 + LATE_FOR)
     job.claim()
     assert sum(record.count for record in job.records("missed")[1:]) == 23
+
+
+def test_a_slot_that_did_not_run_is_recorded_under_the_name_its_run_would_have() -> None:
+    """So that the log would refuse the same slot if it were ever claimed after all as well as recorded twice."""
+    hourly = Cron("0 * * * *", tz="Europe/Paris")
+    job = OneJob(hourly, catch_up="skip").at(3600 + LATE_FOR)
+    job.run_all()
+    (record,) = job.records("missed")
+    assert (record.run, record.attempt) == (OneJob(hourly).at(3600).claims().run, 0)
 
 
 def test_catching_up_twice_records_nothing_twice() -> None:

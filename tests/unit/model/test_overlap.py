@@ -94,8 +94,9 @@ class TestQueueAll:
     def test_every_slot_waits_and_runs_in_order(self) -> None:
         job = OneJob("1m", overlap="queue-all").at(60)
         running = job.claims("a")
-        for second in (120, 180, 240):
+        for waiting, second in enumerate((120, 180, 240), 1):
             assert started(job.at(second), "b") is None
+            assert job.job.waiting == waiting
         job.finish(running)
         assert job.run_all("b") == [120, 180, 240]
         assert job.records("skipped") == []

@@ -18,7 +18,7 @@ from typing import Any
 from solocron.cli import output
 from solocron.cli.exits import FAILED, OK
 from solocron.errors import Invalid, SolocronError
-from solocron.simulator.campaign import INVARIANTS, Failure, Summary, shrink
+from solocron.simulator.campaign import Failure, Summary, shrink
 from solocron.simulator.faults import FAULTS, Options, draw
 from solocron.simulator.world import simulate as one_world
 
@@ -158,7 +158,7 @@ def _show(summary: Summary, *, ok: bool, alone: bool) -> None:
     output.table(["fault", " worlds", " times", ""], rows)
     output.say("")
     unchecked = [] if alone else summary.unchecked
-    rows = [[name, str(summary.checked[name]), "FAIL" if name in unchecked else "OK"] for name in INVARIANTS]
+    rows = [[name, str(summary.checked[name]), "FAIL" if name in unchecked else "OK"] for name in summary.invariants]
     output.table(["invariant", " checks", ""], rows)
     output.say("")
     for failure in summary.failures:

@@ -17,8 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import Invalid, StoreRefused
-from solocron.model.change import Kind
-from solocron.stores.contract import Capabilities, Check, Due, Named, Tier, Which
+from solocron.stores.contract import Capabilities, Check, Due, Tier, ToSweep, Which
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft
 from solocron.stores.sql.links import Outcome, Selection, arrange
@@ -203,7 +202,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         if isinstance(which, Due):
             return self._select_due(link, which, more, change)
         if not change:
-            now = self.now(link) if _needs_time(which) else 0
+            now = self.now(link) if isinstance(which, ToSweep) else 0
             name, params = self.selecting(which, now)
             return Selection(arrange(which, link.all(name, params)), now)
         name, params = self.selecting(which, 0)
@@ -297,10 +296,6 @@ class PostgresStore(SqlStore[PostgresLink]):
         from solocron.stores.sql.postgres.checks import checks
 
         return checks(self)
-
-
-def _needs_time(which: Which) -> bool:
-    return not isinstance(which, Named) and getattr(which, "kind", Kind.SESSION) is Kind.SESSION
 
 
 def _durability(synchronous: str, fsync: str, pages: str) -> dict[str, str]:

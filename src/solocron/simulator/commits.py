@@ -1,0 +1,79 @@
+"""What passes between a client and the simulated store: selections, writes, commits, and how to forget one."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from solocron.model.change import Absent, Kind
+from solocron.model.run import Entry, Record
+from solocron.stores.contract import Doc
+
+__all__ = ["Commit", "Key", "LogKey", "Past", "Selection", "Undo", "Write"]
+
+Key = tuple[Kind, str]
+LogKey = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One document as a client wants it."""
+
+    kind: Kind
+    name: str
+    before: Doc | Absent
+    version: int
+    after: Doc | None
+    entries: tuple[Entry, ...]
+    decided: int
+    """The store's time that the change was given."""
+    selected: float
+    """The world's time at that moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One document's change as the store accepted it."""
+
+    at: float
+    now: int
+    client: str
+    kind: Kind
+    name: str
+    before: Doc | Absent
+    after: Doc | None
+    entries: tuple[Entry, ...]
+    decided: int
+    selected: float
+
+
+@dataclass(slots=True)
+class Selection:
+    """What a client selected: documents with their versions, and the store's time after the locks were held."""
+
+    number: int
+    client: str
+    docs: list[tuple[Doc | Absent, int]]
+    now: int
+    at: float
+    next_due: int | None = None
+    locked: frozenset[Key] = frozenset()
+    aborted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What it takes to forget one commit."""
+
+    at: float
+    key: Key
+    doc: tuple[Doc, int] | None
+    records: tuple[tuple[LogKey, Record | None], ...]
+
+
+@dataclass(slots=True)
+class Past:
+    """The last commits, for stores that are not as good as they should be."""
+
+    seconds: float
+    undo: deque[Undo] = field(default_factory=deque)

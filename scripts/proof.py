@@ -57,7 +57,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1_000, help="how many worlds (default: 1000)")
-    parser.add_argument("--hours", type=float, default=10.0, help="hours under fire of each world (default: 10)")
+    parser.add_argument("--hours", type=float, default=7.25, help="hours under fire at a lease of 15 s (default: 7.25)")
     parser.add_argument("--nodes", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="processes to use (default: 1)")
     parser.add_argument("--report", action="store_true", help="write the figures into docs/explanation/proof.md")

@@ -30,6 +30,7 @@ def run(bench: Bench) -> Report:
             found.append(float(subprocess.run(program, capture_output=True, text=True, check=True).stdout))
         report.figures[title] = {"least_ms": min(found), "median_ms": percentile(found, 50)}
         table.add(title, round(min(found), 1), round(percentile(found, 50), 1))
-        if title == "from solocron import Scheduler, cron, Run":
-            report.target("import", "<= 40 ms CPU", f"{min(found):.1f} ms", min(found) <= 40)
+        if title != "a Scheduler on SQLite":
+            # Names are imported when first used, so the bare statement alone would say too little.
+            report.target(title, "<= 40 ms CPU", f"{min(found):.1f} ms", min(found) <= 40)
     return report

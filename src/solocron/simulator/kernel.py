@@ -20,6 +20,8 @@ __all__ = ["GreenletExit", "Kernel", "Process", "SimEvent", "SimMutex", "SimTask
 
 EPOCH = 1_790_000_000.0
 
+_MOMENT = 1e-6
+
 BUSY = 200_000
 """Things that may happen within one simulated second; more is a loop that never sleeps."""
 
@@ -290,7 +292,8 @@ class SimEvent:
         self._waiters.append(task)
         timer = None
         if timeout is not None:
-            process, delay = task.process, max(timeout, 0.0) / self._rate
+            # At least a microsecond, if any: what is left of a time may be too little to move a clock made of floats.
+            process, delay = task.process, max(timeout, _MOMENT) / self._rate if timeout > 0 else 0.0
             timer = kernel.after(delay, process.time_out, task, task.turn, kernel.now + delay - process.slept)
         try:
             kernel.pause_current()

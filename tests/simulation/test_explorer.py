@@ -47,6 +47,7 @@ def test_other_policies(overlap: str, retries: int) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "small",
     [

@@ -89,3 +89,32 @@ def test_i19_progress_that_is_no_number_is_the_bodys_own_error(done: object) -> 
     assert [view.status for view in cluster.runs("odd")] == ["failed", "failed"]
     assert [view.status for view in cluster.runs("other")] == ["succeeded", "succeeded"]
     assert "progress(done" in (cluster.runs("odd")[0].error or "")
+
+
+def test_i1_a_lock_that_is_asked_for_once_does_not_bury_its_holder_after_a_step_of_the_stores_clock() -> None:
+    """A step expires every session at once, so "nobody else is alive" proves nothing: who asks from a node is alive."""
+    got: list[bool] = []
+
+    @every("1h", name="holder")
+    def holder(run: Run) -> None:
+        held = cluster.member(0).scheduler.lock("it", keep_alive=True).acquire()
+        assert held is not None
+        cluster.sleep("10m")
+        held.release()
+
+    @every("1h", name="asker", pool="other")
+    def asker(run: Run) -> None:
+        while True:
+            cluster.sleep("1s")
+            got.append(cluster.member(1).scheduler.lock("it", keep_alive=True, wait=None).acquire() is not None)
+
+    cluster = Cluster(holder, asker, nodes=0)
+    cluster.start(0)
+    cluster.start(1, pools=("other",))
+    cluster.run("3601s")
+    before = {session.name for session in cluster.sessions()}
+    cluster.step_store_clock("30s")
+    cluster.run("20s")
+    assert set(got) == {False}
+    assert {session.name for session in cluster.sessions()} == before
+    assert cluster.events["session lost"] == 0

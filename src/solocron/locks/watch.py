@@ -49,9 +49,13 @@ class Watch:
         return None if known is None else known[1]
 
     def _nobody_watches(self, name: str, now: int) -> bool:
-        """Only nodes watch others; a session without pools is that of a process that holds a lock or a key."""
+        """Only nodes watch others; a session without pools is that of a process that holds a lock or a key.
+
+        The node of this very process watches whatever the store's clock says: a step of it has expired them all.
+        """
         sessions = [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
-        return not any(s.name != name and s.pools and s.state is Life.LIVE and s.expires_at > now for s in sessions)
+        nodes = [s for s in sessions if s.name != name and s.pools and s.state is Life.LIVE]
+        return not any(s.expires_at > now or s.node == self._by for s in nodes)
 
     def _bury(self, session: Session) -> bool:
         reason = f"not renewed in time, buried by {self._by}"

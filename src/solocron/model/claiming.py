@@ -45,8 +45,11 @@ def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Cha
 
 
 def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
-    """Decide every slot up to now, a pause that has ended on its own included. A removed job has no slots."""
-    if job.removed:
+    """Decide every slot up to now, a pause that has ended on its own included.
+
+    A removed job has no slots, and a schedule that only a node with the code can tell is left to such a node.
+    """
+    if job.removed or not slots.known:
         return job, ()
     entries: list[Entry] = []
     pause = job.paused

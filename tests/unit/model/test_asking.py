@@ -263,6 +263,16 @@ class TestPause:
         assert pause(GONE, by=None, note=None, until=None, now=T0, late_for=1, resolve=resolve) is None
         assert resume(GONE, now=T0, resolve=resolve) is None
 
+    def test_pausing_again_where_the_schedule_is_unknown_forgets_no_slot_of_a_pause_that_has_ended(self) -> None:
+        job = OneJob("1m").at(30)
+        job.pause(until=150)
+        job.at(200)
+        job.by = lambda spec: Timetable(None, known=False)
+        job.pause()
+        job.by = resolve
+        job.at(260).resume()
+        assert job.covered("skipped") == [(60, 240, 4)]
+
     def test_resuming_where_the_schedule_is_unknown_leaves_the_record_to_a_node_that_knows_it(self) -> None:
         """The command line has no code of the user's: the slots of the pause must not vanish for that."""
         job = OneJob("1m").at(30)

@@ -101,6 +101,17 @@ def test_i18_a_schedule_that_grows_an_hour_does_not_repeat_the_one_it_had(redefi
     assert len(job.at(JULY + 15 * HOUR).run_all("b")) == 1
 
 
+@pytest.mark.parametrize("paused", [True, False])
+def test_a_job_that_moves_to_another_zone_is_read_by_the_clocks_there(paused: bool) -> None:
+    """The cursor's reading is of the old zone: taken for one of the new, hours would count as decided."""
+    job = OneJob(Cron("0 * * * *", tz="Europe/Paris"), catch_up="all").at(1800)
+    if paused:
+        job.pause()
+    job.define(Cron("0 * * * *", tz="America/New_York"), catch_up="all")
+    job.resume()
+    assert job.at(3600).run_all() == [3600]
+
+
 def test_i11_a_resume_by_other_rules_does_not_take_the_cursor_back() -> None:
     """09:00 ran by Paris' rules; at 07:30 UTC Algiers reads 08:30, which must not become the cursor."""
     job = in_july("0 9 * * *", catch_up="all")

@@ -150,16 +150,16 @@ def _progress(total: int, args: Namespace) -> Iterator[Any]:
 
 
 def _show(summary: Summary, *, ok: bool, alone: bool) -> None:
-    rows = [
-        [name, str(summary.enabled[name]), str(summary.faults[name]), "FAIL" if name in summary.silent else "OK"]
-        for name in FAULTS
-        if summary.enabled[name]
-    ]
+    missing = [] if alone else [*summary.silent, *summary.unchecked]
+
+    def row(name: str, *counts: int) -> list[str]:
+        return [name, *map(str, counts), "FAIL" if name in missing else "OK" if counts[-1] else ""]
+
+    on = [name for name in FAULTS if summary.enabled[name]]
+    rows = [row(name, summary.enabled[name], summary.faults[name]) for name in on]
     output.table(["fault", " worlds", " times", ""], rows)
     output.say("")
-    unchecked = [] if alone else summary.unchecked
-    rows = [[name, str(summary.checked[name]), "FAIL" if name in unchecked else "OK"] for name in summary.invariants]
-    output.table(["invariant", " checks", ""], rows)
+    output.table(["invariant", " checks", ""], [row(name, summary.checked[name]) for name in summary.invariants])
     output.say("")
     for failure in summary.failures:
         _tell(failure)

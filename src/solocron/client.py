@@ -22,7 +22,7 @@ from solocron.model.session import Life, Session
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, instants, load_zone
 from solocron.stores.contract import All, ChangeFn, Named, Query, Store, Verdict
-from solocron.views import JobView, NodeView, RunView, StatusView
+from solocron.views import JobView, NodeView, ResumeView, RunView, StatusView
 
 __all__ = ["Client"]
 
@@ -218,6 +218,25 @@ class Client:
         """Go on; the slots of the pause are on record as skipped."""
         self._ask(job, lambda doc, now: asking.resume(doc, now=now, resolve=self._registry.resolve))
         return self.job(job)
+
+    def resume_preview(self, job: str) -> ResumeView:
+        """What `resume` would do now: how many slots are skipped, what waits and starts, and when the next slot is."""
+        doc, now = self._one(job), self.store.clock()
+        if not self._registry.resolve(doc.definition.schedule).known:
+            raise Invalid(
+                f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
+            )
+        plan = asking.preview_resume(doc, now=now, late_for=self._late_for, resolve=self._registry.resolve)
+        return ResumeView(
+            job=job,
+            paused=self._view(doc, [], now).paused,
+            skipped=plan.skipped,
+            missed=plan.missed,
+            first=None if plan.first is None else from_us(plan.first),
+            last=None if plan.last is None else from_us(plan.last),
+            waiting=plan.waiting,
+            next=self._view(plan.job, [], now).next,
+        )
 
     # --- jobs as data ----------------------------------------------------------------------------------------
 

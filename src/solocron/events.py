@@ -34,6 +34,7 @@ NAMES: Mapping[str, str] = {
     "refused": "a stale fence was refused",
     "cancelling": "a body was asked to stop",
     "stuck": "a body does not end although it was asked to",
+    "paused": "a job was paused because it had failed as often in a row as its pause_after allows",
     "handed back": "a claim that never started was given back",
     "job blocked": "a document fails on its own and was set aside",
     "definition kept": "another version's definition stands for now",

@@ -34,7 +34,7 @@ from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
 from solocron.telemetry.log import log_event
 from solocron.version import __version__
-from solocron.views import JobView, NodeView, RunView, StatusView
+from solocron.views import JobView, NodeView, ResumeView, RunView, StatusView
 
 if TYPE_CHECKING:
     from solocron.aio import Aio
@@ -357,6 +357,10 @@ class Scheduler(EffectsFront):
     def resume(self, job: str) -> JobView:
         """Go on with a paused job."""
         return self.client.resume(job)
+
+    def resume_preview(self, job: str) -> ResumeView:
+        """What `resume` would do now, without doing it."""
+        return self.client.resume_preview(job)
 
     def cancel(self, run: str) -> str:
         """Stop a run."""

@@ -14,7 +14,7 @@ from solocron.model.run import Record
 from solocron.model.session import Life, Session
 from solocron.schedules import Schedule, load_zone
 
-__all__ = ["JobView", "NodeView", "PauseView", "RunView", "StatusView", "to_json"]
+__all__ = ["JobView", "NodeView", "PauseView", "ResumeView", "RunView", "StatusView", "to_json"]
 
 WAITING = "waiting"
 """A run that is owed and not yet claimed; not a status of the log."""
@@ -103,6 +103,23 @@ class PauseView:
     by: str | None
     note: str | None
     until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeView:
+    """What a resume would do now; nothing has been done yet."""
+
+    job: str
+    paused: PauseView | None
+    skipped: int
+    """Slots of the pause that will be on record as skipped."""
+    missed: int
+    """Slots since the pause ended by itself that nobody decided, and that catch-up does not run."""
+    first: datetime | None
+    last: datetime | None
+    waiting: int
+    """Runs that wait and start then: retries, queued and caught-up slots."""
+    next: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

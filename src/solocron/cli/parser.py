@@ -218,6 +218,11 @@ def _pause(parser: ArgumentParser) -> None:
     _job(parser)
 
 
+def _resume(parser: ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only say what it would do")
+    _job(parser)
+
+
 def _locks(parser: ArgumentParser) -> None:
     parser.add_argument("--release", metavar="NAME", help="take this lock from whoever has it")
     parser.add_argument("--reason", metavar="WHY", help="why it is released by force; stays on record")
@@ -283,7 +288,7 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "explain": ("say in words what an expression does", f"{_HERE}.planning:explain", _explain),
     "trigger": ("run a job now, or at an instant", f"{_HERE}.asking:trigger", _trigger),
     "pause": ("start nothing more of a job by schedule", f"{_HERE}.asking:pause", _pause),
-    "resume": ("go on with a paused job", f"{_HERE}.asking:resume", _job),
+    "resume": ("go on with a paused job", f"{_HERE}.asking:resume", _resume),
     "cancel": ("stop a run", f"{_HERE}.asking:cancel", _run_id),
     "remove": ("forget a job that no running code declares", f"{_HERE}.asking:remove", _job),
     "restored": ("after a backup was restored: let nothing before now run again", f"{_HERE}.asking:restored", _listing),

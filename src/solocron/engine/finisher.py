@@ -10,7 +10,7 @@ from solocron.engine.settings import Settings
 from solocron.errors import StoreError
 from solocron.events import Events
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.ending import HandBack, Outcome, finish, hand_back
+from solocron.model.ending import PAUSED, HandBack, Outcome, finish, hand_back
 from solocron.model.job import Job
 from solocron.model.run import Entry
 from solocron.model.timetable import Resolve
@@ -161,6 +161,8 @@ class Finisher:
                 duration_s=None if begun is None else self._runtime.clock.boot() - begun,
             )  # fmt: skip
         if isinstance(result.doc, Job):
+            if PAUSED in answers.values() and result.doc.paused is not None:
+                self._events.emit("paused", job=result.name, reason=result.doc.paused.note)
             self._wake_claimer(result.doc.due_at)
 
     def _refused(self, item: _Item, reason: str) -> None:

@@ -14,7 +14,7 @@ from solocron.engine.notes import Notes
 from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.model.change import Kind
-from solocron.model.ending import take_over
+from solocron.model.ending import PAUSED, take_over
 from solocron.model.job import Job
 from solocron.model.session import Life, Session, bury, swept
 from solocron.model.timetable import Resolve
@@ -161,6 +161,8 @@ class Sweeper:
             self._events.emit(
                 "taken over", job=result.name, session=session, by=self._settings.node, due_at=result.doc.due_at
             )
+            if result.answer == PAUSED and result.doc.paused is not None:
+                self._events.emit("paused", job=result.name, reason=result.doc.paused.note)
             self._wake_claimer(result.doc.due_at)
 
     def _free_unknown(self, holders: frozenset[str], sessions: list[Session]) -> None:

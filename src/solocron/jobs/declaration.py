@@ -92,6 +92,7 @@ class Declaration:
         start_within: Span | None = None,
         pool: str = "default",
         run_in: str = "auto",
+        pause_after: int | None = None,
         enabled: bool = True,
         payload: Any = None,
         spread: Span | None = None,
@@ -101,6 +102,8 @@ class Declaration:
             check_name(name)
         if not whole(retries) or not 0 <= retries <= 10_000:
             raise Invalid(f"retries={retries!r}: give a whole number from 0 to 10000. Nothing was registered.")
+        if pause_after is not None and (not whole(pause_after) or not 1 <= pause_after <= 10_000):
+            raise Invalid(f"pause_after={pause_after!r}: give a whole number from 1 to 10000. Nothing was registered.")
         _one_of("on_crash", on_crash, ("retry", "fail"))
         _one_of("on_lost", on_lost, ("cancel", "finish"))
         _one_of("on_stuck", on_stuck, ("hold", "abandon"))
@@ -127,6 +130,7 @@ class Declaration:
                 catch_up=CatchUp.parse(catch_up),
                 start_within=_span("start_within", start_within),
                 run_in=run_in,
+                pause_after=pause_after,
                 enabled=bool(enabled),
             ),
         )

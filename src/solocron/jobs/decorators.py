@@ -36,6 +36,7 @@ def cron(
     start_within: Span | None = None,
     pool: str = "default",
     run_in: str = "auto",
+    pause_after: int | None = None,
     enabled: bool = True,
     payload: Any = None,
     spread: Span | None = None,

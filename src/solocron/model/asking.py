@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from solocron.model.catchup import did_not_run
@@ -13,7 +13,7 @@ from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.run import Entry, Origin, Status, plain, run_id
 from solocron.model.timetable import Resolve
 
-__all__ = ["REMEMBERED", "cancel", "pause", "resume", "trigger"]
+__all__ = ["REMEMBERED", "Preview", "cancel", "pause", "preview_resume", "resume", "trigger"]
 
 REMEMBERED = 32
 """How many requests a job remembers."""
@@ -82,7 +82,7 @@ def pause(
 
 
 def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
-    """Go on from now; the slots of the pause are on record as skipped."""
+    """Go on from now; the slots of the pause are on record as skipped, and failures are counted anew."""
     if isinstance(doc, Absent) or doc.removed:
         return None
     if doc.paused is None:
@@ -91,10 +91,42 @@ def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
     slots = resolve(doc.definition.schedule)
     entries: list[Entry] = []
     if slots.known:
-        job = wake(doc, slots, entries, until=until, now=now)
+        job = replace(wake(doc, slots, entries, until=until, now=now), failures=0)
     else:  # only a node with the code can tell what was skipped: it ends the pause
         job = replace(doc, paused=replace(doc.paused, until=until))
     return Change(settle(job, slots), tuple(entries), "resumed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a resume would do now: slots of the pause that are skipped, slots since then that are missed, and runs owed.
+
+    `first` and `last` are the first and the last slot that do not run.
+    """
+
+    skipped: int
+    missed: int
+    waiting: int
+    first: int | None
+    last: int | None
+    job: Job
+
+
+def preview_resume(doc: Job, *, now: int, late_for: int, resolve: Resolve) -> Preview:
+    """Resume, and what the next look of a node would decide, without writing anything."""
+    change = resume(doc, now=now, resolve=resolve)
+    assert change is not None
+    assert isinstance(change.doc, Job)
+    job, decided = catch_up_to(change.doc, resolve(doc.definition.schedule), now=now, late_for=late_for)
+    records = [entry.record for entry in (*change.entries, *decided)]
+    return Preview(
+        skipped=sum(record.count for record in records if record.status is Status.SKIPPED),
+        missed=sum(record.count for record in records if record.status is Status.MISSED),
+        waiting=job.waiting,
+        first=min((record.slot if record.first is None else record.first for record in records), default=None),
+        last=max((record.slot for record in records), default=None),
+        job=job,
+    )
 
 
 def _answered(job: Job, request: str) -> str | None:

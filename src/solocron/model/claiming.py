@@ -54,7 +54,7 @@ def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple
     entries: list[Entry] = []
     pause = job.paused
     if pause is not None and pause.until is not None and pause.until <= now:
-        job = wake(job, slots, entries, until=pause.until, now=now)
+        job = replace(wake(job, slots, entries, until=pause.until, now=now), failures=0)
     if job.paused is not None or not job.definition.enabled:
         return job, tuple(entries)
     job, decided = decide(job, slots, now=now, late_for=late_for)

@@ -37,6 +37,7 @@ class Definition:
     catch_up: CatchUp = CatchUp()
     start_within: int | None = None
     run_in: str = "auto"
+    pause_after: int | None = None
     enabled: bool = True
 
     def to_json(self) -> dict[str, Any]:

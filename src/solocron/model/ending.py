@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from solocron.clock import MILLISECOND
 from solocron.model.change import Absent, Change
 from solocron.model.claiming import record_of, settle
-from solocron.model.job import Hold, Job, Last, Owed
+from solocron.model.job import Hold, Job, Last, Owed, Pause
 from solocron.model.run import Entry, Op, Status, plain
 from solocron.model.timetable import Resolve
 from solocron.model.values import replace
 
-__all__ = ["HandBack", "Outcome", "finish", "hand_back", "note_progress", "take_over"]
+__all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "finish", "hand_back", "note_progress", "take_over"]
+
+ACCEPTED = "accepted"
+PAUSED = "accepted, and paused"
+"""The answer to an end that was accepted and was the last failure that `pause_after` allows."""
 
 _ERROR_KEPT = 200
 """Characters of an error that travel with the document to the next run; the log has the whole."""
@@ -66,7 +70,7 @@ def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: in
         return Change(doc, answer="accepted before") if fence in doc.accepted else None
     keep = max(4, doc.definition.overlap.most)
     job, entry = _end(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
-    return _closed(job, (entry,), resolve)
+    return _closed(doc, job, (entry,), now=now, resolve=resolve)
 
 
 def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str, resolve: Resolve) -> Change | None:
@@ -76,11 +80,11 @@ def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str,
         return None
     if hold.cancel is not None:  # somebody asked for its end meanwhile
         job, entry = _end(doc, hold, Outcome.cancelled(hold.cancel), now=now)
-        return _closed(job, (entry,), resolve)
+        return _closed(doc, job, (entry,), now=now, resolve=resolve)
     entry = Entry(Op.CLOSE, record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now))
     owed = _owed_again(hold, ready_at=now, tries=hold.tries)
     job = replace(doc, active=_without(doc, hold), owed=(*doc.owed, owed))
-    return _closed(job, (entry,), resolve)
+    return _closed(doc, job, (entry,), now=now, resolve=resolve)
 
 
 def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve: Resolve) -> Change | None:
@@ -94,7 +98,7 @@ def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve
             entries.append(entry)
     # A fence above every fence handed out so far: whoever compares fences sees the old holder as stale at once.
     job = replace(job, fence=max(job.fence + 1, now // MILLISECOND))
-    return _closed(job, tuple(entries), resolve)
+    return _closed(doc, job, tuple(entries), now=now, resolve=resolve)
 
 
 def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now: int) -> Change | None:
@@ -169,8 +173,19 @@ def _without(job: Job, hold: Hold) -> tuple[Hold, ...]:
     return tuple(other for other in job.active if other is not hold)
 
 
-def _closed(job: Job, entries: tuple[Entry, ...], resolve: Resolve) -> Change:
-    """A removed job goes with its last hold."""
+def _closed(before: Job, job: Job, entries: tuple[Entry, ...], *, now: int, resolve: Resolve) -> Change:
+    """A removed job goes with its last hold; one that has failed as often as `pause_after` allows is paused."""
     if job.removed and not job.active:
-        return Change(None, entries, "accepted")
-    return Change(settle(job, resolve(job.definition.schedule)), entries, "accepted")
+        return Change(None, entries, ACCEPTED)
+    answer, most = ACCEPTED, job.definition.pause_after
+    if most is not None and job.failures >= most and job.failures > before.failures and job.paused is None:
+        job, answer = replace(job, paused=_give_pause(job, now=now)), PAUSED
+    return Change(settle(job, resolve(job.definition.schedule)), entries, answer)
+
+
+def _give_pause(job: Job, *, now: int) -> Pause:
+    note = f"{job.failures} {'run' if job.failures == 1 else 'runs in a row'} failed (pause_after)"
+    error = job.last.error if job.last is not None else None
+    if error:
+        note += f"; the last: {error.strip().splitlines()[-1]}"
+    return Pause(at=now, by="solocron", note=note)

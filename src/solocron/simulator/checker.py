@@ -84,9 +84,9 @@ class Checker:
     _known: dict[str, Slots | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        from solocron.simulator import at_rest, over_commits, over_ledger
+        from solocron.simulator import at_rest, over_commits, over_ledger, over_policies
 
-        self._on_job = Tests(over_commits.JOBS, self.disabled)
+        self._on_job = Tests(over_commits.JOBS | over_policies.POLICIES, self.disabled)
         self._on_session = Tests(over_commits.SESSIONS, self.disabled)
         self._on_line = Tests(over_ledger.LINES, self.disabled)
         self._at_rest = Tests(at_rest.AT_REST, self.disabled)

@@ -86,7 +86,7 @@ def _draw(number: int, lease: float, dice: random.Random) -> Plan:
 
 def policies(lease: float, dice: random.Random, *, stoppable: bool) -> dict[str, Any]:
     """Any combination of what an owner may choose."""
-    return {
+    drawn: dict[str, Any] = {
         "retries": dice.choice((0, 1, 5)),
         "on_crash": dice.choice(("retry", "retry", "fail")),
         "overlap": dice.choice(("skip", "queue", "queue-all", "replace", allow(3))),
@@ -97,6 +97,12 @@ def policies(lease: float, dice: random.Random, *, stoppable: bool) -> dict[str,
         "on_stuck": dice.choice(("hold", "abandon")),
         "backoff": Backoff(first="1s", cap=lease),
     }
+    return drawn | _further(random.Random(repr(sorted(drawn.items()))))  # noqa: S311 - reproducible on purpose
+
+
+def _further(dice: random.Random) -> dict[str, Any]:
+    """Choices with dice of their own, made from the others: a new one changes no world that is known by its seed."""
+    return {"pause_after": dice.choice((None, None, 3))}
 
 
 def unreadable() -> Job:

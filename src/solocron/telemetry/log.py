@@ -25,6 +25,7 @@ _LEVELS: Mapping[str, int] = {
     "session buried": logging.WARNING,
     "taken over": logging.WARNING,
     "refused": logging.WARNING,
+    "paused": logging.ERROR,
     "stuck": logging.ERROR,
     "job blocked": logging.ERROR,
     "store went back": logging.ERROR,

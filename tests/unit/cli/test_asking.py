@@ -144,6 +144,21 @@ def test_resume_goes_on(cli: Cli, shop: Shop) -> None:
     assert cli("resume", "invoices", "--store", shop.url, "--json").json["paused"] is None
 
 
+def test_resume_says_what_it_does_before_it_does_it(cli: Cli, shop: Shop) -> None:
+    shop.scheduler.pause("invoices")
+    shop.later(3 * 3600)
+    plan = cli("resume", "invoices", "--dry-run", "--store", shop.url)
+    assert (plan.code, plan.err) == (0, "")
+    assert "invoices: 3 slots do not run (3 skipped: " in plan.out
+    assert "; 0 waiting runs start; the next slot is " in plan.out
+    assert cli("resume", "invoices", "--dry-run", "--json", "--store", shop.url).json["skipped"] == 3
+    assert shop.scheduler.job("invoices").paused is not None
+    done = cli("resume", "invoices", "--store", shop.url)
+    assert "3 slots do not run" in done.err
+    assert shop.scheduler.runs("invoices", status="skipped")[0].count == 3
+    assert "nothing would change" in cli("resume", "invoices", "--dry-run", "--store", shop.url).out
+
+
 @pytest.mark.parametrize("verb", ["pause", "resume", "remove"])
 def test_of_an_unknown_job_nothing_is_changed(cli: Cli, shop: Shop, verb: str) -> None:
     answer = cli(verb, "invoice", "--store", shop.url)

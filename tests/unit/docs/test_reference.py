@@ -23,7 +23,7 @@ from solocron.model.run import Origin, Status
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.url import _SCHEMES
 from solocron.telemetry.log import _LEVELS
-from solocron.views import WAITING, JobView, NodeView, RunView, StatusView
+from solocron.views import WAITING, JobView, NodeView, ResumeView, RunView, StatusView
 from tests.unit.docs.pages import DOCS, ROOT, WITHOUT_A_PAGE, table
 
 REFERENCE = DOCS / "reference"
@@ -86,7 +86,7 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
     assert asking | {"stop", "tick"} == _METHODS - WITHOUT_A_PAGE
 
 
-@pytest.mark.parametrize("view", [RunView, JobView, NodeView, StatusView])
+@pytest.mark.parametrize("view", [RunView, JobView, NodeView, ResumeView, StatusView])
 def test_the_fields_of_a_view(view: Any) -> None:
     page = [row[0] for row in table(REFERENCE / "scheduler.md", view.__name__)]
     assert page == [field.name for field in fields(view)]

@@ -150,6 +150,8 @@ def test_a_function_may_carry_several_declarations() -> None:
     ("options", "what"),
     [
         ({"tz": "Europe/Pariss"}, "Europe/Paris"),
+        ({"pause_after": 0}, "pause_after"),
+        ({"pause_after": True}, "pause_after"),
         ({"retries": -1}, "retries"),
         ({"retries": True}, "retries"),
         ({"timeout": "0s"}, "timeout"),

@@ -78,6 +78,7 @@ def definitions(draw: st.DrawFn) -> Definition:
         overlap=draw(overlaps),
         catch_up=draw(catch_ups),
         start_within=draw(maybe(st.integers(0, DAY))),
+        pause_after=draw(maybe(st.integers(1, 4))),
         enabled=draw(st.booleans()),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 from argparse import Namespace
+from contextlib import suppress
 from typing import Any
 
 from solocron.cli import output
@@ -16,7 +17,7 @@ from solocron.cli.parser import FOREVER
 from solocron.client import Client
 from solocron.errors import Invalid, WaitTimeout
 from solocron.model.run import Status
-from solocron.views import JobView, RunView, to_json
+from solocron.views import JobView, ResumeView, RunView, to_json
 
 __all__ = ["cancel", "pause", "remove", "restored", "resume", "trigger"]
 
@@ -92,10 +93,37 @@ def _user() -> str | None:
 
 
 def resume(args: Namespace) -> int:
+    """Says what it is going to do before it does it."""
     with opened(args) as client:
+        if args.dry_run:
+            plan = client.resume_preview(args.job)
+            if args.json:
+                return output.dump(to_json(plan))
+            output.say(_planned(plan))
+            return OK
+        if not args.json:
+            with suppress(Invalid):  # a schedule of the user's own class: only its code can tell
+                output.note(_planned(client.resume_preview(args.job)))
         job = client.resume(args.job)
     following = f"its next slot is {utc(job.next)} UTC" if job.next else "it has no slot ahead"
     return _told(args, job, f"{args.job} is not paused; {following}")
+
+
+def _planned(plan: ResumeView) -> str:
+    """One sentence: what is left out, what starts, what comes next."""
+    if plan.paused is None:
+        return f"{plan.job} is not paused: nothing would change"
+    parts = []
+    if plan.skipped or plan.missed:
+        count = plan.skipped + plan.missed
+        span = utc(plan.last) if count == 1 else f"{utc(plan.first)} to {utc(plan.last)}"
+        what = f"{plan.skipped} skipped" + (f", {plan.missed} missed" if plan.missed else "")
+        parts.append(f"{count} {'slot does' if count == 1 else 'slots do'} not run ({what}: {span} UTC)")
+    else:
+        parts.append("no slot fell into the pause")
+    parts.append(f"{plan.waiting} waiting {'run starts' if plan.waiting == 1 else 'runs start'}")
+    parts.append(f"the next slot is {utc(plan.next)} UTC" if plan.next else "there is no slot ahead")
+    return f"{plan.job}: " + "; ".join(parts)
 
 
 def _told(args: Namespace, job: JobView, text: str) -> int:

@@ -46,9 +46,8 @@ SELECT min(ready_at) FROM (
           AND due_at IS NOT NULL AND blocked_until IS NULL
         ORDER BY due_at, name LIMIT 1) first_one
     UNION ALL
-    SELECT min({greatest}(due_at, blocked_until)) FROM {jobs}
-    WHERE namespace = :namespace AND pool = :pool AND handler {in:handlers}
-      AND due_at IS NOT NULL AND blocked_until IS NOT NULL
+    SELECT min(CASE WHEN due_at IS NOT NULL THEN {greatest}(due_at, blocked_until) END) FROM {jobs}
+    WHERE namespace = :namespace AND pool = :pool AND handler {in:handlers} AND blocked_until > 0
 ) found
 
 -- holders --  Who holds anything.

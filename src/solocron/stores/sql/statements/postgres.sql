@@ -24,9 +24,9 @@ SELECT NULL, NULL, NULL, NULL, {clock} + :shift + 0 * counted.n,
               WHERE namespace = :namespace AND pool = :pool AND handler = ANY(:handlers) AND name <> ALL(:exclude)
                 AND due_at IS NOT NULL AND blocked_until IS NULL AND name NOT IN (SELECT name FROM locked)
               ORDER BY due_at, name LIMIT 1),
-             (SELECT min(greatest(due_at, blocked_until)) FROM {jobs}
+             (SELECT min(CASE WHEN due_at IS NOT NULL THEN greatest(due_at, blocked_until) END) FROM {jobs}
               WHERE namespace = :namespace AND pool = :pool AND handler = ANY(:handlers) AND name <> ALL(:exclude)
-                AND due_at IS NOT NULL AND blocked_until IS NOT NULL AND name NOT IN (SELECT name FROM locked))),
+                AND blocked_until > 0 AND name NOT IN (SELECT name FROM locked))),
        :session::text IS NULL OR EXISTS (SELECT 1 FROM {documents} d
         WHERE d.namespace = :namespace AND d.kind = 'session' AND d.name = :session AND d.state = 'live')
 FROM (SELECT count(*) AS n FROM locked) counted

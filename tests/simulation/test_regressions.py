@@ -118,3 +118,71 @@ def test_i1_a_lock_that_is_asked_for_once_does_not_bury_its_holder_after_a_step_
     assert set(got) == {False}
     assert {session.name for session in cluster.sessions()} == before
     assert cluster.events["session lost"] == 0
+
+
+@pytest.mark.parametrize("moment", range(100, 124, 3))
+def test_i1_a_step_of_the_stores_clock_right_after_a_renewal_costs_its_node_nothing(moment: int) -> None:
+    """What is left of a lease can be told only by a clock that has run evenly since the renewal (seed 23, 1.6 hours).
+
+    The session was renewed, the store's clock leapt by half a minute, and only then did a sweeper look: it took what
+    was left by the new time for what was left, and buried a node half a lease after its last renewal.
+    """
+
+    @every("1h", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = Cluster(body, nodes=3, lease="1m")
+    cluster.run(f"{moment}s")
+    before = {session.name for session in cluster.sessions()}
+    cluster.freeze(0)
+    cluster.step_store_clock("30s")
+    cluster.run("33s")
+    cluster.thaw(0)
+    cluster.run("30s")
+    assert {session.name for session in cluster.sessions()} == before
+    assert cluster.events["session lost"] == 0
+
+
+def test_i1_a_node_that_joins_after_a_step_of_the_stores_clock_buries_nobody_early() -> None:
+    """Who has not seen the clock run does not know what is left of a lease: it watches a whole one."""
+
+    @every("1h", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = Cluster(body, nodes=1, lease="1m")
+    cluster.run("100s")
+    (before,) = cluster.sessions()
+    cluster.freeze(0)
+    cluster.step_store_clock("50s")
+    cluster.start(1)
+    cluster.run("33s")
+    cluster.thaw(0)
+    cluster.run("30s")
+    assert before.name in {session.name for session in cluster.sessions()}
+
+
+def test_i1_who_waits_for_a_lock_buries_nobody_early_after_a_step_of_the_stores_clock() -> None:
+    """A waiter knows even less of the store's clock than a sweeper: it counts a lease from what it has seen itself."""
+
+    @every("1h", name="holder")
+    def holder(run: Run) -> None:
+        held = cluster.member(0).scheduler.lock("it", keep_alive=True).acquire()
+        assert held is not None
+        cluster.sleep("10m")
+
+    @every("1h", name="waiter", pool="other")
+    def waiter(run: Run) -> None:
+        cluster.sleep("65s")
+        cluster.member(1).scheduler.lock("it", keep_alive=True, wait="5m").acquire()
+
+    cluster = Cluster(holder, waiter, nodes=0, lease="1m")
+    cluster.start(0)
+    cluster.start(1, pools=("other",))
+    cluster.run("3660s")
+    before = cluster.member(0).process.name
+    cluster.freeze(0)
+    cluster.step_store_clock("30s")
+    cluster.run("39s")
+    assert before in {session.node for session in cluster.sessions()}

@@ -14,6 +14,7 @@ from typing import Any
 from solocron.dispatch.contract import Interrupt
 from solocron.engine.context import Stop
 from solocron.engine.settings import Settings
+from solocron.engine.store_clock import StoreClock
 from solocron.model.definition import Definition
 from solocron.model.job import Hold, Job
 from solocron.runtime import Runtime
@@ -91,7 +92,7 @@ class Board:
         self._done_before: set[tuple[str, int]] = set()
         self._done_since = 0.0
         """Claims that ended lately, in two heaps: those of the present lease, and those of one before it."""
-        self._store_ahead: float | None = None
+        self._store_clock = StoreClock()
         self.ended = runtime.event()
         """Set whenever a body ends or a claim goes away: drain and tick wait on it."""
 
@@ -321,32 +322,25 @@ class Board:
 
     # --- time --------------------------------------------------------------------------------------------------
 
-    def saw_store_time(self, now: int, replied: float, asked: float | None = None) -> None:
-        """The store said `now` between `asked` and `replied`: how far it is ahead of our boot clock.
-
-        Too high an estimate wakes the node before its slots; one answer to a question of known age corrects it.
-        """
-        ahead = now / 1_000_000 - replied
+    def saw_store_time(self, now: int, *, asked: float, replied: float) -> None:
+        """The store said `now` between `asked` and `replied`, both on our boot clock."""
         with self._mutex:
-            if self._store_ahead is None or ahead > self._store_ahead or ahead < self._store_ahead - 1:
-                self._store_ahead = ahead
-            else:  # let it sink slowly, so that a drifting clock is followed
-                self._store_ahead -= (self._store_ahead - ahead) / 64
-            if asked is not None:
-                self._store_ahead = min(self._store_ahead, now / 1_000_000 - asked)
+            self._store_clock.read(now, asked=asked, replied=replied)
 
     def boot_of(self, instant: int) -> float | None:
         """When, on our boot clock, the store's clock has certainly reached an instant."""
         with self._mutex:
-            return None if self._store_ahead is None else instant / 1_000_000 - self._store_ahead
+            return self._store_clock.boot_of(instant)
+
+    def store_ran_evenly_since(self, instant: int) -> bool:
+        """Whether the store's clock has not leapt forward since it wrote an instant, as far as we have seen it."""
+        with self._mutex:
+            return self._store_clock.ran_evenly_since(instant)
 
     def store_now(self) -> int | None:
         """The store's time as far as we know it, for display and for records of what happened here."""
-        with self._mutex:
-            if self._store_ahead is None:
-                return None
-            return round((self._runtime.clock.boot() + self._store_ahead) * 1_000_000)
+        return self.store_time_of(self._runtime.clock.boot())
 
     def store_time_of(self, boot: float) -> int | None:
         with self._mutex:
-            return None if self._store_ahead is None else round((boot + self._store_ahead) * 1_000_000)
+            return self._store_clock.time_of(boot)

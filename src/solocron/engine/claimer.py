@@ -86,7 +86,7 @@ class Claimer:
         self._full = False
         applied = self._claim(session, limit)
         replied = self._runtime.clock.boot()
-        self._board.saw_store_time(applied.now, replied, asked=now)
+        self._board.saw_store_time(applied.now, asked=now, replied=replied)
         if not applied.alive:
             self._lost("its session was buried")
             return now + self._settings.beat
@@ -103,9 +103,10 @@ class Claimer:
         limit = min(self._board.free(), BATCH)
         if session is None or limit == 0 or self._board.standing() is Standing.NONE:
             return 0
+        asked = self._runtime.clock.boot()
         applied = self._claim(session, limit)
         replied = self._runtime.clock.boot()
-        self._board.saw_store_time(applied.now, replied)
+        self._board.saw_store_time(applied.now, asked=asked, replied=replied)
         if not applied.alive:
             self._lost("its session was buried")
             return 0

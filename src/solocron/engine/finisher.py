@@ -84,7 +84,7 @@ class Finisher:
             raise
         self._runtime.failpoint("finished")
         replied = self._runtime.clock.boot()
-        self._board.saw_store_time(applied.now, replied)
+        self._board.saw_store_time(applied.now, asked=now, replied=replied)
         again: list[_Item] = []
         for result in applied.results:
             items = by_job[result.name]

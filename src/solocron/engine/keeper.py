@@ -78,7 +78,7 @@ class Keeper:
         described = self._describe(name)
         applied = self._store.update(Named(Kind.SESSION, (name,)), lambda doc, at: begin(doc, described, now=at))
         replied = self._runtime.clock.boot()
-        self._board.saw_store_time(applied.now, replied)
+        self._board.saw_store_time(applied.now, asked=now, replied=replied)
         if applied.results[0].verdict is not Verdict.APPLIED:
             raise StoreUnavailable(f"a new session could not be begun ({applied.results[0].verdict}); trying again")
         self._failures = 0
@@ -99,7 +99,7 @@ class Keeper:
             return self._trouble(str(error))
         verdict = applied.results[0].verdict
         replied = self._runtime.clock.boot()
-        self._board.saw_store_time(applied.now, replied)
+        self._board.saw_store_time(applied.now, asked=asked, replied=replied)
         if verdict is Verdict.DECLINED:
             self._lost("its session was buried")
             return False

@@ -1,7 +1,9 @@
 """Finds dead nodes, buries their sessions and takes their runs over; frees holds that name no session at all.
 
 A session is buried only when the store's clock says expired *and* the time that was left when this node last saw it
-change has passed on this node's own boot clock: a step of the store's clock costs nobody a session.
+change has passed on this node's own boot clock. How much was left can be told only by a clock that has run evenly since
+the renewal; where this node cannot vouch for that, it watches a whole lease. So a step of the store's clock costs
+nobody a session, whether it comes before the sweeper has looked or after.
 """
 
 from __future__ import annotations
@@ -105,24 +107,27 @@ class Sweeper:
         """Whether it may be buried by both clocks, and now is."""
         watch = self._watched.get(session.name)
         if watch is None or watch.beats != session.beats:
-            at = self._board.boot_of(session.expires_at)
-            lease = session.lease / 1_000_000
-            if at is None or at <= now:
-                over = now + lease  # already over when we first saw it like this: watch it for a whole lease
-            else:
-                over = min(at, now + lease)
-            self._watched[session.name] = _Watch(session.beats, over)
+            self._watched[session.name] = _Watch(session.beats, self._over(session))
             return False
         return now >= watch.over and self._bury(session)
+
+    def _over(self, session: Session) -> float:
+        """When a session that was just seen changed may be buried, if it does not change again."""
+        now, lease = self._runtime.clock.boot(), session.lease / 1_000_000
+        at = self._board.boot_of(session.expires_at)
+        if at is None or at <= now or not self._board.store_ran_evenly_since(session.expires_at - session.lease):
+            return now + lease
+        return min(at, now + lease)
 
     def _bury(self, session: Session) -> bool:
         """live to dead, unless it has been renewed since we looked."""
         reason = f"not renewed in time, buried by {self._settings.node}"
+        asked = self._runtime.clock.boot()
         applied = self._store.update(
             Named(Kind.SESSION, (session.name,)),
             lambda doc, at: bury(doc, now=at, reason=reason, seen=session.beats),
         )
-        self._board.saw_store_time(applied.now, self._runtime.clock.boot())
+        self._board.saw_store_time(applied.now, asked=asked, replied=self._runtime.clock.boot())
         if applied.results[0].verdict is not Verdict.APPLIED:
             watch = self._watched.get(session.name)
             if watch is not None:  # expired by our clock, not yet by the store's: look again in a moment

@@ -35,7 +35,7 @@ class Watch:
         boot, left = self._runtime.clock.boot(), (session.expires_at - now) / 1_000_000
         beats, over = self._seen.get(name, (-1, 0.0))
         if beats != session.beats:
-            over = boot + min(left if left > 0 else session.lease / 1_000_000, session.lease / 1_000_000)
+            over = boot + session.lease / 1_000_000  # what is left by a clock that has just leapt is no measure
             self._seen[name] = (session.beats, over)
         if left > 0:
             return False

@@ -1,0 +1,59 @@
+"""The store's clock as one node knows it: how far it is ahead of the node's boot clock, and since when it ran evenly.
+
+Every answer of the store is a reading, taken somewhere between the question and the reply. Nothing here talks to
+anybody; `Board` keeps one and guards it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["StoreClock"]
+
+SECOND = 1_000_000
+
+DRIFT = 0.05
+"""By how much, at most, two clocks that run evenly are believed to differ in rate."""
+
+
+class StoreClock:
+    """An estimate that is never wrong by more than a round trip, and a memory of the last leap forward."""
+
+    def __init__(self) -> None:
+        self._ahead: float | None = None
+        self._most = 0.0
+        self._read_at = 0.0
+        self._even_since = 0
+        """Store time from which on every reading agreed with the one before."""
+
+    def read(self, now: int, *, asked: float, replied: float) -> None:
+        """The store said `now` between `asked` and `replied`, both on the boot clock.
+
+        Too high an estimate wakes the node before its slots; one answer to a question of known age corrects it.
+        """
+        least, most = now / SECOND - replied, now / SECOND - asked
+        allowed = self._most + max(0.0, replied - self._read_at) * DRIFT
+        if self._ahead is None or least > allowed:  # nothing is known of the time before, or it has leapt forward
+            self._even_since = now
+            self._most = most
+        else:
+            self._most = min(allowed, most)
+        self._read_at = max(self._read_at, replied)
+        if self._ahead is None or least > self._ahead or least < self._ahead - 1:
+            self._ahead = least
+        else:  # let it sink slowly, so that a drifting clock is followed
+            self._ahead -= (self._ahead - least) / 64
+        self._ahead = min(self._ahead, most)
+
+    def boot_of(self, instant: int) -> float | None:
+        """When, on the boot clock, the store's clock has certainly reached an instant."""
+        return None if self._ahead is None else instant / SECOND - self._ahead
+
+    def time_of(self, boot: float) -> int | None:
+        """The store's time at a moment of the boot clock."""
+        return None if self._ahead is None else round((boot + self._ahead) * SECOND)
+
+    def ran_evenly_since(self, instant: int) -> bool:
+        """Whether an instant that the store wrote down can be compared with its time of today.
+
+        What was written before a leap forward seems to lie further back than it does.
+        """
+        return self._ahead is not None and instant >= self._even_since

@@ -77,7 +77,10 @@ class Checker:
     """Runs, by idempotency key."""
     renewed: dict[str, float] = field(default_factory=dict)
     """When each session was last renewed in the store, in the world's own time."""
-    triggered: set[str] = field(default_factory=set)
+    asked: dict[tuple[str, str | None], None] = field(default_factory=dict)
+    """Requests that the store has seen, by job."""
+    triggered: dict[tuple[str, int, str | None], str] = field(default_factory=dict)
+    """The run that each of them became, by job, incarnation and request."""
     recorded: Counter[str] = field(default_factory=Counter)
     """Slots and runs on record so far, by status."""
     slots: int = 0
@@ -163,6 +166,6 @@ def new_holds(commit: Commit) -> list[Hold]:
 
 
 def first_owed(job: Job) -> int:
-    """Scheduled slots that wait for their first attempt."""
-    singles = sum(1 for owed in job.owed if owed.attempt == 1 and owed.origin is Origin.SCHEDULE)
+    """Scheduled slots that wait to begin; one that was handed back has not begun."""
+    singles = sum(1 for owed in job.owed if not owed.tries and owed.origin is Origin.SCHEDULE)
     return singles + sum(stretch.count for stretch in job.stretches if stretch.origin is Origin.SCHEDULE)

@@ -91,16 +91,19 @@ class Clients:
             self._keyed(*self._world.dice.choice(list(self._repeat)))
 
     def _keyed(self, job: str, key: str) -> None:
-        doc = self._world.database.jobs.get(job)
+        """The same key is the same run, for as long as the job is: removed and added again it is another one."""
+        before = self._incarnation(job)
         run = self._client.trigger(job, key=key)
-        now = self._world.database.jobs.get(job)
-        if doc is None or now is None or doc.incarnation != now.incarnation:
-            self.requests += 1  # removed and added meanwhile: another job, another run
+        if before != self._incarnation(job):
             return
-        known = self._answers.setdefault((f"{job} {doc.incarnation}", key), run)
+        known = self._answers.setdefault((f"{job} {before}", key), run)
         if known != run:
             raise Violation("I13", f"the trigger {key} of {job} was answered with {known} and then with {run}")
         self._promise(run)
+
+    def _incarnation(self, job: str) -> int | None:
+        found = self._world.database.jobs.get(job)
+        return None if found is None else found.incarnation
 
     def _promise(self, run: str) -> None:
         self.promised[run] = None

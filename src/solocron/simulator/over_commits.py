@@ -146,12 +146,14 @@ def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
     passed = slots.count(before.cursor, after.cursor)
     opened = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.SCHEDULE]
     recorded = sum(record.count for record in opened if record.attempt == 0)
-    started = sum(1 for h in new_holds(commit) if h.attempt == 1 and h.origin is Origin.SCHEDULE)
-    if first_owed(before) + passed != first_owed(after) + recorded + started:
+    started = sum(1 for h in new_holds(commit) if not h.tries and h.origin is Origin.SCHEDULE)
+    unbegun = {owed.run for owed in after.owed if not owed.tries}
+    returned = sum(1 for h in _gone(commit) if h.origin is Origin.SCHEDULE and h.run in unbegun)
+    if first_owed(before) + passed + returned != first_owed(after) + recorded + started:
         raise Violation(
             "I5",
-            f"{commit.name}: {passed} slots passed with {first_owed(before)} owed, and then there are "
-            f"{first_owed(after)} owed, {recorded} recorded and {started} started",
+            f"{commit.name}: {passed} slots passed with {first_owed(before)} owed and {returned} handed back, and then "
+            f"there are {first_owed(after)} owed, {recorded} recorded and {started} started",
         )
 
 
@@ -219,14 +221,20 @@ def i11_cursor(_: Checker, commit: Commit) -> None:
 
 
 def i13_a_request_has_one_effect(checker: Checker, commit: Commit) -> None:
-    """There are never more triggered runs than there were requests, however often those were repeated."""
+    """A request is one run, however often it was repeated; and no run is owed that nobody asked for."""
     before, after = commit.before, commit.after
     if not isinstance(after, Job) or (isinstance(before, Job) and after.owed is before.owed):
         return
-    checker.triggered.update(owed.run for owed in after.owed if owed.origin is Origin.TRIGGER)
-    if len(checker.triggered) > checker.world.clients.requests:
+    for owed in after.owed:
+        if owed.origin is not Origin.TRIGGER:
+            continue
+        known = checker.triggered.setdefault((commit.name, after.incarnation, owed.request), owed.run)
+        checker.asked[(commit.name, owed.request)] = None
+        if known != owed.run:
+            raise Violation("I13", f"the request {owed.request} became {known} and then {owed.run}")
+    if len(checker.asked) > checker.world.clients.requests:
         raise Violation(
-            "I13", f"{len(checker.triggered)} runs were triggered by {checker.world.clients.requests} requests"
+            "I13", f"the store has {len(checker.asked)} requests, {checker.world.clients.requests} were made"
         )
 
 

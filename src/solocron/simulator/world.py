@@ -121,6 +121,11 @@ class World(SimFleet):
         """How often a run of a job may start."""
         return self.workload.attempts().get(job) or self.clients.attempts.get(job) or self.effects.attempts.get(job)
 
+    def backlog(self) -> int:
+        """How many runs wait that somebody could run."""
+        jobs = self.database.jobs.values()
+        return sum(job.waiting for job in jobs if job.paused is None and not self.is_nobodys(job))
+
     def is_nobodys(self, job: Job) -> bool:
         """Whether no running code has its handler, or nobody can read it."""
         names = {plan.name for plan in self.workload.of(self.version)}
@@ -233,6 +238,10 @@ def _live(world: World) -> None:
     world.heal()
     # Frozen bodies wake, lost sessions are watched for a lease, dead ones expire, backlogs run.
     world.run(14 * lease + 60)
+    while (waiting := world.backlog()) > options.jobs:
+        world.run(8 * lease)
+        if world.backlog() >= waiting:
+            break  # it does not get less: let the checker say what is stuck
     if options.nodes > 1:
         world.kill_in_peace()
     world.run(2 * lease + 2)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         WaitTimeout,
     )
     from solocron.jobs.decorators import at, cron, every
+    from solocron.jobs.retrying import Retry
     from solocron.locks.decorator import locked
     from solocron.locks.held import assert_locked
     from solocron.locks.lock import Lock
@@ -42,6 +43,7 @@ _HOMES = {
         *("KeyBusy", "LockBusy", "Uncertain"),
     ),
     "solocron.jobs.decorators": ("at", "cron", "every"),
+    "solocron.jobs.retrying": ("Retry",),
     "solocron.locks.decorator": ("locked",),
     "solocron.locks.held": ("assert_locked",),
     "solocron.locks.lock": ("Lock",),
@@ -68,6 +70,7 @@ __all__ = [
     "LockBusy",
     "MissingExtra",
     "NotFound",
+    "Retry",
     "Run",
     "Schedule",
     "Scheduler",

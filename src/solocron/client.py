@@ -249,6 +249,10 @@ class Client:
             declaration = Declaration.make(schedule, name=name, **options)
         except TypeError as error:
             raise Invalid(f"{error}; nothing was added.") from None
+        if declaration.on_retry is not None:
+            raise Invalid(
+                f"add({name!r}): on_retry lives only in code; declare it with the handler. Nothing was added."
+            )
         definition, made = declaration.define(name, handler)
         if (definition.schedule or {}).get("kind") == "custom":
             raise Invalid(

@@ -29,6 +29,7 @@ NAMES: Mapping[str, str] = {
     "held elsewhere": "a due job was claimed by another node first",
     "slot passed": "a due slot was decided without a run; its record says why",
     "adopted": "a claim whose answer was lost was found and started",
+    "retry asked": "a job's on_retry was asked whether a run shall be repeated after a crash",
     "started": "a body started",
     "finished": "a run's outcome is in the store",
     "refused": "a stale fence was refused",

@@ -61,6 +61,8 @@ class Running:
     stuck: bool = False
     settled: bool = False
     """Its outcome is on its way to the store; what the body still does changes nothing."""
+    asking: bool = False
+    """Its `on_retry` has been asked, and the body has not started yet."""
     interrupt: Interrupt | None = None
     progress: dict[str, Any] | None = None
     progress_written: dict[str, Any] | None = field(default=None)

@@ -14,9 +14,10 @@ from solocron.engine.board import Board, Running
 from solocron.engine.context import AsyncRun, Previous, Run, Stop
 from solocron.engine.settings import Settings
 from solocron.engine.verbs import MakeVerbs
-from solocron.errors import Cancelled, LeaseLost
+from solocron.errors import Cancelled, Invalid, LeaseLost
 from solocron.events import Events
 from solocron.jobs.registry import Handler
+from solocron.jobs.retrying import Retry
 from solocron.model.ending import HandBack, Outcome
 from solocron.model.job import Hold, Job
 from solocron.model.run import Status, key_of
@@ -79,20 +80,84 @@ class Runner:
             return True
         run = self._run(job, hold, handler, running)
         if self._verbs is not None:
-            scope = hold.run if job.definition.overlap.kind == "allow" else job.name
-            run._bind(self._verbs, session=session, scope=scope)
+            run._bind(self._verbs, session=session, scope=_scope(running))
+        if hold.crashed and handler.on_retry is not None:
+            self._ask(job, running, handler.on_retry, lambda: self._submit(running, handler, run, self._go_on))
+        else:
+            self._submit(running, handler, run, self._begin)
+        return True
+
+    def _submit(self, running: Running, handler: Handler, run: Run, begin: Callable[[Running], bool]) -> None:
+        """Hand the body to its dispatcher."""
         body = self._around(handler, run, handler.bind(run))
-        where = handler.dispatcher if job.definition.run_in == "auto" else job.definition.run_in
+        where = handler.dispatcher if running.definition.run_in == "auto" else running.definition.run_in
         try:
             running.interrupt = self._dispatchers[where].submit(
                 body,
-                begin=lambda: self._begin(running),
+                begin=lambda: begin(running),
                 end=lambda value, error: self._end(running, value, error),
-                name=f"solocron {hold.run}",
+                name=f"solocron {running.hold.run}",
             )
         except Exception as error:  # noqa: BLE001 - a dispatcher that cannot start a body has failed that run only
             self._settle(running, Outcome.failed(f"could not be started: {error!r}"))
+
+    # --- before a run is repeated after a crash ------------------------------------------------------------------
+
+    def _ask(self, job: Job, running: Running, hook: Handler, repeat: Callable[[], None]) -> None:
+        """Ask `on_retry` first, under the very claim of the attempt: its deadline and its lease count from here."""
+        running.asking = True
+        run = self._run(job, running.hold, hook, running)
+        if self._verbs is not None:
+            run._bind(self._verbs, session=running.session, scope=_scope(running))
+        try:
+            running.interrupt = self._dispatchers[hook.dispatcher].submit(
+                hook.bind(run),
+                begin=lambda: self._begin_asking(running),
+                end=lambda value, error: self._asked(running, value, error, repeat),
+                name=f"solocron {running.hold.run}",
+            )
+        except Exception as error:  # noqa: BLE001 - as for bodies
+            self._settle(running, Outcome.failed(f"on_retry could not be asked: {error!r}"))
+
+    def _begin_asking(self, running: Running) -> bool:
+        if not self._board.begin(running):
+            return False
+        if running.expires is not None:
+            self.watch()
         return True
+
+    def _asked(self, running: Running, value: Any, error: BaseException | None, repeat: Callable[[], None]) -> None:
+        """Do as it answered; without an answer the attempt has failed, and the next one asks again."""
+        try:
+            answer = None if error is not None else Retry.read(value)
+        except Invalid as nonsense:
+            answer, error = None, nonsense
+        if answer is None:
+            self._settle(running, self._outcome(running, None, error))
+            return
+        hold, reason = running.hold, answer.reason or "it gave no reason"
+        self._events.emit(
+            "retry asked", job=running.job, run=hold.run, attempt=hold.attempt, answer=answer.answer, reason=reason
+        )
+        if answer.answer == "repeat":
+            repeat()
+            return
+        running.asking = False
+        if answer.answer == "done":
+            self._settle(running, Outcome(status=Status.SUCCEEDED, reason=f"on_retry: done: {reason}"))
+        else:
+            self._settle(running, Outcome(status=Status.FAILED, reason=f"on_retry: given up: {reason}", final=True))
+
+    def _go_on(self, running: Running) -> bool:
+        """The body starts after its `on_retry`, unless someone has asked it to stop meanwhile."""
+        stop = self._board.stopped(running)
+        if stop is None:
+            running.asking = False
+            self._started(running)
+            return True
+        outcome = Outcome.cancelled(stop.reason, again=stop.kind == "shutdown")
+        self._settle(running, Outcome.timed_out(stop.reason) if stop.kind == "timeout" else outcome)
+        return False
 
     def stop(self, running: Running, stop: Stop) -> None:
         """Ask a body to stop; one that has not begun never does."""
@@ -121,6 +186,10 @@ class Runner:
     def _begin(self, running: Running) -> bool:
         if not self._board.begin(running):
             return False
+        self._started(running)
+        return True
+
+    def _started(self, running: Running) -> None:
         if running.expires is not None:
             self.watch()
         self._runtime.failpoint("begun")
@@ -131,7 +200,6 @@ class Runner:
             "started", job=running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
             node=self._settings.node, lateness_s=late,
         )  # fmt: skip
-        return True
 
     def _end(self, running: Running, value: Any, error: BaseException | None) -> None:
         self._runtime.failpoint("body-ended")
@@ -157,7 +225,7 @@ class Runner:
     def _timed(self, running: Running, outcome: Outcome) -> Outcome:
         progress = json.dumps(running.progress) if running.progress is not None else None
         started = None if running.begun_at is None else self._board.store_time_of(running.begun_at)
-        return replace(outcome, started_at=started, progress=progress)
+        return replace(outcome, started_at=started, progress=progress, unasked=running.asking)
 
     def _outcome(self, running: Running, value: Any, error: BaseException | None) -> Outcome:
         stop = running.stop
@@ -172,6 +240,8 @@ class Runner:
         if type(error).__name__ == "CancelledError":
             return Outcome.cancelled("its event loop was closed, or the coroutine cancelled itself", again=True)
         text = "".join(traceback.format_exception(error))
+        if running.asking:
+            text = f"on_retry did not answer, so the run was not repeated:\n{text}"
         return Outcome.failed(text if len(text) <= ERROR_LIMIT else f"[cut]\n{text[-ERROR_LIMIT:]}")
 
     def _run(self, job: Job, hold: Hold, handler: Handler, running: Running) -> Run:
@@ -201,6 +271,11 @@ class Runner:
             stopped=lambda: self._board.stopped(running),
             report=report,
         )
+
+
+def _scope(running: Running) -> str:
+    """Fences are compared per job; where several runs of it may run at once, per run."""
+    return running.hold.run if running.definition.overlap.kind == "allow" else running.job
 
 
 def _succeeded(value: Any) -> Outcome:

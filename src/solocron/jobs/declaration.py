@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -71,6 +72,8 @@ class Declaration:
     tz: str = "UTC"
     dst: dict[str, str] | None = None
     spread: timedelta | None = None
+    on_retry: Callable[..., Any] | None = None
+    """Lives in the code alone: a store keeps names, never functions."""
     options: Definition
 
     @classmethod
@@ -93,6 +96,7 @@ class Declaration:
         pool: str = "default",
         run_in: str = "auto",
         pause_after: int | None = None,
+        on_retry: Callable[..., Any] | None = None,
         enabled: bool = True,
         payload: Any = None,
         spread: Span | None = None,
@@ -104,6 +108,8 @@ class Declaration:
             raise Invalid(f"retries={retries!r}: give a whole number from 0 to 10000. Nothing was registered.")
         if pause_after is not None and (not whole(pause_after) or not 1 <= pause_after <= 10_000):
             raise Invalid(f"pause_after={pause_after!r}: give a whole number from 1 to 10000. Nothing was registered.")
+        if on_retry is not None and not callable(on_retry):
+            raise Invalid(f"on_retry={on_retry!r:.80} is not a function of the run. Nothing was registered.")
         _one_of("on_crash", on_crash, ("retry", "fail"))
         _one_of("on_lost", on_lost, ("cancel", "finish"))
         _one_of("on_stuck", on_stuck, ("hold", "abandon"))
@@ -115,6 +121,7 @@ class Declaration:
             tz=tz,
             dst=dst,
             spread=None if spread is None else parse_duration(spread, what="spread"),
+            on_retry=on_retry,
             options=Definition(
                 handler="",
                 schedule=None,

@@ -37,6 +37,7 @@ def cron(
     pool: str = "default",
     run_in: str = "auto",
     pause_after: int | None = None,
+    on_retry: Callable[..., Any] | None = None,
     enabled: bool = True,
     payload: Any = None,
     spread: Span | None = None,

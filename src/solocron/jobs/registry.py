@@ -24,6 +24,8 @@ class Handler:
     function: Callable[..., Any]
     is_async: bool
     takes_run: bool
+    on_retry: Handler | None = None
+    """What is asked before a run is repeated after a crash."""
 
     @property
     def dispatcher(self) -> str:
@@ -64,7 +66,7 @@ class Registry:
         """Register one job; None when this very one is known already. Two jobs of one name are refused."""
         name = declaration.name or default_name(function)
         check_name(name)
-        handler = make_handler(name, function)
+        handler = make_handler(name, function, declaration.on_retry)
         definition, schedule = declaration.define(name, name)
         if definition.run_in not in ("auto", handler.dispatcher):
             kind = "a coroutine" if handler.is_async else "a plain function"
@@ -120,7 +122,7 @@ def _same(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
     )
 
 
-def make_handler(name: str, function: Callable[..., Any]) -> Handler:
+def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[..., Any] | None = None) -> Handler:
     """What a function needs to be called with; more than the run it cannot get."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -137,7 +139,8 @@ def make_handler(name: str, function: Callable[..., Any]) -> Handler:
         )
     call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-    return Handler(name, function, is_async, bool(positional))
+    asked = None if on_retry is None else make_handler(f"{name}.on_retry", on_retry)
+    return Handler(name, function, is_async, bool(positional), asked)
 
 
 def default_name(function: Callable[..., Any]) -> str:

@@ -97,6 +97,7 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             deadline=None if timeout is None else now + timeout,
             request=owed.request,
             payload=owed.payload,
+            crashed=owed.crashed,
         )
         job = replace(job, **rest, active=(*job.active, hold), fence=hold.fence)
         entries.append(Entry(Op.OPEN, record_of(job, hold, Status.RUNNING, now=now)))

@@ -111,29 +111,29 @@ def _job_state(job: Job) -> dict[str, Any]:
 def _hold_to(h: Hold) -> list[Any]:
     return [
         h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline,
-        h.request, h.payload, h.cancel,
+        h.request, h.payload, h.cancel, h.crashed or None,
     ]  # fmt: skip
 
 
 def _hold_from(v: list[Any]) -> Hold:
-    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, request, payload, cancel = _pad(
-        v, 13
-    )
+    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, *rest = _pad(v, 14)
+    request, payload, cancel, crashed = rest
     return Hold(
         run=run, slot=slot, origin=Origin(origin), attempt=attempt, tries=tries, session=session, node=node,
         fence=fence, claimed_at=claimed_at, deadline=deadline, request=request, payload=payload, cancel=cancel,
+        crashed=bool(crashed),
     )  # fmt: skip
 
 
 def _owed_to(o: Owed) -> list[Any]:
-    return [o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload]
+    return [o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload, o.crashed or None]
 
 
 def _owed_from(v: list[Any]) -> Owed:
-    run, slot, origin, ready_at, attempt, tries, request, payload = _pad(v, 8)
+    run, slot, origin, ready_at, attempt, tries, request, payload, crashed = _pad(v, 9)
     return Owed(
         run=run, slot=slot, origin=Origin(origin), ready_at=ready_at, attempt=attempt, tries=tries,
-        request=request, payload=payload,
+        request=request, payload=payload, crashed=bool(crashed),
     )  # fmt: skip
 
 

@@ -24,7 +24,11 @@ _ERROR_KEPT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a body ended. `again` says whether a cancelled one is owed anew (a shutdown), budget permitting."""
+    """How a body ended. `again` says whether a cancelled one is owed anew (a shutdown), budget permitting.
+
+    `final` is the job's own word that it shall not be repeated. `unasked`: its `on_retry` has not answered, so that
+    what an earlier attempt left undone when it crashed is still open.
+    """
 
     status: Status
     reason: str | None = None
@@ -33,6 +37,8 @@ class Outcome:
     started_at: int | None = None
     progress: str | None = None
     again: bool = False
+    final: bool = False
+    unasked: bool = False
 
     @classmethod
     def succeeded(cls, result: str | None = None) -> Outcome:
@@ -82,7 +88,7 @@ def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str,
         job, entry = _end(doc, hold, Outcome.cancelled(hold.cancel), now=now)
         return _closed(doc, job, (entry,), now=now, resolve=resolve)
     entry = Entry(Op.CLOSE, record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now))
-    owed = _owed_again(hold, ready_at=now, tries=hold.tries)
+    owed = _owed_again(hold, ready_at=now, tries=hold.tries, crashed=hold.crashed)
     job = replace(doc, active=_without(doc, hold), owed=(*doc.owed, owed))
     return _closed(doc, job, (entry,), now=now, resolve=resolve)
 
@@ -118,10 +124,12 @@ def _end(
     failed = outcome.status in (Status.FAILED, Status.TIMED_OUT)
     crashed = outcome.status is Status.LOST and policy.on_crash == "retry"
     again = (failed or crashed or outcome.again) and hold.tries < policy.retries and hold.cancel is None
+    again = again and not outcome.final
     reason, owed = outcome.reason, job.owed
     if again and not job.removed:
         wait = policy.backoff.delay(hold.tries + 1, f"{hold.run}/{hold.attempt}") if failed else 0
-        owed = (*owed, _owed_again(hold, ready_at=now + wait, tries=hold.tries + 1))
+        doubt = crashed or (hold.crashed and outcome.unasked)
+        owed = (*owed, _owed_again(hold, ready_at=now + wait, tries=hold.tries + 1, crashed=doubt))
     elif outcome.status is Status.LOST and not reason:
         reason = "its node died"
     record = record_of(
@@ -156,7 +164,7 @@ def _end(
     return job, Entry(Op.CLOSE, record)
 
 
-def _owed_again(hold: Hold, *, ready_at: int, tries: int) -> Owed:
+def _owed_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> Owed:
     return Owed(
         run=hold.run,
         slot=hold.slot,
@@ -166,6 +174,7 @@ def _owed_again(hold: Hold, *, ready_at: int, tries: int) -> Owed:
         tries=tries,
         request=hold.request,
         payload=hold.payload,
+        crashed=crashed,
     )
 
 

@@ -34,6 +34,8 @@ class Hold:
     payload: Any = None
     cancel: str | None = None
     """Why the holder shall stop it, once somebody asked."""
+    crashed: bool = False
+    """Whether the attempt before it was lost, and nobody has said since what became of its work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,7 @@ class Owed:
     tries: int = 0
     request: str | None = None
     payload: Any = None
+    crashed: bool = False
 
     @property
     def begun(self) -> bool:

@@ -69,6 +69,8 @@ class Checker:
     granted_at: dict[tuple[str, int], int] = field(default_factory=dict)
     """The store's time at which each claim was committed."""
     started: set[tuple[str, int]] = field(default_factory=set)
+    answered: dict[tuple[str, int], str] = field(default_factory=dict)
+    """What on_retry said before an attempt, by run and fence."""
     starts: Counter[str] = field(default_factory=Counter)
     """Bodies that started, by run."""
     keys: dict[str, str] = field(default_factory=dict)
@@ -91,7 +93,7 @@ class Checker:
 
         self._on_job = Tests(over_commits.JOBS | over_policies.POLICIES, self.disabled)
         self._on_session = Tests(over_commits.SESSIONS, self.disabled)
-        self._on_line = Tests(over_ledger.LINES, self.disabled)
+        self._on_line = Tests(over_ledger.LINES | over_policies.LINES, self.disabled)
         self._at_rest = Tests(at_rest.AT_REST, self.disabled)
         self._drained = Tests(at_rest.DRAINED, self.disabled)
         self._on_prune = Tests(over_commits.PRUNES, self.disabled)
@@ -116,6 +118,8 @@ class Checker:
 
     def line(self, line: Line) -> None:
         self._on_line(self, line)
+        if line.what.startswith("answered "):
+            self.answered[(line.run, line.fence)] = line.what.removeprefix("answered ")
         if line.what == "start":
             self.started.add((line.run, line.fence))
             self.starts[line.run] += 1

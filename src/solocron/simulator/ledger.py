@@ -13,7 +13,7 @@ from solocron.simulator.kernel import Kernel, Process, SimEvent
 if TYPE_CHECKING:
     from solocron.simulator.world import World
 
-__all__ = ["Ledger", "Line", "make_body", "make_poison"]
+__all__ = ["Ledger", "Line", "make_asked", "make_body", "make_poison"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Line:
 
     at: float
     store: int
-    what: str  # "start", "work", "checked" (the engine said: go on) or "end"
+    what: str  # "start", "work", "checked" (the engine said: go on), "end", or what on_retry answered
     job: str
     run: str
     slot: int
@@ -105,6 +105,22 @@ def make_body(world: World, process: Process, *, longest: float, stoppable: bool
         return body(run)
 
     return coroutine if stoppable else body
+
+
+def make_asked(world: World, process: Process) -> Callable[[Any], Any]:
+    """An `on_retry` like those of users: it takes a while, knows the answer or not, or fails."""
+    dice = world.kernel.dice
+
+    def asked(run: Any) -> str:
+        SimEvent(world.kernel).wait(dice.uniform(0, 0.2) * world.options.lease)
+        answers = ("repeat", "done", "give up", "raise")
+        answer = "repeat" if world.calm else dice.choices(answers, (6, 2, 1, 1))[0]
+        _writer(world, process, run, stoppable=False)(f"answered {answer}")
+        if answer == "raise":
+            raise ConnectionError("nobody can tell")
+        return answer
+
+    return asked
 
 
 class Unspeakable(Exception):

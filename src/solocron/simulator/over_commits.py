@@ -157,7 +157,7 @@ def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
         )
 
 
-def i5_retries_are_owed(_: Checker, commit: Commit) -> None:
+def i5_retries_are_owed(checker: Checker, commit: Commit) -> None:
     """What ended badly with retries left is owed again."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or before.removed:
@@ -165,6 +165,8 @@ def i5_retries_are_owed(_: Checker, commit: Commit) -> None:
     for entry in commit.entries:
         hold = _held(before, entry.record) if entry.op is Op.CLOSE else None
         if hold is None or hold.cancel is not None or hold.tries >= before.definition.retries:
+            continue
+        if checker.answered.get((hold.run, hold.fence)) == "give up":
             continue
         status = entry.record.status
         due = status in (Status.FAILED, Status.TIMED_OUT) or (

@@ -6,8 +6,9 @@ from solocron.model.job import Job
 from solocron.model.run import Op, Status
 from solocron.simulator.checker import Checker, Violation
 from solocron.simulator.database import Commit
+from solocron.simulator.ledger import Line
 
-__all__ = ["POLICIES"]
+__all__ = ["LINES", "POLICIES"]
 
 _BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
 
@@ -34,4 +35,38 @@ def i10_pause_after(_: Checker, commit: Commit) -> None:
         raise Violation("I10", f"{commit.name} was paused after {before.failures + failed} failures, {most} allowed")
 
 
-POLICIES = {test.__name__: test for test in (i10_pause_after,)}
+def i17_asked_before_a_repeat(checker: Checker, line: Line) -> None:
+    """A run of a job with on_retry starts again after a crash only if that said so, under this very claim."""
+    job = checker.world.database.jobs.get(line.job)
+    if line.what != "start" or job is None or not _asks(checker, job):
+        return
+    hold = checker.granted.get((line.run, line.fence))
+    if hold is None or checker.ended.get((line.run, line.attempt - 1)) is not Status.LOST:
+        return
+    answer = checker.answered.get((line.run, line.fence))
+    if answer != "repeat":
+        raise Violation("I17", f"{line.run} attempt {line.attempt} started after a crash, on_retry said {answer}")
+
+
+def i17_answers_are_kept(checker: Checker, commit: Commit) -> None:
+    """What on_retry answered is what is recorded, unless its node was lost or stopped before it could say so."""
+    if not isinstance(commit.before, Job):
+        return
+    for entry in commit.entries:
+        record = entry.record
+        answer = checker.answered.get((record.run, record.fence)) if entry.op is Op.CLOSE else None
+        wanted = {"done": Status.SUCCEEDED, "give up": Status.FAILED, "raise": Status.FAILED}.get(answer or "")
+        others = (Status.LOST, Status.CANCELLED, Status.TIMED_OUT)
+        if wanted is not None and record.status is not wanted and record.status not in others:
+            raise Violation("I17", f"on_retry of {record.run} said {answer}, but it is on record as {record.status}")
+        owed = isinstance(commit.after, Job) and any(o.run == record.run for o in commit.after.owed)
+        if answer in ("done", "give up") and record.status is wanted and owed:
+            raise Violation("I17", f"on_retry of {record.run} said {answer}, but it is owed again")
+
+
+def _asks(checker: Checker, job: Job) -> bool:
+    return any(plan.name == job.definition.handler and plan.asks for plan in checker.world.workload.plans)
+
+
+POLICIES = {test.__name__: test for test in (i10_pause_after, i17_answers_are_kept)}
+LINES = {test.__name__: test for test in (i17_asked_before_a_repeat,)}

@@ -13,7 +13,7 @@ from solocron.model.policy import Backoff, allow, catch_up_all
 from solocron.scheduler import Scheduler
 from solocron.simulator.faults import Options
 from solocron.simulator.kernel import Process
-from solocron.simulator.ledger import make_body, make_poison
+from solocron.simulator.ledger import make_asked, make_body, make_poison
 
 if TYPE_CHECKING:
     from solocron.simulator.world import World
@@ -36,6 +36,11 @@ class Plan:
     def name(self) -> str:
         return f"job-{self.number}"
 
+    @property
+    def asks(self) -> bool:
+        """Whether it has an `on_retry`."""
+        return self.number % 2 == 0
+
 
 class Workload:
     """What each version of the code declares: one version after the other changes, adds and removes jobs."""
@@ -56,6 +61,8 @@ class Workload:
             body.__qualname__ = plan.name
             changed = version and (version + plan.number) % 3 == 0
             policies = {"name": plan.name, **plan.policies}
+            if plan.asks:
+                policies["on_retry"] = make_asked(world, process)
             if plan.minutely:
                 when = cron("*/2 * * * *" if changed else "* * * * *", tz="Europe/Paris", **policies)
             else:

@@ -98,6 +98,7 @@ holds = st.builds(
     request=maybe(texts),
     payload=values,
     cancel=maybe(texts),
+    crashed=st.booleans(),
 )
 owed = st.builds(
     Owed,
@@ -109,6 +110,7 @@ owed = st.builds(
     tries=st.integers(0, 3),
     request=maybe(texts),
     payload=values,
+    crashed=st.booleans(),
 )
 
 

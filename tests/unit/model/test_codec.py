@@ -50,7 +50,7 @@ def test_fields_that_newer_code_adds_to_a_hold_do_not_disturb() -> None:
     hold = job.claims()
     fixed, state = encode(job.job)
     value = json.loads(state)
-    value["a"][0] += [None] * (13 - len(value["a"][0])) + ["from the future"]
+    value["a"][0] += [None] * (40 - len(value["a"][0])) + ["from the future"]
     read = decode(Kind.JOB, "work", fixed, json.dumps(value))
     assert isinstance(read, Job)
     assert read.active == (hold,)

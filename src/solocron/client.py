@@ -17,8 +17,9 @@ from solocron.model import asking, defining
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.job import Job
 from solocron.model.policy import QUEUE_LIMIT
-from solocron.model.run import Origin, Status, job_of, key_of, run_id
+from solocron.model.run import Origin, Record, Status, group_of, job_of, key_of, run_id, slice_of
 from solocron.model.session import Life, Session
+from solocron.model.slices import each
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, instants, load_zone
 from solocron.stores.contract import All, ChangeFn, Named, Query, Store, Verdict
@@ -84,8 +85,8 @@ class Client:
 
     def attempts(self, id: str) -> list[RunView]:
         """Every attempt of a run that is on record, oldest first."""
-        records = self.store.history(Query(run=id, limit=1_000))
-        return sorted(map(RunView.of, records), key=lambda view: view.attempt)
+        records = self.store.history(Query(run=id, limit=1_000)) or self._slices(id)
+        return sorted(map(RunView.of, records), key=lambda view: (view.attempt, view.run))
 
     def nodes(self) -> list[NodeView]:
         """Every node that is alive or was not yet swept, by name."""
@@ -138,8 +139,19 @@ class Client:
 
     # --- asking ----------------------------------------------------------------------------------------------
 
-    def trigger(self, job: str, payload: Any = None, *, at: datetime | None = None, key: str | None = None) -> str:
-        """Run a job now, or at an instant; answers the run's id. The same key twice is one run."""
+    def trigger(
+        self,
+        job: str,
+        payload: Any = None,
+        *,
+        at: datetime | None = None,
+        key: str | None = None,
+        shard: int | str | None = None,
+    ) -> str:
+        """Run a job now, or at an instant; answers the run's id. The same key twice is one run.
+
+        A sliced job runs every slice, or the one named; `run`, `wait` and `cancel` take the answer for all of them.
+        """
         if payload is not None:
             payload = check_payload(payload, whose=f"a trigger of {job}")
         if key is not None and (not isinstance(key, str) or not 0 < len(key) <= 256 or not key.isprintable()):
@@ -152,14 +164,16 @@ class Client:
             # The document remembers its last requests; the log remembers the rest.
             doc = self._one(job)
             run = run_id(job, doc.incarnation, Origin.TRIGGER, request)
-            if self.store.history(Query(run=run, limit=1)):
+            if any(self.store.history(Query(run=known, limit=1)) for known in (run, f"{run}#0")):
                 return run
         answer = self._ask(
             job,
             lambda doc, now: asking.trigger(
-                doc, request=request, payload=payload, at=when, now=now, resolve=self._registry.resolve
+                doc, request=request, payload=payload, at=when, now=now, resolve=self._registry.resolve, shard=shard
             ),
         )
+        if answer == "!slice":
+            raise Invalid(f"{job} has no slice {shard!r}, so it was not triggered; `solocron jobs {job}` shows them.")
         if answer == "!disabled":
             raise Conflict(f"{job} is disabled, so it was not triggered; enable it where it is declared.")
         if answer == "!full":
@@ -369,17 +383,33 @@ class Client:
             else None
         )
         records = self.store.history(Query(run=run, limit=1_000))
+        parts = () if records else self._slices(run)
         last = max(map(RunView.of, records), key=lambda view: view.attempt, default=None)
+        if parts:  # the one that stands for all: what still runs, else what ended worst, else the last
+            views = {record.run: RunView.of(record) for record in sorted(parts, key=lambda record: record.attempt)}
+            order = (Status.RUNNING, Status.FAILED, Status.TIMED_OUT, Status.LOST, Status.CANCELLED)
+            last = min(
+                views.values(), key=lambda view: order.index(view.status) if view.status in order else len(order)
+            )
         if job is not None:
-            if any(hold.run == run for hold in job.active):
-                return (last, False) if last is not None else None
             for owed in job.owed:
-                if owed.run == run:
-                    return RunView.waiting(job, owed, key_of(job.name, owed.origin, owed.slot, owed.request)), False
+                for one in each(owed):
+                    if run in (one.run, group_of(one.run)):
+                        key = key_of(job.name, one.origin, one.slot, one.request, one.shard)
+                        return RunView.waiting(job, one, key), False
+            if any(run in (hold.run, group_of(hold.run)) for hold in job.active):
+                return (last, False) if last is not None else None
         if last is None:
             return None
         # The document was read before the log: a run that ended in between is found by its record.
         return last, last.status != Status.RUNNING
+
+    def _slices(self, run: str) -> tuple[Record, ...]:
+        """The records of the slices of one slot or request."""
+        if slice_of(run) is not None or not job_of(run):
+            return ()
+        records = self.store.history(Query(job=job_of(run), limit=10_000))
+        return tuple(record for record in records if group_of(record.run) == run)
 
     def _ask(self, name: str, change: ChangeFn) -> Any:
         answer = self._change(name, change)

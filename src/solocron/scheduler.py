@@ -340,9 +340,17 @@ class Scheduler(EffectsFront):
         """The next slots of a job."""
         return self.client.next(job, n)
 
-    def trigger(self, job: str, payload: Any = None, *, at: datetime | None = None, key: str | None = None) -> str:
+    def trigger(
+        self,
+        job: str,
+        payload: Any = None,
+        *,
+        at: datetime | None = None,
+        key: str | None = None,
+        shard: int | str | None = None,
+    ) -> str:
         """Run a job now or at an instant; answers the run's id. The same key twice is one run."""
-        return self.client.trigger(job, payload, at=at, key=key)
+        return self.client.trigger(job, payload, at=at, key=key, shard=shard)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
         """Wait until a run is over, retries included."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from solocron.clock import from_us, iso, to_us
 from solocron.model.job import Hold, Job, Owed
-from solocron.model.run import Record
+from solocron.model.run import Record, Shards, slice_of
 from solocron.model.session import Life, Session
 from solocron.schedules import Schedule, load_zone
 
@@ -42,6 +42,8 @@ class RunView:
     progress: Mapping[str, Any] | None
     first: datetime
     count: int
+    shard: str | None
+    """The slice of its slot, where the job is sliced."""
 
     @property
     def id(self) -> str:
@@ -68,6 +70,7 @@ class RunView:
             progress=None if record.progress is None else json.loads(record.progress),
             first=from_us(record.slot if record.first is None else record.first),
             count=record.count,
+            shard=record.key.rpartition("#")[2] if slice_of(record.run) else None,
         )
 
     @classmethod
@@ -92,6 +95,7 @@ class RunView:
             progress=None,
             first=from_us(owed.slot),
             count=1,
+            shard=None if owed.shard is None else str(owed.shard),
         )
 
 
@@ -149,6 +153,8 @@ class JobView:
     retries: int
     overlap: str
     catch_up: str
+    shards: Shards | None
+    """Into how many slices each slot is cut, or what they are called."""
 
     @classmethod
     def of(
@@ -191,6 +197,7 @@ class JobView:
             if definition.overlap.kind == "allow"
             else definition.overlap.kind,
             catch_up=definition.catch_up.kind,
+            shards=definition.shards,
         )
 
 

@@ -127,10 +127,19 @@ class OneJob:
 
     # --- what people do --------------------------------------------------------------------------------------------
 
-    def trigger(self, request: str = "r1", *, payload: Any = None, at: float | None = None) -> str | None:
+    def trigger(
+        self,
+        request: str = "r1",
+        *,
+        payload: Any = None,
+        at: float | None = None,
+        shard: int | str | None = None,
+    ) -> str | None:
         when = None if at is None else T0 + round(at * SECOND)
         answer: str | None = self.apply(
-            lambda doc: asking.trigger(doc, request=request, payload=payload, at=when, now=self.now, resolve=self.by)
+            lambda doc: asking.trigger(
+                doc, request=request, payload=payload, at=when, now=self.now, resolve=self.by, shard=shard
+            )
         )
         return answer
 

@@ -19,7 +19,7 @@ from solocron.model.definition import Definition
 from solocron.model.ending import Outcome
 from solocron.model.job import Hold
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow
-from solocron.model.run import run_id
+from solocron.model.run import group_of, run_id
 from solocron.model.session import Life, Session
 from solocron.schedules import At, Cron, Every, Schedule, dump
 from tests.simulation.model_history import LATE_FOR, LEASE, World, resolve, small_queues
@@ -130,11 +130,11 @@ class Driver:
             return
         if (job.due_at is None or job.due_at > self.world.now) and dice.random() < 0.9:
             return
-        by = claiming.Claimant(session=node.session, node=node.name, late_for=LATE_FOR)
+        by = claiming.Claimant(session=node.session, node=node.name, late_for=LATE_FOR, alone=dice.random() < 0.5)
         hold = self.world.on_job(
-            "claim", name, lambda doc: claiming.claim(doc, now=self.world.now, by=by, resolve=resolve)
+            "claim", name, lambda doc: claiming.claim(doc, now=self.world.now, by=by, resolve=resolve), alone=by.alone
         )
-        if hold is not None:
+        if isinstance(hold, Hold):
             node.holds.append((name, hold))
 
     def _finish(self, dice: random.Random, name: str) -> None:
@@ -221,13 +221,17 @@ class Driver:
         request = f"r{dice.randrange(60)}"
         at = None if dice.random() < 0.7 else self.world.now + dice.randrange(600 * SECOND)
         job = self.world.jobs.get(name)
+        shards = None if job is None else job.definition.shards
+        shard = None if shards is None else dice.choice([None, 1 if isinstance(shards, int) else "us"])
         forgotten = job is not None and all(known.id != request for known in job.requests)
         if job is not None and forgotten and run_id(name, job.incarnation, "trigger", request) in self.world.recorded:
             return  # a client looks older requests up in the log before it asks
         self.world.on_job(
             "trigger",
             name,
-            lambda doc: asking.trigger(doc, request=request, payload=None, at=at, now=self.world.now, resolve=resolve),
+            lambda doc: asking.trigger(
+                doc, request=request, payload=None, at=at, now=self.world.now, resolve=resolve, shard=shard
+            ),
             request=request,
         )
 
@@ -235,7 +239,7 @@ class Driver:
         job = self.world.jobs.get(name)
         runs = [] if job is None else [hold.run for hold in job.active] + [owed.run for owed in job.owed]
         if runs:
-            run = dice.choice(runs)
+            run = dice.choice([*runs, group_of(dice.choice(runs))])
             self.world.on_job(
                 "cancel",
                 name,
@@ -314,7 +318,9 @@ class Driver:
             job = self.world.jobs[name]
             if job.due_at is None or job.due_at > now:
                 return True
-            hold = self.world.on_job("claim", name, lambda doc: claiming.claim(doc, now=now, by=by, resolve=resolve))
+            hold = self.world.on_job(
+                "claim", name, lambda doc: claiming.claim(doc, now=now, by=by, resolve=resolve), alone=True
+            )
             if hold is not None:
                 self._end(name, hold)
         return False
@@ -357,6 +363,7 @@ def definition(dice: random.Random, now: int) -> Definition:
         ),
         start_within=dice.choice([None, None, None, 10 * SECOND, 120 * SECOND]),
         enabled=dice.random() < 0.9,
+        shards=dice.choice([None, None, 3, ("eu", "us")]),
     )
 
 

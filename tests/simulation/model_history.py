@@ -18,8 +18,9 @@ from solocron.model import asking, catchup
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import decode, encode
 from solocron.model.job import Hold, Job, Owed
-from solocron.model.run import Entry, Op, Origin, Record
+from solocron.model.run import Entry, Op, Origin, Record, group_of, slice_of
 from solocron.model.session import Life, Session
+from solocron.model.slices import each
 from solocron.model.timetable import EMPTY, Timetable
 from solocron.schedules import load
 
@@ -86,7 +87,7 @@ class World:
         self.commits: list[Commit] = []
         self.tales: dict[Which, Tale] | None = None
         self.recorded: set[str] = set()
-        """The runs that the log knows."""
+        """The slots and requests that the log knows."""
 
     def on_job(self, verb: str, name: str, change: Callable[[Job | Absent], Change | None], **asked: Any) -> Any:
         """Apply a transition to a job; the answer, or None if it was refused."""
@@ -129,7 +130,7 @@ class World:
     ) -> Any:
         answer = None if made is None else made.answer
         entries = () if made is None else made.entries
-        self.recorded.update(entry.record.run for entry in entries)
+        self.recorded.update(group_of(entry.record.run) for entry in entries)
         self.tales = None
         self.commits.append(
             Commit(at=self.now, verb=verb, name=name, before=before, after=after, entries=entries,
@@ -218,13 +219,20 @@ def covered(job: Job, record: Record, before: Job | Session | None) -> Iterator[
             if stretch.first == record.first and stretch.last == record.slot and stretch.schedule is not None:
                 schedule = stretch.schedule
     slots, slot = resolve(schedule), record.slot if record.first is None else record.first
+    label = slice_of(record.run)
     for _ in range(record.count):
-        yield job.name, job.incarnation, f"slot {slot}"
+        yield job.name, job.incarnation, f"slot {slot}" if label is None else f"slot {slot}#{label}"
         slot = slots.after(slot) or slot
 
 
 def _named(job: Job) -> list[Hold | Owed]:
-    return [*job.active, *job.owed]
+    return [*job.active, *(one for owed in job.owed for one in each(owed))]
+
+
+def _labelled(what: object, one: Hold | Owed) -> set[str]:
+    """What a run is called here: with its slice (of a request by its name, of a slot by its number), and without."""
+    label = one.shard if one.origin is Origin.TRIGGER else slice_of(one.run)
+    return {f"{what}"} if label is None else {f"{what}", f"{what}#{label}"}
 
 
 def waiting(job: Job, which: Which) -> bool:
@@ -233,10 +241,13 @@ def waiting(job: Job, which: Which) -> bool:
         return False
     what = which[2]
     if not what.startswith("slot "):
-        return what.partition("!")[2] in {one.request for one in _named(job) if one.origin is Origin.TRIGGER}
-    slot = int(what[5:])
-    if slot in {one.slot for one in _named(job) if one.origin is Origin.SCHEDULE}:
+        asked = what.partition("!")[2]
+        return any(asked in _labelled(one.request, one) for one in _named(job) if one.origin is Origin.TRIGGER)
+    if any(what[5:] in _labelled(one.slot, one) for one in _named(job) if one.origin is Origin.SCHEDULE):
         return True
+    if "#" in what:
+        return False
+    slot = int(what[5:])
     return any(
         stretch.first <= slot <= stretch.last
         and resolve(stretch.schedule or job.definition.schedule).count(slot - 1, slot)

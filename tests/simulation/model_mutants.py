@@ -175,9 +175,12 @@ def _still_owed(bites: Bites) -> Patches:
 
     def take(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
         taken, hold, entries = real(job, *args, **more)
-        if hold is not None:
+        if isinstance(hold, Hold):
             bites()
-            owed = Owed(run=hold.run, slot=hold.slot, origin=hold.origin, ready_at=hold.slot, request=hold.request)
+            owed = Owed(
+                run=hold.run, slot=hold.slot, origin=hold.origin, ready_at=hold.slot, request=hold.request,
+                shard=hold.shard, shards=hold.shards,
+            )  # fmt: skip
             taken = replace(taken, owed=(*taken.owed, owed))
         return taken, hold, entries
 
@@ -215,9 +218,9 @@ def _forgetful(bites: Bites) -> Patches:
 def _impatient(bites: Bites) -> Patches:
     real = claiming._first
 
-    def first(job: Job, resolve: Any, now: int) -> Any:
+    def first(job: Job, resolve: Any, now: int, by: claiming.Claimant) -> Any:
         bites()
-        return real(job, resolve, now + 600 * SECOND)
+        return real(job, resolve, now + 600 * SECOND, by)
 
     return [(claiming, "_first", first)]
 

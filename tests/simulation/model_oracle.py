@@ -67,7 +67,9 @@ def _caught_up(job: Job, slot: int, now: int, *, newer: int) -> bool:
 
 def _overlap(job: Job, late: list[int], verdicts: dict[int, str], now: int, queue: int) -> None:
     kind = job.definition.overlap.kind
-    running = len(job.active) + sum(owed.tries > 0 for owed in job.owed)
+    begun = [owed.run for owed in job.owed if owed.tries > 0 or owed.shards is not None]
+    running = len({run.partition("#")[0] for run in [*(hold.run for hold in job.active), *begun]})
+    waiting = len({owed.run.partition("#")[0] for owed in job.owed}) + sum(s.count for s in job.stretches)
     caught_up = sum(verdict == "owed" for verdict in verdicts.values())
     for index, slot in enumerate(late):
         if kind == "replace":
@@ -75,9 +77,11 @@ def _overlap(job: Job, late: list[int], verdicts: dict[int, str], now: int, queu
         elif running < job.definition.overlap.most:
             verdicts[slot] = "owed"
         elif kind == "queue-all":
-            verdicts[slot] = "owed" if job.waiting + caught_up + index < queue else "dropped"
+            verdicts[slot] = "owed" if waiting + caught_up + index < queue else "dropped"
         elif kind == "queue":
-            queued = job.stretches or any(owed.tries == 0 and owed.ready_at <= now for owed in job.owed)
+            queued = job.stretches or any(
+                owed.tries == 0 and owed.shards is None and owed.ready_at <= now for owed in job.owed
+            )
             verdicts[slot] = "owed" if index == 0 and not queued and not caught_up else "skipped"
         else:
             verdicts[slot] = "skipped"

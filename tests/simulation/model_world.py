@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from solocron.clock import MILLISECOND
-from solocron.model.claiming import Claimant, claim
-from solocron.model.job import Job
+from solocron.model.claiming import Claimant, Later, claim
+from solocron.model.job import Hold, Job
 from solocron.model.run import Op, Origin, Record, Status
 from solocron.model.session import Life, Session
+from solocron.model.slices import SPREAD
 from tests.simulation.model_history import (
     LATE_FOR,
     QUEUE,
@@ -48,7 +49,7 @@ def i1_single_live_claim(world: World, tales: Mapping[Which, Tale]) -> Iterator[
             yield f"{which} was held {tale.most_held} times at once"
     for commit in world.commits:
         if isinstance(commit.after, Job):
-            slots = [(hold.origin, hold.slot, hold.request) for hold in commit.after.active]
+            slots = [(hold.origin, hold.slot, hold.request, hold.shard) for hold in commit.after.active]
             if len(slots) != len(set(slots)):
                 yield f"{commit.name} holds one slot twice"
 
@@ -100,15 +101,23 @@ def i4_no_stale_write(world: World, tales: Mapping[Which, Tale]) -> Iterator[str
 
 
 def i5_nothing_lost(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
-    """After the heal every slot has its last word, nothing is held, and every slot that was due is decided."""
+    """After the heal every slot and slice has its last word, nothing is held, and what was due is decided."""
+    cut = {(name, incarnation, what.partition("#")[0]) for name, incarnation, what in tales if "#" in what}
     for which, tale in tales.items():
         if tale.waits or not (tale.passed or tale.closed) or tale.held:
             yield f"{which} has no last word"
     for commit in world.commits:
         for slot in _passed(commit):
             assert isinstance(commit.before, Job)
-            if (commit.name, commit.before.incarnation, f"slot {slot}") not in tales:
+            which = (commit.name, commit.before.incarnation, f"slot {slot}")
+            if which not in tales and which not in cut:
                 yield f"slot {slot} of {commit.name} is not in the log"
+        hold = commit.answer
+        if isinstance(hold, Hold) and hold.shards is not None and hold.origin is Origin.SCHEDULE:
+            assert isinstance(commit.before, Job)
+            for label in range(hold.shards if isinstance(hold.shards, int) else len(hold.shards)):
+                if (commit.name, commit.before.incarnation, f"slot {hold.slot}#{label}") not in tales:
+                    yield f"slice {label} of slot {hold.slot} of {commit.name} is not in the log"
     for job in world.jobs.values():
         if job.active or job.waiting:
             yield f"{job.name} still has {len(job.active)} held and {job.waiting} waiting"
@@ -138,10 +147,16 @@ def i9_overlap(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
         if commit.jobs is None:
             continue
         before, after = commit.jobs
-        if len(after.active) > len(before.active) and len(before.active) >= before.definition.overlap.most:
+        running, known = _slots(after), _slots(before)
+        if running - known and len(known) >= before.definition.overlap.most:
             yield f"{commit.name}: {len(after.active)} run at once, {before.definition.overlap} allows fewer"
         if len(after.active) > len(before.active) + (commit.verb == "claim"):
             yield f"{commit.name}: {commit.verb} added a hold"
+
+
+def _slots(job: Job) -> set[str]:
+    """The slots and requests of which something runs: slices count as one."""
+    return {hold.run.partition("#")[0] for hold in job.active}
 
 
 def i10_catch_up_complete(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
@@ -168,7 +183,7 @@ def _decided(commit: Commit, slots: Collection[int]) -> dict[int, str]:
     for entry in commit.entries:
         if entry.record.attempt == 0 and entry.record.origin is Origin.SCHEDULE:
             for _, _, what in covered(before, entry.record, before):
-                if int(what[5:]) in slots:
+                if "#" not in what and int(what[5:]) in slots:
                     found[int(what[5:])] = str(entry.record.status)
     if isinstance(after, Job):
         for slot in slots:
@@ -275,6 +290,11 @@ def i18_schedule_determinism(world: World, tales: Mapping[Which, Tale]) -> Itera
             continue
         made = claim(commit.before, now=commit.at, by=other, resolve=resolve)
         theirs = _anonymous(commit.before if made is None else made.doc)
+        if not commit.asked["alone"]:  # whose turn it is depends on who asks, what becomes of the slots does not
+            one, two = (doc if isinstance(doc, Job) else commit.before for doc in (theirs, commit.after))
+            if (one.cursor, one.nominal, one.paused) != (two.cursor, two.nominal, two.paused):
+                yield f"{commit.name} at {commit.at}: two nodes decide differently"
+            continue
         if theirs != _anonymous(commit.after) or (made is not None and len(made.entries) != len(commit.entries)):
             yield f"{commit.name} at {commit.at}: two nodes decide differently"
 
@@ -296,6 +316,10 @@ def i20_no_storm(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
             continue
         before, after = commit.jobs
         due = before.due_at is not None and before.due_at <= commit.at
+        if isinstance(commit.answer, Later):
+            if not commit.at < commit.answer.until <= commit.at + SPREAD:
+                yield f"{commit.name} at {commit.at} is to be looked at again at {commit.answer.until}"
+            continue
         if (commit.answer is not None or before.cursor != after.cursor) and not due:
             yield f"{commit.name} at {commit.at} had something to decide, but was due only at {before.due_at}"
         if commit.answer is None and after.due_at is not None and after.due_at <= commit.at:

@@ -81,6 +81,8 @@ class Board:
         self._mutex = runtime.mutex()
         self.session: str | None = None
         self.draining = False
+        self.peers = 0
+        """How many other nodes lived when this one last looked."""
         self._trusted_until = 0.0
         self._renewed = 0.0
         self._troubled = False

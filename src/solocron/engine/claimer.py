@@ -13,7 +13,7 @@ from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.jobs.registry import Handler
 from solocron.model.change import Absent, Change
-from solocron.model.claiming import Claimant, claim
+from solocron.model.claiming import Claimant, Later, claim
 from solocron.model.job import Hold, Job
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
@@ -59,6 +59,9 @@ class Claimer:
         """Whether something may be due that this node had no place for, or no session."""
         self._nothing = 0
         self._declined: dict[str, float] = {}
+        """Jobs that this node leaves alone, until when on its boot clock."""
+        self._turns: dict[str, float] = {}
+        """Those of them that it must look at again then."""
         self._granted: OrderedDict[tuple[str, int], int] = OrderedDict()
         """The highest fence that this node was granted, by job and incarnation, the latest last."""
         self.wake: Callable[[], None] = lambda: None
@@ -115,14 +118,20 @@ class Claimer:
         return max(started, decided)
 
     def _claim(self, session: str, limit: int) -> Applied:
-        by = Claimant(session=session, node=self._settings.node, late_for=self._settings.late_for)
+        by = Claimant(
+            session=session,
+            node=self._settings.node,
+            late_for=self._settings.late_for,
+            alone=not self._board.peers,
+        )
         now = self._runtime.clock.boot()
         self._declined = {name: until for name, until in self._declined.items() if until > now}
+        self._turns = {name: until for name, until in self._turns.items() if until > now}
         due = Due(
             handlers=frozenset(self._handlers),
             pools=self._settings.pools,
             limit=limit,
-            exclude=self._board.excluded() | frozenset(self._declined),
+            exclude=self._board.excluded() | frozenset(self._declined) | frozenset(self._turns),
         )
         call = self._board.call_begins()
         self._runtime.failpoint("claiming")
@@ -157,6 +166,8 @@ class Claimer:
                         fence=hold.fence, node=self._settings.node,
                     )  # fmt: skip
                     started += self._runner.start(result.doc, hold, session)
+                elif isinstance(hold, Later):
+                    self._wait_for(result.name, hold.until, replied)
                 else:
                     self._events.emit("slot passed", job=result.name, node=self._settings.node)
             elif result.verdict is Verdict.BLOCKED:
@@ -170,10 +181,19 @@ class Claimer:
                 self._events.emit("held elsewhere", job=result.name, node=self._settings.node)
         return started
 
+    def _wait_for(self, job: str, until: int, replied: float) -> None:
+        """Others go first: the job is left alone until its turn has come here."""
+        at = self._board.boot_of(until)
+        self._turns[job] = replied + self._settings.beat if at is None else min(at, replied + self._settings.beat)
+
     def _next(self, applied: Applied, limit: int, replied: float) -> float:
-        latest = replied + self._settings.poll
+        latest = min((*self._turns.values(), replied + self._settings.poll))
         # `next_due` speaks of what was not returned; what was has a next instant of its own.
-        moments = [r.doc.due_at for r in applied.results if isinstance(r.doc, Job) and r.verdict is Verdict.APPLIED]
+        moments = [
+            r.doc.due_at
+            for r in applied.results
+            if isinstance(r.doc, Job) and r.verdict is Verdict.APPLIED and r.name not in self._turns
+        ]
         due = min((at for at in (applied.next_due, *moments) if at is not None), default=None)
         if due is None:
             self._nothing = 0

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from solocron.engine.verbs import Attempt, MakeVerbs, OnceBlock, Verbs
 from solocron.errors import Cancelled, Conflict, Invalid, LeaseLost
-from solocron.model.run import Status
+from solocron.model.run import Shards, Status
 
 __all__ = ["AsyncRun", "Previous", "Run", "Stop"]
 
@@ -60,6 +60,8 @@ class Run:
         previous: Previous | None,
         stopped: Callable[[], Stop | None],
         report: Callable[[dict[str, Any]], None],
+        shard: int | str | None = None,
+        shards: Shards | None = None,
     ) -> None:
         self.id = id
         self.job = job
@@ -71,6 +73,8 @@ class Run:
         self.deadline = deadline
         self.payload = payload
         self.previous = previous
+        self.shard = shard
+        self.shards = shards
         self._stopped = stopped
         self._report = report
         self._bound: Verbs | None = None

@@ -151,17 +151,16 @@ class Keeper:
         self._write_progress()
 
     def _write_progress(self) -> None:
-        changed = {
-            running.job: running
-            for running in self._board.running()
-            if running.progress is not None and running.progress != running.progress_written
-        }
+        changed: dict[str, list[tuple[Running, str]]] = {}
+        for running in self._board.running():
+            if running.progress is not None and running.progress != running.progress_written:
+                changed.setdefault(running.job, []).append((running, json.dumps(running.progress)))
         if not changed:
             return
-        texts = {name: json.dumps(running.progress) for name, running in changed.items()}
-        self._store.update(Named(Kind.JOB, tuple(sorted(changed))), lambda doc, at: _noted(doc, at, changed, texts))
-        for name, running in changed.items():
-            running.progress_written = json.loads(texts[name])
+        self._store.update(Named(Kind.JOB, tuple(sorted(changed))), lambda doc, at: _noted(doc, at, changed))
+        for told in changed.values():
+            for running, text in told:
+                running.progress_written = json.loads(text)
 
     def _bury_old(self) -> None:
         """Lost sessions whose bodies have ended are buried by their own node: nobody has to wait for their lease."""
@@ -176,6 +175,11 @@ def _ended(doc: Session | Absent, now: int, *, reason: str) -> Change | None:
     return end(doc, now=now, reason=reason)
 
 
-def _noted(doc: Job | Absent, now: int, changed: dict[str, Running], texts: dict[str, str]) -> Change | None:
-    running = changed[doc.name]
-    return note_progress(doc, run=running.hold.run, fence=running.hold.fence, progress=texts[doc.name], now=now)
+def _noted(doc: Job | Absent, now: int, changed: dict[str, list[tuple[Running, str]]]) -> Change | None:
+    """The progress of every run of one job that is still held here."""
+    notes = [
+        note_progress(doc, run=running.hold.run, fence=running.hold.fence, progress=text, now=now)
+        for running, text in changed[doc.name]
+    ]
+    entries = tuple(entry for note in notes if note is not None for entry in note.entries)
+    return Change(doc, entries) if isinstance(doc, Job) and entries else None

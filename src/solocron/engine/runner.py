@@ -261,7 +261,7 @@ class Runner:
             slot=moment(hold.slot),
             attempt=hold.attempt,
             fence=hold.fence,
-            key=key_of(job.name, hold.origin, hold.slot, hold.request),
+            key=key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
             node=hold.node,
             deadline=None if hold.deadline is None else moment(hold.deadline),
             payload=job.definition.payload if hold.payload is None else hold.payload,
@@ -270,12 +270,16 @@ class Runner:
             else Previous(last.run, moment(last.slot), last.attempt, last.status, moment(last.finished_at), last.error),
             stopped=lambda: self._board.stopped(running),
             report=report,
+            shard=hold.shard,
+            shards=hold.shards,
         )
 
 
 def _scope(running: Running) -> str:
-    """Fences are compared per job; where several runs of it may run at once, per run."""
-    return running.hold.run if running.definition.overlap.kind == "allow" else running.job
+    """Fences are compared per job and slice; where several slots of it may run at once, per run."""
+    if running.definition.overlap.kind == "allow":
+        return running.hold.run
+    return running.job if running.hold.shard is None else f"{running.job}#{running.hold.shard}"
 
 
 def _succeeded(value: Any) -> Outcome:

@@ -76,6 +76,9 @@ class Sweeper:
                 self.sweep(session)
             else:
                 moments.append(max(self._watched[session.name].over, now))
+        self._board.peers = sum(
+            1 for s in sessions if s.state is Life.LIVE and s.pools and s.name != self._board.session
+        )
         alive = {session.name for session in sessions}
         self._watched = {name: watch for name, watch in self._watched.items() if name in alive}
         self._fleet_changed(frozenset(s.fingerprint for s in sessions if s.state is Life.LIVE))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -13,15 +13,19 @@ from solocron.duration import parse_duration, to_us
 from solocron.errors import Invalid
 from solocron.model.definition import Definition
 from solocron.model.policy import Backoff, CatchUp, Overlap, whole
+from solocron.model.run import Shards
+from solocron.model.slices import SHARDS
 from solocron.schedules import Cron, Schedule, dump, spread
 
-__all__ = ["NAME", "Declaration", "check_name", "check_payload"]
+__all__ = ["NAME", "Declaration", "check_name", "check_payload", "check_shards"]
 
 Span = timedelta | int | float | str
 
 NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 PAYLOAD_LIMIT = 64 * 1024
 PAYLOAD_DEPTH = 32
+SLICE = re.compile(r"[A-Za-z0-9_.-]{1,32}")
+NAMED_SLICES = 100
 RUN_IN = ("auto", "thread", "loop")
 _BACKOFF = Backoff()
 
@@ -33,6 +37,20 @@ def check_name(name: object, what: str = "name") -> str:
             f"{what}={name!r:.150} cannot be used: 1 to 128 letters, digits and _ . : - only. Nothing was registered."
         )
     return name
+
+
+def check_shards(shards: object) -> Shards | None:
+    """How a slot is cut: into a number of slices, or into slices with names."""
+    if shards is None or (whole(shards) and isinstance(shards, int) and 1 <= shards <= SHARDS):
+        return shards
+    names = tuple(shards) if isinstance(shards, Iterable) and not isinstance(shards, str | bytes | Mapping) else ()
+    good = all(isinstance(name, str) and SLICE.fullmatch(name) for name in names)
+    if not good or not 1 <= len(names) <= NAMED_SLICES or len(set(names)) < len(names):
+        raise Invalid(
+            f"shards={shards!r:.150} cannot be used: give a whole number from 1 to {SHARDS}, or 1 to {NAMED_SLICES} "
+            "different names of up to 32 letters, digits and _ . - each. Nothing was registered."
+        )
+    return names
 
 
 def check_payload(payload: Any, *, whose: str) -> Any:
@@ -100,6 +118,7 @@ class Declaration:
         enabled: bool = True,
         payload: Any = None,
         spread: Span | None = None,
+        shards: int | Iterable[str] | None = None,
     ) -> Declaration:
         """Check every word of it; nothing is registered when one is wrong."""
         if name is not None:
@@ -139,6 +158,7 @@ class Declaration:
                 run_in=run_in,
                 pause_after=pause_after,
                 enabled=bool(enabled),
+                shards=check_shards(shards),
             ),
         )
         made.schedule_for(name or "any")  # a bad expression or zone is refused where it is declared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -41,6 +41,7 @@ def cron(
     enabled: bool = True,
     payload: Any = None,
     spread: Span | None = None,
+    shards: int | Iterable[str] | None = None,
 ) -> Callable[[F], F]:
     """Run the function at the instants of a cron expression (or of any object with the `Schedule` protocol)."""
     options = {key: value for key, value in locals().items() if key != "expression"}

@@ -10,7 +10,8 @@ from solocron.model.change import Absent, Change
 from solocron.model.claiming import catch_up_to, settle, wake
 from solocron.model.job import Job, Owed, Pause, Request
 from solocron.model.policy import QUEUE_LIMIT
-from solocron.model.run import Entry, Origin, Status, plain, run_id
+from solocron.model.run import Entry, Origin, Status, group_of, plain, run_id
+from solocron.model.slices import labels, without
 from solocron.model.timetable import Resolve
 
 __all__ = ["REMEMBERED", "Preview", "cancel", "pause", "preview_resume", "resume", "trigger"]
@@ -20,9 +21,19 @@ REMEMBERED = 32
 
 
 def trigger(
-    doc: Job | Absent, *, request: str, payload: Any, at: int | None, now: int, resolve: Resolve
+    doc: Job | Absent,
+    *,
+    request: str,
+    payload: Any,
+    at: int | None,
+    now: int,
+    resolve: Resolve,
+    shard: int | str | None = None,
 ) -> Change | None:
-    """Owe one run, now or at an instant; the answer is its id. The same request again is the same run."""
+    """Owe one run, now or at an instant; the answer is its id. The same request again is the same run.
+
+    Of a sliced job it is a run for each slice, or for the one that is named, and the answer what they have in common.
+    """
     if isinstance(doc, Absent) or doc.removed:
         return None
     known = _answered(doc, request)
@@ -30,34 +41,53 @@ def trigger(
         return Change(doc, answer=known)
     if not doc.definition.enabled:
         return Change(doc, answer="!disabled")
-    if doc.waiting >= QUEUE_LIMIT:
+    if shard is not None:
+        known_as = labels(doc.definition.shards or ())
+        if str(shard) not in map(str, known_as):
+            return Change(doc, answer="!slice")
+        shard = next(label for label in known_as if str(label) == str(shard))
+    if doc.queued >= QUEUE_LIMIT:
         return Change(doc, answer="!full")
     run = run_id(doc.name, doc.incarnation, Origin.TRIGGER, request)
-    if run in {hold.run for hold in doc.active} | {owed.run for owed in doc.owed}:  # forgotten, but not done yet
-        return Change(doc, answer=run)
+    if run in {group_of(hold.run) for hold in doc.active} | {group_of(owed.run) for owed in doc.owed}:
+        return Change(doc, answer=run)  # forgotten, but not done yet
     slot = now if at is None else max(at, now)
-    owed = Owed(run=run, slot=slot, origin=Origin.TRIGGER, ready_at=slot, request=request, payload=payload)
+    owed = Owed(
+        run=run if shard is None else f"{run}#0",
+        slot=slot,
+        origin=Origin.TRIGGER,
+        ready_at=slot,
+        request=request,
+        payload=payload,
+        shard=shard,
+    )
     job = _remember(replace(doc, owed=(*doc.owed, owed)), request, run)
     return Change(settle(job, resolve(job.definition.schedule)), answer=run)
 
 
 def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resolve) -> Change | None:
-    """Stop a run: its holder is told and ends it; one that only waits is recorded as cancelled at once."""
+    """Stop a run, or all slices of a slot: holders are told and end it; what only waits is recorded as cancelled."""
     if isinstance(doc, Absent):
         return None
-    if any(hold.run == run for hold in doc.active):
-        holds = tuple(
-            replace(hold, cancel=plain(reason)) if hold.run == run and hold.cancel is None else hold
-            for hold in doc.active
-        )
-        return Change(doc if holds == doc.active else replace(doc, active=holds), answer="asked")
+    asked = [hold for hold in doc.active if run in (hold.run, group_of(hold.run))]
+    holds = tuple(
+        replace(hold, cancel=plain(reason)) if hold in asked and hold.cancel is None else hold for hold in doc.active
+    )
+    kept: list[Owed] = []
+    gone: list[Owed] = []
     for owed in doc.owed:
-        if owed.run == run:
-            job = replace(doc, owed=tuple(other for other in doc.owed if other is not owed))
-            # An earlier attempt is on record and stays the last word on this run.
-            entries = () if owed.begun else (did_not_run(doc, owed, Status.CANCELLED, reason, now=now),)
-            return Change(settle(job, resolve(job.definition.schedule)), entries, "cancelled")
-    return None
+        left, out = without(owed, run)
+        kept += left
+        gone += out
+    if not asked and not gone:
+        return None
+    answer = "asked" if asked else "cancelled"
+    if not gone:
+        return Change(doc if holds == doc.active else replace(doc, active=holds), answer=answer)
+    job = replace(doc, active=holds, owed=tuple(kept))
+    # An earlier attempt is on record and stays the last word on its run.
+    entries = tuple(did_not_run(doc, one, Status.CANCELLED, reason, now=now) for one in gone if not one.tried)
+    return Change(settle(job, resolve(job.definition.schedule)), entries, answer)
 
 
 def pause(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from solocron.model.job import Hold, Job, Owed, Stretch
 from solocron.model.policy import QUEUE_LIMIT
-from solocron.model.run import Entry, Op, Origin, Record, Status, key_of, run_id
+from solocron.model.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
+from solocron.model.slices import each
 from solocron.model.timetable import Timetable
 from solocron.model.values import replace
 
@@ -70,7 +71,7 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
     if not busy(job):
         return owe(job, slots, since, until)
     if overlap.kind == "queue-all":
-        room = max(0, QUEUE_LIMIT - job.waiting)
+        room = max(0, QUEUE_LIMIT - job.queued)
         cut = until if count <= room else _after_n(slots, since, room)
         job = owe(job, slots, since, cut)
         pass_over(job, slots, entries, cut, until, Status.DROPPED, f"{QUEUE_LIMIT} runs are waiting", now=until)
@@ -102,8 +103,12 @@ def _ask_to_stop(hold: Hold, reason: str) -> Hold:
 
 
 def busy(job: Job) -> bool:
-    """Whether a further run would overlap: as many as may run do, a run that waits for its retry included."""
-    return len(job.active) + sum(owed.begun for owed in job.owed) >= job.definition.overlap.most
+    """Whether a further run would overlap: as many as may run do, a run that waits for its retry included.
+
+    The slices of one slot count as one run, from the first that is taken to the last that ends.
+    """
+    begun = {group_of(hold.run) for hold in job.active} | {group_of(owed.run) for owed in job.owed if owed.begun}
+    return len(begun) >= job.definition.overlap.most
 
 
 def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
@@ -121,7 +126,7 @@ def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
         longer = replace(tail, last=last, count=tail.count + count)
         return replace(job, stretches=(*job.stretches[:-1], longer))
     for owed in job.owed:
-        plain = owed.origin is Origin.SCHEDULE and owed.attempt == 1 and owed.request is None
+        plain = owed.origin is Origin.SCHEDULE and owed.attempt == 1 and owed.request is None and not owed.begun
         if plain and slots.after(owed.slot) == first:
             rest = tuple(other for other in job.owed if other is not owed)
             stretch = Stretch(first=owed.slot, last=last, count=count + 1)
@@ -182,8 +187,8 @@ def give_up(
 ) -> Job:
     """The job with nothing of these origins waiting; what never ran says why, a retry's last attempt is on record."""
     for owed in job.owed:
-        if owed.origin in among and not owed.begun:
-            entries.append(did_not_run(job, owed, status, reason, now=now))
+        if owed.origin in among and not owed.tried:
+            entries.extend(did_not_run(job, one, status, reason, now=now) for one in each(owed))
     for s in job.stretches:
         if s.origin in among:
             entries.append(_summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request))
@@ -245,7 +250,7 @@ def did_not_run(job: Job, owed: Owed, status: Status, reason: str, *, now: int) 
             origin=owed.origin,
             status=status,
             reason=reason,
-            key=key_of(job.name, owed.origin, owed.slot, owed.request),
+            key=key_of(job.name, owed.origin, owed.slot, owed.request, owed.shard),
             recorded_at=now,
             finished_at=now,
         ),

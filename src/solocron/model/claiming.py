@@ -10,11 +10,12 @@ from solocron.clock import MILLISECOND
 from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, pass_over
 from solocron.model.change import Absent, Change
 from solocron.model.job import Hold, Job, Owed, Stretch
-from solocron.model.run import Entry, Op, Origin, Record, Status, key_of, run_id
+from solocron.model.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
+from solocron.model.slices import SPREAD, cut, rest_of
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.values import replace
 
-__all__ = ["Claimant", "catch_up_to", "claim", "due_at", "record_of", "settle", "wake"]
+__all__ = ["Claimant", "Later", "catch_up_to", "claim", "due_at", "record_of", "settle", "wake"]
 
 _ASKED = (Origin.TRIGGER, Origin.RERUN)
 """What a person asked for by name."""
@@ -22,15 +23,23 @@ _ASKED = (Origin.TRIGGER, Origin.RERUN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimant:
-    """Who claims, and how long a slot counts as late before it is missed."""
+    """Who claims, how long a slot counts as late before it is missed, and whether other nodes live."""
 
     session: str
     node: str
     late_for: int
+    alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The answer of a claim that took nothing although something is due: others go first, until an instant."""
+
+    until: int
 
 
 def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
-    """Decide every slot up to now and hold at most one run; the answer is the hold, or None."""
+    """Decide every slot up to now and hold at most one run; the answer is the hold, `Later`, or None."""
     if isinstance(doc, Absent):
         return None
     slots = resolve(doc.definition.schedule)
@@ -39,7 +48,7 @@ def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Cha
     job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
     job, hold, opened = _take(job, resolve, now=now, by=by)
     job = settle(job, slots)
-    if job is doc:
+    if job is doc and hold is None:
         return None
     return Change(job, (*decided, *opened), hold)
 
@@ -70,18 +79,22 @@ def wake(job: Job, slots: Timetable, entries: list[Entry], *, until: int, now: i
     return decided_up_to(replace(job, paused=None), slots, until)
 
 
-def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
+def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, Hold | Later | None, tuple[Entry, ...]]:
     """Hold the first run that may start now; runs that waited beyond start_within are recorded as missed instead."""
     entries: list[Entry] = []
     while True:
-        owed, rest = _first(job, resolve, now)
-        if owed is None:
-            return job, None, tuple(entries)
+        owed, rest = _first(job, resolve, now, by)
+        if owed is None or isinstance(owed, Later):
+            return job, owed, tuple(entries)
         limit = job.definition.start_within
         if limit is not None and owed.origin is Origin.SCHEDULE and not owed.begun and now > owed.slot + limit:
             job = replace(job, **rest)
             entries.append(did_not_run(job, owed, Status.MISSED, "waited longer than start_within", now=now))
             continue
+        owed = cut(owed, job.definition.shards)
+        following = rest_of(owed)
+        if following is not None:
+            rest = {**rest, "owed": (*rest.get("owed", job.owed), following)}
         timeout = job.definition.timeout
         hold = Hold(
             run=owed.run,
@@ -98,16 +111,23 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             request=owed.request,
             payload=owed.payload,
             crashed=owed.crashed,
+            shard=owed.shard,
+            shards=owed.shards,
         )
         job = replace(job, **rest, active=(*job.active, hold), fence=hold.fence)
         entries.append(Entry(Op.OPEN, record_of(job, hold, Status.RUNNING, now=now)))
         return job, hold, tuple(entries)
 
 
-def _first(job: Job, resolve: Resolve, now: int) -> tuple[Owed | None, Mapping[str, Any]]:
+def _first(job: Job, resolve: Resolve, now: int, by: Claimant) -> tuple[Owed | Later | None, Mapping[str, Any]]:
     """What to run next, and what the job is without it: retries first, then by slot."""
     waiting, stretches = _may_start(job)
     ready = [owed for owed in waiting if owed.ready_at <= now]
+    if ready and not by.alone:
+        turns = [_turn(job, owed, by, now) for owed in ready]
+        ready = [owed for owed, turn in zip(ready, turns, strict=True) if turn <= now]
+        if not ready and not any(s.first <= now for s in stretches):
+            return Later(min(turns)), {}
     best = min(ready, key=lambda owed: (not owed.begun, owed.slot), default=None)
     if best is not None and best.begun:
         return best, _without(job, best)
@@ -132,6 +152,16 @@ def _first(job: Job, resolve: Resolve, now: int) -> tuple[Owed | None, Mapping[s
     return owed, {"stretches": rest}
 
 
+def _turn(job: Job, owed: Owed, by: Claimant, now: int) -> int:
+    """From when on this node may take it: who has a slice of the slot lets the other nodes take theirs first."""
+    if owed.shards is None or owed.tried:
+        return owed.ready_at
+    group = group_of(owed.run)
+    mine = [hold.claimed_at for hold in job.active if hold.session == by.session and group_of(hold.run) == group]
+    latest = max(mine, default=now)
+    return latest + SPREAD if mine and latest <= now else owed.ready_at  # a clock that stepped back makes nobody wait
+
+
 def _without(job: Job, owed: Owed) -> Mapping[str, Any]:
     return {"owed": tuple(other for other in job.owed if other is not owed)}
 
@@ -140,13 +170,21 @@ def _may_start(job: Job) -> tuple[list[Owed], list[Stretch]]:
     """What may start once its time has come.
 
     A disabled job runs nothing, a pause stops everything but what a person asked for by name, and slots wait also for
-    a run that waits for its retry: it counts as running.
+    a run that waits for its retry: it counts as running. A slice may start beside the others of its slot.
     """
-    if not job.definition.enabled or job.removed or len(job.active) >= job.definition.overlap.most:
+    if not job.definition.enabled or job.removed:
+        return [], []
+    running = {group_of(hold.run) for hold in job.active}
+    full = len(running) >= job.definition.overlap.most
+    if full and not any(owed.shards is not None for owed in job.owed):
         return [], []
     slots, retries = job.paused is None and not busy(job), job.paused is None
-    owed = [o for o in job.owed if o.origin in _ASKED or (retries if o.begun else slots)]
-    return owed, [s for s in job.stretches if s.origin in _ASKED or slots]
+    owed = [
+        o
+        for o in job.owed
+        if (o.origin in _ASKED or (retries if o.begun else slots)) and not (full and group_of(o.run) not in running)
+    ]
+    return owed, [s for s in job.stretches if (s.origin in _ASKED or slots) and not full]
 
 
 def settle(job: Job, slots: Timetable) -> Job:
@@ -185,7 +223,7 @@ def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) ->
         first=hold.slot,
         origin=hold.origin,
         status=status,
-        key=key_of(job.name, hold.origin, hold.slot, hold.request),
+        key=key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
         recorded_at=now,
         node=hold.node,
         session=hold.session,

@@ -14,7 +14,7 @@ from typing import Any
 from solocron.model.change import Kind, Note
 from solocron.model.definition import Definition, canonical
 from solocron.model.job import Hold, Job, Last, Owed, Pause, Request, Stretch
-from solocron.model.run import Origin, Status
+from solocron.model.run import Origin, Shards, Status
 from solocron.model.session import Life, Session
 
 __all__ = ["decode", "encode", "encode_fixed", "encode_state"]
@@ -111,30 +111,37 @@ def _job_state(job: Job) -> dict[str, Any]:
 def _hold_to(h: Hold) -> list[Any]:
     return [
         h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline,
-        h.request, h.payload, h.cancel, h.crashed or None,
+        h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards,
     ]  # fmt: skip
 
 
 def _hold_from(v: list[Any]) -> Hold:
-    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, *rest = _pad(v, 14)
-    request, payload, cancel, crashed = rest
+    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, *rest = _pad(v, 16)
+    request, payload, cancel, crashed, shard, shards = rest
     return Hold(
         run=run, slot=slot, origin=Origin(origin), attempt=attempt, tries=tries, session=session, node=node,
         fence=fence, claimed_at=claimed_at, deadline=deadline, request=request, payload=payload, cancel=cancel,
-        crashed=bool(crashed),
+        crashed=bool(crashed), shard=shard, shards=_shards(shards),
     )  # fmt: skip
 
 
 def _owed_to(o: Owed) -> list[Any]:
-    return [o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload, o.crashed or None]
+    return [
+        o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload, o.crashed or None,
+        o.shard, o.shards, o.more or None,
+    ]  # fmt: skip
 
 
 def _owed_from(v: list[Any]) -> Owed:
-    run, slot, origin, ready_at, attempt, tries, request, payload, crashed = _pad(v, 9)
+    run, slot, origin, ready_at, attempt, tries, request, payload, crashed, shard, shards, more = _pad(v, 12)
     return Owed(
         run=run, slot=slot, origin=Origin(origin), ready_at=ready_at, attempt=attempt, tries=tries,
-        request=request, payload=payload, crashed=bool(crashed),
+        request=request, payload=payload, crashed=bool(crashed), shard=shard, shards=_shards(shards), more=more or 0,
     )  # fmt: skip
+
+
+def _shards(value: int | list[str] | None) -> Shards | None:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _stretch_from(v: list[Any]) -> Stretch:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from solocron.model.policy import Backoff, CatchUp, Overlap
+from solocron.model.run import Shards
 
 __all__ = ["Definition", "canonical"]
 
@@ -39,6 +40,8 @@ class Definition:
     run_in: str = "auto"
     pause_after: int | None = None
     enabled: bool = True
+    shards: Shards | None = None
+    """Into how many slices each slot is cut, or what they are called."""
 
     def to_json(self) -> dict[str, Any]:
         """Only what differs from the defaults, so that a field added later does not change a fingerprint."""
@@ -59,6 +62,8 @@ class Definition:
             for name in _DEFAULTS
             if name in value
         }
+        if isinstance(known.get("shards"), list):
+            known["shards"] = tuple(known["shards"])
         return cls(handler=value["handler"], schedule=value.get("schedule"), **known)
 
     @property

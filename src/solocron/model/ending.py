@@ -9,6 +9,7 @@ from solocron.model.change import Absent, Change
 from solocron.model.claiming import record_of, settle
 from solocron.model.job import Hold, Job, Last, Owed, Pause
 from solocron.model.run import Entry, Op, Status, plain
+from solocron.model.slices import count
 from solocron.model.timetable import Resolve
 from solocron.model.values import replace
 
@@ -18,6 +19,8 @@ ACCEPTED = "accepted"
 PAUSED = "accepted, and paused"
 """The answer to an end that was accepted and was the last failure that `pause_after` allows."""
 
+_REMEMBERED = 256
+"""How many accepted finishes a job remembers at most."""
 _ERROR_KEPT = 200
 """Characters of an error that travel with the document to the next run; the log has the whole."""
 
@@ -74,7 +77,7 @@ def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: in
     hold = doc.hold(run, fence)
     if hold is None:
         return Change(doc, answer="accepted before") if fence in doc.accepted else None
-    keep = max(4, doc.definition.overlap.most)
+    keep = max(4, min(doc.definition.overlap.most * count(hold.shards), _REMEMBERED))
     job, entry = _end(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
     return _closed(doc, job, (entry,), now=now, resolve=resolve)
 
@@ -175,6 +178,8 @@ def _owed_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> Owed
         request=hold.request,
         payload=hold.payload,
         crashed=crashed,
+        shard=hold.shard,
+        shards=hold.shards,
     )
 
 

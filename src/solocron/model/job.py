@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from solocron.model.definition import Definition
-from solocron.model.run import Origin, Status
+from solocron.model.run import Origin, Shards, Status, group_of
 
 __all__ = ["Hold", "Job", "Last", "Owed", "Pause", "Request", "Stretch"]
 
@@ -36,6 +36,8 @@ class Hold:
     """Why the holder shall stop it, once somebody asked."""
     crashed: bool = False
     """Whether the attempt before it was lost, and nobody has said since what became of its work."""
+    shard: int | str | None = None
+    shards: Shards | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +53,21 @@ class Owed:
     request: str | None = None
     payload: Any = None
     crashed: bool = False
+    shard: int | str | None = None
+    shards: Shards | None = None
+    """The slices of its slot as they were when the first of them was taken; None before."""
+    more: int = 0
+    """How many slices after this one wait as well: an entry stands for a row of them."""
+
+    @property
+    def tried(self) -> bool:
+        """Whether an attempt of it has ended badly."""
+        return self.tries > 0
 
     @property
     def begun(self) -> bool:
-        """Whether an attempt of it has ended badly: then it counts as running for overlap."""
-        return self.tries > 0
+        """Whether an attempt of it, or another slice of its slot, was taken: then it counts as running for overlap."""
+        return self.tries > 0 or self.shards is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,5 +151,10 @@ class Job:
 
     @property
     def waiting(self) -> int:
-        """How many runs wait, retries included."""
-        return len(self.owed) + sum(stretch.count for stretch in self.stretches)
+        """How many runs wait, retries included; a slot that has not begun counts once, however it will be cut."""
+        return sum(1 + owed.more for owed in self.owed) + sum(stretch.count for stretch in self.stretches)
+
+    @property
+    def queued(self) -> int:
+        """How many slots and requests have runs that wait."""
+        return len({group_of(owed.run) for owed in self.owed}) + sum(stretch.count for stretch in self.stretches)

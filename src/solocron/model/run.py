@@ -8,7 +8,13 @@ from enum import StrEnum
 
 from solocron.clock import iso
 
-__all__ = ["ENDED", "Entry", "Op", "Origin", "Record", "Status", "job_of", "key_of", "plain", "run_id"]
+__all__ = [
+    *("ENDED", "Entry", "Op", "Origin", "Record", "Shards", "Status"),
+    *("group_of", "job_of", "key_of", "plain", "run_id", "slice_of"),
+]
+
+Shards = int | tuple[str, ...]
+"""The slices of a slot: that many, numbered from 0, or these names."""
 
 
 class Status(StrEnum):
@@ -112,11 +118,22 @@ def job_of(run: str) -> str:
     return run.rpartition("@")[0]
 
 
-def key_of(job: str, origin: Origin, slot: int, request: str | None) -> str:
-    """The idempotency key: equal over attempts, nodes and reruns of a slot, different for any other slot.
+def group_of(run: str) -> str:
+    """What the slices of one slot have in common; the run itself where there are none."""
+    return run.partition("#")[0]
+
+
+def slice_of(run: str) -> str | None:
+    """The number of the slice in a run's name."""
+    return run.partition("#")[2] or None
+
+
+def key_of(job: str, origin: Origin, slot: int, request: str | None, shard: int | str | None = None) -> str:
+    """The idempotency key: equal over attempts, nodes and reruns of a slot (or of its slice), different for any other.
 
     Of a scheduled run, `request` is its local reading where the instant alone does not tell it from another.
     """
+    part = "" if shard is None else f"#{shard}"
     if origin is Origin.TRIGGER:
-        return f"{job}!{request}"
-    return f"{job}@{iso(slot)}" + (f"|{request}" if request and origin is Origin.SCHEDULE else "")
+        return f"{job}!{request}{part}"
+    return f"{job}@{iso(slot)}" + (f"|{request}" if request and origin is Origin.SCHEDULE else "") + part

@@ -7,6 +7,7 @@ from solocron.model.change import Kind
 from solocron.model.run import Status
 from solocron.model.session import Life, Session
 from solocron.simulator.checker import Checker, Violation
+from solocron.simulator.slices import slot_of
 
 __all__ = ["AT_REST", "DRAINED"]
 
@@ -37,9 +38,10 @@ def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
 
 def i13_answers_were_kept(checker: Checker, _: float) -> None:
     """Every run that somebody was promised has been recorded, or is still owed."""
-    owed = {owed.run for job in checker.world.database.jobs.values() for owed in job.owed}
+    owed = {slot_of(owed.run) for job in checker.world.database.jobs.values() for owed in job.owed}
+    known = {slot_of(run) for run in checker.attempts} | {slot_of(run) for run, _ in checker.ended}
     for run in checker.world.clients.promised:
-        if run not in owed and run not in checker.attempts and (run, 0) not in checker.ended:
+        if run not in owed and run not in known:
             raise Violation("I13", f"{run} was promised to a client, and nothing is known of it")
 
 

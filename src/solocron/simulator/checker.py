@@ -83,6 +83,8 @@ class Checker:
     """Requests that the store has seen, by job."""
     triggered: dict[tuple[str, int, str | None], str] = field(default_factory=dict)
     """The run that each of them became, by job, incarnation and request."""
+    cut: set[str] = field(default_factory=set)
+    """Slots and requests that were cut into slices."""
     recorded: Counter[str] = field(default_factory=Counter)
     """Slots and runs on record so far, by status."""
     slots: int = 0
@@ -170,6 +172,6 @@ def new_holds(commit: Commit) -> list[Hold]:
 
 
 def first_owed(job: Job) -> int:
-    """Scheduled slots that wait to begin; one that was handed back has not begun."""
-    singles = sum(1 for owed in job.owed if not owed.tries and owed.origin is Origin.SCHEDULE)
+    """Scheduled slots that wait to begin; one that was handed back has not begun, one that was cut has."""
+    singles = sum(1 for owed in job.owed if not owed.tries and owed.origin is Origin.SCHEDULE and "#" not in owed.run)
     return singles + sum(stretch.count for stretch in job.stretches if stretch.origin is Origin.SCHEDULE)

@@ -98,13 +98,19 @@ def _caught_up(missed: list[int], policy: Definition, *, now: int) -> list[int]:
 def _overlapping(job: Job, late: list[int], more: int, now: int) -> dict[int, str]:
     """Late slots beside what runs already; a run that waits for its retry counts as running."""
     kind, most = job.definition.overlap.kind, job.definition.overlap.most
-    if len(job.active) + sum(1 for owed in job.owed if owed.tries) < most:
+    begun = [owed.run for owed in job.owed if owed.tries or owed.shards is not None]
+    if len({run.partition("#")[0] for run in [*(hold.run for hold in job.active), *begun]}) < most:
         return dict.fromkeys(late, "owed")
     if kind == "queue-all":
-        room = max(0, QUEUE_LIMIT - job.waiting - more)
+        waiting = len({owed.run.partition("#")[0] for owed in job.owed}) + sum(s.count for s in job.stretches)
+        room = max(0, QUEUE_LIMIT - waiting - more)
         return dict.fromkeys(late[:room], "owed") | dict.fromkeys(late[room:], "dropped")
     fates = dict.fromkeys(late, "skipped")
-    queued = more or job.stretches or any(not owed.tries and owed.ready_at <= now for owed in job.owed)
+    queued = (
+        more
+        or job.stretches
+        or any(not owed.tries and owed.shards is None and owed.ready_at <= now for owed in job.owed)
+    )
     if kind == "queue" and late and not queued:
         fates[late[0]] = "owed"
     return fates

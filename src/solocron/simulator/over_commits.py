@@ -9,9 +9,11 @@ from solocron.model.change import Absent, Kind
 from solocron.model.job import Hold, Job
 from solocron.model.run import Op, Origin, Record, Status
 from solocron.model.session import Life, Session
+from solocron.simulator import slices
 from solocron.simulator.checker import Checker, Violation, first_owed, new_holds
 from solocron.simulator.database import Commit
 from solocron.simulator.oracle import fate_of
+from solocron.simulator.slices import opens, slot_of
 
 __all__ = ["JOBS", "PRUNES", "SESSIONS"]
 
@@ -72,8 +74,9 @@ def i9_overlap(_: Checker, commit: Commit) -> None:
     """Never more live claims than the job allows."""
     if isinstance(commit.after, Job) and new_holds(commit):
         most = commit.after.definition.overlap.most
-        if len(commit.after.active) > most:
-            raise Violation("I9", f"{commit.name} has {len(commit.after.active)} live claims, {most} allowed")
+        slots = {slot_of(hold.run) for hold in commit.after.active}  # slices of one slot run side by side
+        if len(slots) > most:
+            raise Violation("I9", f"{commit.name} has live claims of {len(slots)} slots, {most} allowed")
 
 
 # --- ends ------------------------------------------------------------------------------------------------------------
@@ -145,9 +148,9 @@ def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
         return
     passed = slots.count(before.cursor, after.cursor)
     opened = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.SCHEDULE]
-    recorded = sum(record.count for record in opened if record.attempt == 0)
-    started = sum(1 for h in new_holds(commit) if not h.tries and h.origin is Origin.SCHEDULE)
-    unbegun = {owed.run for owed in after.owed if not owed.tries}
+    recorded = sum(record.count for record in opened if record.attempt == 0 and "#" not in record.run)
+    started = sum(1 for h in new_holds(commit) if not h.tries and h.origin is Origin.SCHEDULE and opens(before, h))
+    unbegun = {owed.run for owed in after.owed if not owed.tries and "#" not in owed.run}
     returned = sum(1 for h in _gone(commit) if h.origin is Origin.SCHEDULE and h.run in unbegun)
     if first_owed(before) + passed + returned != first_owed(after) + recorded + started:
         raise Violation(
@@ -183,8 +186,9 @@ def i5_no_trigger_vanishes(_: Checker, commit: Commit) -> None:
         return
     kept = {owed.run for owed in after.owed} | {h.run for h in after.active} if isinstance(after, Job) else set()
     told = {entry.record.run for entry in commit.entries}
+    known = kept | told | {slot_of(run) for run in kept}  # cut into slices it is another name
     for owed in before.owed:
-        if owed.origin is Origin.TRIGGER and not owed.begun and owed.run not in kept | told:
+        if owed.origin is Origin.TRIGGER and not owed.tries and owed.run not in known:
             raise Violation("I5", f"{owed.run}, which was asked for, is neither owed nor held nor on record")
 
 
@@ -230,10 +234,11 @@ def i13_a_request_has_one_effect(checker: Checker, commit: Commit) -> None:
     for owed in after.owed:
         if owed.origin is not Origin.TRIGGER:
             continue
-        known = checker.triggered.setdefault((commit.name, after.incarnation, owed.request), owed.run)
+        run = slot_of(owed.run)
+        known = checker.triggered.setdefault((commit.name, after.incarnation, owed.request), run)
         checker.asked[(commit.name, owed.request)] = None
-        if known != owed.run:
-            raise Violation("I13", f"the request {owed.request} became {known} and then {owed.run}")
+        if known != run:
+            raise Violation("I13", f"the request {owed.request} became {known} and then {run}")
     if len(checker.asked) > checker.world.clients.requests:
         raise Violation(
             "I13", f"the store has {len(checker.asked)} requests, {checker.world.clients.requests} were made"
@@ -333,6 +338,8 @@ JOBS = _table(
     i5_no_trigger_vanishes,
     i10_policies_are_kept,
     i13_a_request_has_one_effect,
+    slices.i2_a_slot_is_cut_once,
+    slices.i5_no_slice_vanishes,
 )
 SESSIONS = _table(i4_burial_is_final, i4_only_the_owner_renews, i1_nobody_is_buried_alive, i5_swept_means_swept)
 PRUNES = _table(i12_only_old_history_is_pruned)

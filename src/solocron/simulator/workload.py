@@ -63,6 +63,8 @@ class Workload:
             policies = {"name": plan.name, **plan.policies}
             if plan.asks:
                 policies["on_retry"] = make_asked(world, process)
+            if changed and policies["shards"] is not None:
+                policies["shards"] = 2  # a deploy may cut otherwise, beside nodes that do not know of it yet
             if plan.minutely:
                 when = cron("*/2 * * * *" if changed else "* * * * *", tz="Europe/Paris", **policies)
             else:
@@ -103,6 +105,7 @@ def policies(lease: float, dice: random.Random, *, stoppable: bool) -> dict[str,
         "on_lost": "cancel" if stoppable else dice.choice(("cancel", "finish")),
         "on_stuck": dice.choice(("hold", "abandon")),
         "backoff": Backoff(first="1s", cap=lease),
+        "shards": dice.choice((None, None, None, 3, ("eu", "us"))),
     }
     return drawn | _further(random.Random(repr(sorted(drawn.items()))))  # noqa: S311 - reproducible on purpose
 

@@ -12,8 +12,10 @@ from solocron.model.change import Kind, Note
 from solocron.model.definition import Definition
 from solocron.model.job import Hold, Job, Last, Owed, Pause, Request, Stretch
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow
-from solocron.model.run import Origin, Status
+from solocron.model.run import Origin, Shards, Status
 from solocron.model.session import Life, Session
+from solocron.model.slices import cut
+from solocron.model.values import replace
 from solocron.schedules import At, Cron, Every, Schedule, dump, spread
 from tests.fundamentals.one_job import T0
 
@@ -63,6 +65,9 @@ backoffs = st.builds(
 )
 
 
+shards = st.sampled_from([None, None, 1, 3, ("eu", "us")])
+
+
 @st.composite
 def definitions(draw: st.DrawFn) -> Definition:
     schedule = draw(schedules)
@@ -80,6 +85,7 @@ def definitions(draw: st.DrawFn) -> Definition:
         start_within=draw(maybe(st.integers(0, DAY))),
         pause_after=draw(maybe(st.integers(1, 4))),
         enabled=draw(st.booleans()),
+        shards=draw(shards),
     )
 
 
@@ -99,18 +105,33 @@ holds = st.builds(
     payload=values,
     cancel=maybe(texts),
     crashed=st.booleans(),
+    shard=st.sampled_from([None, 0, "eu"]),
+    shards=shards,
 )
+
+
+def _cut(owed: Owed, shards: Shards | None, more: int) -> Owed:
+    """Some of them as rows of slices, in whatever state."""
+    row = cut(owed, shards)
+    return replace(row, more=min(more, row.more))
+
+
 owed = st.builds(
-    Owed,
-    run=names,
-    slot=instants,
-    origin=st.sampled_from(Origin),
-    ready_at=instants,
-    attempt=st.integers(1, 9),
-    tries=st.integers(0, 3),
-    request=maybe(texts),
-    payload=values,
-    crashed=st.booleans(),
+    _cut,
+    st.builds(
+        Owed,
+        run=names,
+        slot=instants,
+        origin=st.sampled_from(Origin),
+        ready_at=instants,
+        attempt=st.integers(1, 9),
+        tries=st.integers(0, 3),
+        request=maybe(texts),
+        payload=values,
+        crashed=st.booleans(),
+    ),
+    shards,
+    st.integers(0, 2),
 )
 
 

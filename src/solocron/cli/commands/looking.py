@@ -125,6 +125,7 @@ def describe_run(run: RunView) -> list[tuple[str, str]]:
         ("run", run.run),
         ("job", run.job),
         ("slot", slots),
+        ("slice", run.shard or ""),
         ("origin", run.origin),
         ("status", run.status),
         ("reason", run.reason or ""),

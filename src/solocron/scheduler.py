@@ -24,6 +24,7 @@ from solocron.engine.settings import Settings
 from solocron.errors import Invalid
 from solocron.events import NAMES, Event, Events, Subscriber
 from solocron.jobs import decorators
+from solocron.jobs.address import address_of
 from solocron.jobs.around import Wrapper, check_wrapper, wrap
 from solocron.jobs.declaration import check_name
 from solocron.jobs.registry import Declared, Handler, Registry
@@ -94,6 +95,8 @@ class Scheduler(EffectsFront):
             version=__version__,
         )
         self._store_given = store is not None or surroundings.store_url() is not None
+        store = surroundings.store_url() or surroundings.DEFAULT_STORE if store is None else store
+        self._store_url = Secret(store) if isinstance(store, str | Secret) else None
         self._store = self._make_store(store, namespace, parse_duration(lease, what="lease"))
         self.registry = Registry()
         self.events = Events()
@@ -110,9 +113,7 @@ class Scheduler(EffectsFront):
         self._leaders = []
 
     @staticmethod
-    def _make_store(store: str | Secret | Store | None, namespace: str, lease: timedelta) -> Store:
-        if store is None:
-            store = surroundings.store_url() or surroundings.DEFAULT_STORE
+    def _make_store(store: str | Secret | Store, namespace: str, lease: timedelta) -> Store:
         if isinstance(store, str | Secret):
             return make_store(store, namespace=namespace, lease=lease)
         return store
@@ -213,6 +214,11 @@ class Scheduler(EffectsFront):
 
     def _switched_off(self) -> bool:
         """Whether nothing may run here; said once."""
+        if surroundings.carries_a_run:
+            raise Invalid(
+                "this process carries out one run of a job, and must not become a node itself; nothing was started. "
+                'Put what starts the scheduler below `if __name__ == "__main__":`.'
+            )
         if not self.enabled and not self._said_off:
             self._said_off = True
             log.warning(
@@ -238,6 +244,9 @@ class Scheduler(EffectsFront):
             name = self._node_given or surroundings.node_name(self._settings.host, os.getpid(), token)
             self._settings = self._settings.renamed(name, os.getpid())
         self._loop = _running_loop() or self._loop
+        if any(declared.definition.run_in == "process" for declared in self.registry):
+            for wrapper in self._wrappers:
+                address_of(wrapper, f"around({wrapper!r:.60})")
         return Node(
             Parts(
                 store=self._store,
@@ -247,7 +256,11 @@ class Scheduler(EffectsFront):
                 declared=dict(self.registry.jobs),
                 handlers=dict(self.registry.handlers),
                 dispatchers=self._dispatchers
-                or {"thread": ThreadDispatcher(), "loop": LazyDispatcher(self._make_loop_dispatcher)},
+                or {
+                    "thread": ThreadDispatcher(),
+                    "loop": LazyDispatcher(self._make_loop_dispatcher),
+                    "process": LazyDispatcher(self._make_process_dispatcher),
+                },
                 around=self._around,
                 resolve=self.registry.resolve,
                 zone_data=zone_data_version(),
@@ -259,6 +272,21 @@ class Scheduler(EffectsFront):
         from solocron.dispatch.eventloop import LoopDispatcher
 
         return LoopDispatcher(self._loop)
+
+    def _make_process_dispatcher(self) -> Dispatcher:
+        from solocron.dispatch.process import Home, ProcessDispatcher
+
+        url = self._store_url if self._store.capabilities.shared else None
+        why = "a store in this process' memory" if self._store_url else "a store that was handed over as an object"
+        return ProcessDispatcher(
+            Home(
+                store=url,
+                why=f"the scheduler has {why}, which a process of its own cannot open; give it a URL that it can.",
+                namespace=self._store.namespace,
+                lease=self._settings.lease,
+                around=lambda: self._wrappers,
+            )
+        )
 
     def _around(self, handler: Handler, run: Run, body: Callable[[], Any]) -> Callable[[], Any]:
         return wrap(self._wrappers, run, body, is_async=handler.is_async) if self._wrappers else body

@@ -13,6 +13,9 @@ __all__ = ["DEFAULT_STORE", "enabled", "in_container", "is_terminal", "node_name
 
 DEFAULT_STORE = "sqlite:///solocron.db"
 
+carries_a_run = False
+"""Whether this process is a child that carries one run out (`run_in="process"`): it must not become a node itself."""
+
 _ON = frozenset({"1", "true", "yes", "on"})
 _OFF = frozenset({"0", "false", "no", "off"})
 

@@ -40,6 +40,8 @@ class RunView:
     error: str | None
     result: Any
     progress: Mapping[str, Any] | None
+    output: str | None
+    """What a process of its own printed, bounded; while it runs the last lines of it."""
     first: datetime
     count: int
     shard: str | None
@@ -51,6 +53,8 @@ class RunView:
 
     @classmethod
     def of(cls, record: Record) -> RunView:
+        told = {} if record.progress is None else json.loads(record.progress)
+        output = told.pop("output", None)
         return cls(
             run=record.run,
             job=record.job,
@@ -67,7 +71,8 @@ class RunView:
             finished_at=_moment(record.finished_at),
             error=record.error,
             result=None if record.result is None else json.loads(record.result),
-            progress=None if record.progress is None else json.loads(record.progress),
+            progress=told or None,
+            output=output,
             first=from_us(record.slot if record.first is None else record.first),
             count=record.count,
             shard=record.key.rpartition("#")[2] if slice_of(record.run) else None,
@@ -93,6 +98,7 @@ class RunView:
             error=None,
             result=None,
             progress=None,
+            output=None,
             first=from_us(owed.slot),
             count=1,
             shard=None if owed.shard is None else str(owed.shard),

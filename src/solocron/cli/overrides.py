@@ -83,4 +83,5 @@ class Overrides:
         store = make_store(url, namespace=self.namespace or old.namespace, lease=lease)
         old.close()
         scheduler._store = scheduler._client.store = store
+        scheduler._store_url = Secret(url)
         scheduler._store_given = scheduler._store_given or self.store is not None

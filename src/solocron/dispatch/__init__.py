@@ -1,1 +1,1 @@
-"""Where a call is carried out: threads, an event loop."""
+"""Where a call is carried out: threads, an event loop, a process of its own."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["Begin", "Dispatcher", "End", "Interrupt"]
+from solocron.jobs.registry import Handler
+
+__all__ = ["Away", "Begin", "Call", "Dispatcher", "Elsewhere", "End", "Interrupt", "NotKept", "Reason"]
 
 Begin = Callable[[], bool]
 """Called on the body's own thread right before it: False means that it must not start any more."""
@@ -17,11 +20,59 @@ Interrupt = Callable[[], None]
 """Ask the body to stop from outside; what cannot be interrupted (a thread) does nothing here."""
 
 
+class Reason(Protocol):
+    """Why a body must stop: `lost`, `timeout`, `cancel` or `shutdown`, and the sentence for people."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Away:
+    """What a dispatcher must know to carry a call out away from this process: facts that travel, and a way to ask."""
+
+    handler: Handler
+    run: Any
+    """The run as a body here would get it; its public attributes are its facts."""
+    zone: str
+    session: str
+    scope: str
+    memory: int | None
+    cpu: int | None
+    trusted_until: Callable[[], float]
+    """Boot time up to which the session of this claim can be trusted; in the past when it is not ours any more."""
+    stopped: Callable[[], Reason | None]
+    report: Callable[[dict[str, Any]], None]
+    """Takes what the body has told of itself so far: its progress, its output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One body to carry out, in this process or, by `away`, in another."""
+
+    body: Callable[[], Any]
+    name: str
+    away: Callable[[], Away]
+
+
+class Elsewhere(Exception):
+    """A body failed in another process; the message is what is to be kept of it, its traceback there included."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """A body in another process returned something that could not be brought here, and why."""
+
+    reason: str
+
+
 class Dispatcher(Protocol):
     """One way of carrying calls out."""
 
-    def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
-        """Carry `body` out soon; returns at once."""
+    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
+        """Carry the call out soon; returns at once."""
         ...
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from solocron.dispatch.contract import Begin, End, Interrupt
+from solocron.dispatch.contract import Begin, Call, End, Interrupt
 
 __all__ = ["LoopDispatcher"]
 
@@ -22,13 +22,13 @@ class LoopDispatcher:
         # The loop keeps only weak references to tasks; these are ours until they are done.
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
+    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
         loop = self._running_loop()
         task: list[asyncio.Task[None]] = []
         wanted = threading.Event()
 
         def launch() -> None:
-            task.append(loop.create_task(_carry_out(body, begin, end), name=name))
+            task.append(loop.create_task(_carry_out(call.body, begin, end), name=call.name))
             self._tasks.add(task[0])
             task[0].add_done_callback(self._tasks.discard)
             if wanted.is_set():

@@ -1,11 +1,10 @@
-"""A dispatcher that is made when first needed, so that a program without coroutines never imports asyncio."""
+"""A dispatcher that is made when first needed, so that a program pays only for those that its jobs use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from solocron.dispatch.contract import Begin, Dispatcher, End, Interrupt
+from solocron.dispatch.contract import Begin, Call, Dispatcher, End, Interrupt
 
 __all__ = ["LazyDispatcher"]
 
@@ -17,10 +16,10 @@ class LazyDispatcher:
         self._make = make
         self._made: Dispatcher | None = None
 
-    def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
+    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
         if self._made is None:
             self._made = self._make()
-        return self._made.submit(body, begin=begin, end=end, name=name)
+        return self._made.submit(call, begin=begin, end=end)
 
     def close(self) -> None:
         if self._made is not None:

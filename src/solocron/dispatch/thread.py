@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from solocron.dispatch.contract import Begin, End, Interrupt
+from solocron.dispatch.contract import Begin, Call, End, Interrupt
 
 __all__ = ["ThreadDispatcher"]
 
@@ -22,18 +22,17 @@ _IDLE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _Waiting:
     body: Callable[[], Any]
     begin: Begin
     end: End
-    name: str
 
 
 class ThreadDispatcher:
     """At most as many threads as bodies run at once; the engine's free capacity is the bound."""
 
     def __init__(self) -> None:
-        self._calls: deque[_Call] = deque()
+        self._calls: deque[_Waiting] = deque()
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._mutex = threading.Lock()
         self._idle = 0
@@ -41,15 +40,15 @@ class ThreadDispatcher:
         """Threads that were woken or started and have not looked for a call yet: while calls wait, there is one."""
         self._closed = False
 
-    def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
-        call = _Call(body, begin, end, name)
+    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
+        waiting = _Waiting(call.body, begin, end)
         with self._mutex:
-            self._calls.append(call)
+            self._calls.append(waiting)
             grow = self._call_for_one()
         if grow and not self._grow():
             with self._mutex:
-                if call in self._calls:  # else a thread that was at work has taken it meanwhile
-                    self._calls.remove(call)
+                if waiting in self._calls:  # else a thread that was at work has taken it meanwhile
+                    self._calls.remove(waiting)
                     raise RuntimeError("this machine has no more threads")
         return _nothing
 
@@ -116,7 +115,7 @@ class ThreadDispatcher:
         return True
 
 
-def _carry_out(call: _Call) -> None:
+def _carry_out(call: _Waiting) -> None:
     if not call.begin():
         return
     value, error = None, None

@@ -6,10 +6,11 @@ import json
 import traceback
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from solocron.clock import from_us
-from solocron.dispatch.contract import Dispatcher
+from solocron.dispatch.contract import Away, Call, Dispatcher, Elsewhere, NotKept
 from solocron.engine.board import Board, Running
 from solocron.engine.context import AsyncRun, Previous, Run, Stop
 from solocron.engine.settings import Settings
@@ -93,10 +94,9 @@ class Runner:
         where = handler.dispatcher if running.definition.run_in == "auto" else running.definition.run_in
         try:
             running.interrupt = self._dispatchers[where].submit(
-                body,
+                Call(body, f"solocron {running.hold.run}", lambda: self._away(running, handler, run)),
                 begin=lambda: begin(running),
                 end=lambda value, error: self._end(running, value, error),
-                name=f"solocron {running.hold.run}",
             )
         except Exception as error:  # noqa: BLE001 - a dispatcher that cannot start a body has failed that run only
             self._settle(running, Outcome.failed(f"could not be started: {error!r}"))
@@ -111,10 +111,9 @@ class Runner:
             run._bind(self._verbs, session=running.session, scope=_scope(running))
         try:
             running.interrupt = self._dispatchers[hook.dispatcher].submit(
-                hook.bind(run),
+                Call(hook.bind(run), f"solocron {running.hold.run}", lambda: self._away(running, hook, run)),
                 begin=lambda: self._begin_asking(running),
                 end=lambda value, error: self._asked(running, value, error, repeat),
-                name=f"solocron {running.hold.run}",
             )
         except Exception as error:  # noqa: BLE001 - as for bodies
             self._settle(running, Outcome.failed(f"on_retry could not be asked: {error!r}"))
@@ -158,6 +157,27 @@ class Runner:
         outcome = Outcome.cancelled(stop.reason, again=stop.kind == "shutdown")
         self._settle(running, Outcome.timed_out(stop.reason) if stop.kind == "timeout" else outcome)
         return False
+
+    def _away(self, running: Running, handler: Handler, run: Run) -> Away:
+        """The same call for a dispatcher that leaves this process."""
+        definition = running.definition
+
+        def trusted_until() -> float:
+            until = self._board.trusted_until()
+            return until if until is not None and self._board.session == running.session else 0.0
+
+        return Away(
+            handler=handler,
+            run=run,
+            zone=str((definition.schedule or {}).get("tz", "UTC")),
+            session=running.session,
+            scope=_scope(running),
+            memory=definition.memory,
+            cpu=definition.cpu,
+            trusted_until=trusted_until,
+            stopped=lambda: self._board.stopped(running),
+            report=partial(setattr, running, "progress"),
+        )
 
     def stop(self, running: Running, stop: Stop) -> None:
         """Ask a body to stop; one that has not begun never does."""
@@ -239,7 +259,7 @@ class Runner:
             return Outcome.cancelled(str(error))
         if type(error).__name__ == "CancelledError":
             return Outcome.cancelled("its event loop was closed, or the coroutine cancelled itself", again=True)
-        text = "".join(traceback.format_exception(error))
+        text = str(error) if isinstance(error, Elsewhere) else "".join(traceback.format_exception(error))
         if running.asking:
             text = f"on_retry did not answer, so the run was not repeated:\n{text}"
         return Outcome.failed(text if len(text) <= ERROR_LIMIT else f"[cut]\n{text[-ERROR_LIMIT:]}")
@@ -286,6 +306,8 @@ def _succeeded(value: Any) -> Outcome:
     """What a function returns is kept with the run, if it is small JSON."""
     if value is None:
         return Outcome.succeeded()
+    if isinstance(value, NotKept):
+        return Outcome(status=Status.SUCCEEDED, reason=value.reason)
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):

@@ -16,6 +16,7 @@ from solocron.model.policy import Backoff, CatchUp, Overlap, whole
 from solocron.model.run import Shards
 from solocron.model.slices import SHARDS
 from solocron.schedules import Cron, Schedule, dump, spread
+from solocron.size import format_size, parse_size
 
 __all__ = ["NAME", "Declaration", "check_name", "check_payload", "check_shards"]
 
@@ -26,7 +27,10 @@ PAYLOAD_LIMIT = 64 * 1024
 PAYLOAD_DEPTH = 32
 SLICE = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 NAMED_SLICES = 100
-RUN_IN = ("auto", "thread", "loop")
+RUN_IN = ("auto", "thread", "loop", "process")
+LEAST_MEMORY = 64 << 20
+"""A Python process with its imports takes nearly half of it before it calls anything."""
+MOST_CORES = 4_096
 _BACKOFF = Backoff()
 
 
@@ -115,6 +119,8 @@ class Declaration:
         run_in: str = "auto",
         pause_after: int | None = None,
         on_retry: Callable[..., Any] | None = None,
+        memory: int | str | None = None,
+        cpu: int | None = None,
         enabled: bool = True,
         payload: Any = None,
         spread: Span | None = None,
@@ -133,6 +139,7 @@ class Declaration:
         _one_of("on_lost", on_lost, ("cancel", "finish"))
         _one_of("on_stuck", on_stuck, ("hold", "abandon"))
         _one_of("run_in", run_in, RUN_IN)
+        _check_isolation(run_in, memory, cpu, on_lost)
         check_name(pool, "pool")
         made = cls(
             when=when,
@@ -157,6 +164,8 @@ class Declaration:
                 start_within=_span("start_within", start_within),
                 run_in=run_in,
                 pause_after=pause_after,
+                memory=None if memory is None else parse_size(memory, what="memory"),
+                cpu=cpu,
                 enabled=bool(enabled),
                 shards=check_shards(shards),
             ),
@@ -179,6 +188,25 @@ class Declaration:
         if spec["kind"] == "custom":
             spec["job"] = name  # the only way back to it is through the code that declares the job
         return replace(self.options, handler=handler, schedule=spec), schedule
+
+
+def _check_isolation(run_in: str, memory: int | str | None, cpu: int | None, on_lost: str) -> None:
+    """What only a process of its own can keep is refused without one, and so is what it cannot keep."""
+    for what, value in (("memory", memory), ("cpu", cpu)):
+        if value is not None and run_in != "process":
+            raise Invalid(f'{what}={value!r}: only run_in="process" can keep to it. Nothing was registered.')
+    if memory is not None and parse_size(memory, what="memory") < LEAST_MEMORY:
+        raise Invalid(
+            f"memory={memory!r} is less than a Python process needs for itself; give {format_size(LEAST_MEMORY)} or "
+            "more. Nothing was registered."
+        )
+    if cpu is not None and (not whole(cpu) or not 1 <= cpu <= MOST_CORES):
+        raise Invalid(f"cpu={cpu!r}: give the number of cores that it may use, from 1 up. Nothing was registered.")
+    if run_in == "process" and on_lost == "finish":
+        raise Invalid(
+            'on_lost="finish": a process of its own always ends with its lease, which is what run_in="process" '
+            'promises. Nothing was registered; leave on_lost at "cancel".'
+        )
 
 
 def _span(what: str, value: Span | None) -> int | None:

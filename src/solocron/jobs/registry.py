@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solocron.errors import Invalid
+from solocron.jobs.address import address_of
 from solocron.jobs.declaration import Declaration, check_name
 from solocron.model.definition import Definition
 from solocron.model.timetable import EMPTY, Timetable
@@ -68,7 +69,9 @@ class Registry:
         check_name(name)
         handler = make_handler(name, function, declaration.on_retry)
         definition, schedule = declaration.define(name, name)
-        if definition.run_in not in ("auto", handler.dispatcher):
+        if definition.run_in == "process":
+            address_of(function, handler.place)
+        elif definition.run_in not in ("auto", handler.dispatcher):
             kind = "a coroutine" if handler.is_async else "a plain function"
             raise Invalid(
                 f"{handler.place} is {kind}, so run_in={definition.run_in!r} cannot carry it out. It was not "

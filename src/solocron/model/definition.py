@@ -39,6 +39,10 @@ class Definition:
     start_within: int | None = None
     run_in: str = "auto"
     pause_after: int | None = None
+    memory: int | None = None
+    """Bytes that a process of its own may use; None: as many as there are."""
+    cpu: int | None = None
+    """Cores that a process of its own may use."""
     enabled: bool = True
     shards: Shards | None = None
     """Into how many slices each slot is cut, or what they are called."""

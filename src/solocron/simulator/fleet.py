@@ -78,6 +78,7 @@ class SimFleet:
             dispatchers={
                 "thread": SimDispatcher(process, interruptible=False),
                 "loop": SimDispatcher(process, interruptible=True),
+                "process": SimDispatcher(process, interruptible=True),
             },
             **settings,
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.dispatch.contract import Begin, End, Interrupt
+from solocron.dispatch.contract import Begin, Call, End, Interrupt
 from solocron.simulator.kernel import GreenletExit, Process, SimEvent, SimMutex, SimTask
 
 __all__ = ["Interrupted", "SimClock", "SimDispatcher", "SimRuntime"]
@@ -95,7 +95,7 @@ class SimDispatcher:
         self._process = process
         self._interruptible = interruptible
 
-    def submit(self, body: Callable[[], Any], *, begin: Begin, end: End, name: str) -> Interrupt:
+    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
         inside: list[bool] = []
 
         def carry_out() -> None:
@@ -104,7 +104,7 @@ class SimDispatcher:
             value, error = None, None
             inside.append(True)
             try:
-                value = body()
+                value = call.body()
                 if isinstance(value, Coroutine):
                     value = _drive(value)
             except GreenletExit:
@@ -114,7 +114,7 @@ class SimDispatcher:
             inside.clear()
             end(value, error)
 
-        task = self._process.spawn(carry_out, name)
+        task = self._process.spawn(carry_out, call.name)
 
         def interrupt() -> None:
             # Into whatever the body waits for when its turn comes, as a cancelled coroutine would see it.

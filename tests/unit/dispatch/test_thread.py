@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from solocron.dispatch.contract import Away, Call
 from solocron.dispatch.thread import ThreadDispatcher
 
 PATIENCE = 30.0
@@ -38,8 +39,12 @@ class Ends:
         return self.values
 
 
+def not_needed() -> Away:
+    raise AssertionError("a thread is not away")
+
+
 def submit(dispatcher: ThreadDispatcher, body: Callable[[], Any], ends: Ends, *, begins: bool = True) -> None:
-    dispatcher.submit(body, begin=lambda: begins, end=ends, name="test")
+    dispatcher.submit(Call(body, "test", not_needed), begin=lambda: begins, end=ends)
 
 
 def test_a_body_that_blocks_delays_nobody(dispatcher: ThreadDispatcher) -> None:

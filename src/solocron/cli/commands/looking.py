@@ -140,6 +140,7 @@ def describe_run(run: RunView) -> list[tuple[str, str]]:
         ("progress", f"{progress} {told.get('note') or ''}".strip()),
         ("result", "" if run.result is None else str(run.result)),
         ("error", (run.error or "").rstrip()),
+        ("output", (run.output or "").rstrip()),
     ]
     return [(label, text) for label, text in rows if text]
 

@@ -1,0 +1,123 @@
+"""The guard: starts the worker, watches the lease and the worker's memory, and kills all of it in time.
+
+It runs none of the user's code, so nothing that the body does (a loop in C that never lets go of the interpreter, a
+crash) can keep it from looking. The end of its pipe, or of the trust in the session, is the end of the whole group.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+from typing import Any, NoReturn
+
+from solocron.clock import SystemClock
+from solocron.isolation.memory import resident
+from solocron.isolation.shared import Shared
+
+_LOOK = 0.25
+"""Seconds between two looks at the clock, whatever the machine slept through."""
+_LOOK_AT_MEMORY = 0.05
+
+
+def main(control: int, report: int) -> NoReturn:
+    """Carry one order out; the process ends with it."""
+    for fd in (control, report):
+        os.set_inheritable(fd, False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _ignore)
+    incoming = _Lines(control)
+    order = incoming.wait()
+    if order is None:
+        sys.exit(0)  # nobody wants it any more
+    shared = Shared()
+    shared.trust(order["until"])
+    worker = os.fork()
+    if worker == 0:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        os.close(control)
+        from solocron.isolation.worker import work
+
+        work(order, report, shared)
+        sys.exit(0)
+    _watch(worker, incoming, report, shared, order["memory"])
+
+
+def _ignore(number: int, frame: object) -> None:
+    """Whoever signals the node's whole group wants it to drain: the node says when this is over."""
+
+
+def _watch(worker: int, incoming: _Lines, report: int, shared: Shared, memory: int | None) -> NoReturn:
+    clock = SystemClock()
+    ended = _descriptor(worker)
+    pause = _LOOK_AT_MEMORY if memory is not None or ended is None else _LOOK
+    while True:
+        left = shared.trusted_until() - clock.boot()
+        if left <= 0:
+            _end(report, {"deadline": True})
+        select.select([incoming.fd, *([] if ended is None else [ended])], [], [], min(left, pause))
+        for said in incoming.read():
+            if "until" in said:
+                shared.trust(said["until"])
+            if "stop" in said:
+                shared.stop(*said["stop"])
+        if incoming.over:
+            _end(report, {"deadline": True})
+        found, status = os.waitpid(worker, os.WNOHANG)
+        if found:
+            _end(report, {"ended": os.waitstatus_to_exitcode(status)})
+        if memory is not None and (used := resident(worker)) > memory:
+            _end(report, {"memory": used})
+
+
+def _end(report: int, said: dict[str, Any]) -> NoReturn:
+    """Say why, if anybody listens, and kill the whole group, this process included."""
+    # A new line first: the worker may have been cut off in the middle of one. Never wait for a reader that is frozen.
+    if select.select([], [report], [], 0)[1]:
+        try:
+            os.write(report, b"\n" + json.dumps(said).encode() + b"\n")
+        except OSError:
+            pass
+    os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _descriptor(pid: int) -> int | None:
+    """A descriptor that is readable when the process has ended, where the kernel has such."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+class _Lines:
+    """Lines of JSON from a pipe."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.over = False
+        self._rest = b""
+
+    def wait(self) -> dict[str, Any] | None:
+        """The first one; None at the end of the pipe."""
+        while not self.over:
+            for said in self._read():
+                return said
+        return None
+
+    def read(self) -> list[dict[str, Any]]:
+        """Those that have come by now."""
+        return self._read() if select.select([self.fd], [], [], 0)[0] else []
+
+    def _read(self) -> list[dict[str, Any]]:
+        more = os.read(self.fd, 1 << 16)
+        self.over = not more
+        *lines, self._rest = (self._rest + more).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,81 @@
+"""Functions by module and name, so that another process finds them again without anything being pickled."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, NoReturn
+
+from solocron.errors import Invalid
+
+__all__ = ["Address", "address_of", "find"]
+
+_MAIN = "__solocron_main__"
+"""The name of a program's own file where it is loaded again: what is below `if __name__ == "__main__"` stays out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a function is: `name` inside the module `module`, or inside the program's own file."""
+
+    module: str
+    name: str
+    file: str | None = None
+
+
+def address_of(function: Callable[..., Any], what: str) -> Address:
+    """The function's address; refuses what another process could not find or would find in another state."""
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__qualname__", None)
+    module = getattr(function, "__module__", None)
+    if not isinstance(name, str) or not isinstance(module, str) or not inspect.isroutine(function):
+        _refuse(what, f"is an object of type {type(function).__name__}, not a function")
+    if owner is not None and not isinstance(owner, type) and not inspect.isbuiltin(function):
+        _refuse(what, "is a method of an object, and the object lives in this process only")
+    if name.endswith("<lambda>"):
+        _refuse(what, "is a lambda")
+    if "<locals>" in name:
+        _refuse(what, "is made inside another function")
+    if module != "__main__":
+        return Address(module, name)
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return Address(spec.name, name)
+    file = getattr(main, "__file__", None)
+    if file is None or not Path(file).is_file():
+        _refuse(what, "was typed into an interpreter")
+    return Address("__main__", name, str(Path(file).resolve()))
+
+
+def find(address: Address) -> Any:
+    """The function at an address, its module imported; whatever the import raises comes through."""
+    found: Any = _program(address.file) if address.file is not None else import_module(address.module)
+    for part in address.name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _program(file: str) -> Any:
+    """The program's own file under a name of ours, loaded once."""
+    known = sys.modules.get(_MAIN)
+    if known is not None:
+        return known
+    spec = spec_from_file_location(_MAIN, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[_MAIN] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _refuse(what: str, why: str) -> NoReturn:
+    raise Invalid(
+        f"{what} {why}, so a process of its own could not find it. Nothing was registered or started; make it a "
+        "function at the top of a module, and hand over what it needs as payload."
+    )

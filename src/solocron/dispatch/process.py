@@ -115,6 +115,8 @@ def _packed(value: Any) -> Any:
         return ["at", to_us(value)]
     if is_dataclass(value) and not isinstance(value, type):
         return ["previous", {field.name: _packed(getattr(value, field.name)) for field in fields(value)}]
+    if isinstance(value, tuple):
+        return ["tuple", [_packed(each) for each in value]]
     return ["plain", value]
 
 

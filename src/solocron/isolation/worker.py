@@ -145,6 +145,8 @@ def _unpacked(packed: Any, moment: Callable[[int], datetime]) -> Any:
     if kind == "previous":
         inner = {name: _unpacked(each, moment) for name, each in value.items()}
         return Previous(**inner | {"status": Status(inner["status"])})
+    if kind == "tuple":
+        return tuple(_unpacked(each, moment) for each in value)
     return value
 
 

@@ -46,6 +46,11 @@ def facts(run: Run) -> dict[str, Any]:
     }
 
 
+@every(FAR, name="sliced", run_in="process", shards=("eu", "us"))
+def sliced(run: Run) -> list[Any]:
+    return [run.shard, run.shards == ("eu", "us")]
+
+
 @every(FAR, name="coroutine", run_in="process")
 async def coroutine(run: AsyncRun) -> int:
     total = 0

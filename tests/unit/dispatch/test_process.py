@@ -70,6 +70,13 @@ def test_a_run_in_a_process_sees_its_facts_and_its_result_progress_and_output_ar
     assert view.output.splitlines() == ["printed {'mine': 'ü'}", "INFO solocron.run.facts: logged"]
 
 
+def test_a_slice_knows_which_one_it_is(scheduler: Scheduler) -> None:
+    ran(scheduler, "sliced")
+    slices = [view.result for view in scheduler.runs("sliced") if view.status == "succeeded"]
+    assert slices
+    assert all(shard in ("eu", "us") and whole for shard, whole in slices)
+
+
 def test_a_coroutine_runs_in_a_process_too(scheduler: Scheduler) -> None:
     view = ran(scheduler, "coroutine")
     assert (view.status, view.result) == ("succeeded", 3), view.error

@@ -204,7 +204,7 @@ class Board:
     def add(self, job: Job, hold: Hold, session: str) -> Running | None:
         """Note an acknowledged claim; None when the session is not trusted any more, or the claim is known."""
         with self._mutex:
-            if self._standing() is Standing.NONE or self.session != session or (hold.run, hold.fence) in self._running:
+            if self._standing() is Standing.NONE or self.session != session or self._knows((hold.run, hold.fence)):
                 return None
             now = self._runtime.clock.boot()
             running = Running(job=job.name, hold=hold, definition=job.definition, session=session, since=now)
@@ -219,12 +219,16 @@ class Board:
             found = []
             for job, hold in holds:
                 key = (hold.run, hold.fence)
-                if key in self._running or key in self._done or key in self._done_before:
+                if self._knows(key):
                     continue
                 since = self._suspects.setdefault(key, self._call)
                 if oldest > since:
                     found.append((job, hold))
             return found
+
+    def _knows(self, key: tuple[str, int]) -> bool:
+        """Whether a claim is under way here, or was until lately."""
+        return key in self._running or key in self._done or key in self._done_before
 
     def vanished(self, held: set[tuple[str, int]], asked: float) -> list[Running]:
         """Bodies whose hold is gone from the store although it was acknowledged before we looked."""

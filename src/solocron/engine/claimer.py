@@ -87,14 +87,10 @@ class Claimer:
             self._planned = now + self._settings.poll
             return self._planned
         self._full = False
-        applied = self._claim(session, limit)
-        replied = self._runtime.clock.boot()
-        self._board.saw_store_time(applied.now, asked=now, replied=replied)
+        applied, replied, _ = self._claim(session, limit, now)
         if not applied.alive:
-            self._lost("its session was buried")
             return now + self._settings.beat
         expected, self._expected = self._expected is not None and now >= self._expected, None
-        self._start(applied, session, replied)
         if expected and not any(result.verdict is Verdict.APPLIED for result in applied.results):
             self._events.emit("held elsewhere", node=self._settings.node)
         self._planned = self._next(applied, limit, replied)
@@ -106,18 +102,12 @@ class Claimer:
         limit = min(self._board.free(), BATCH)
         if session is None or limit == 0 or self._board.standing() is Standing.NONE:
             return 0
-        asked = self._runtime.clock.boot()
-        applied = self._claim(session, limit)
-        replied = self._runtime.clock.boot()
-        self._board.saw_store_time(applied.now, asked=asked, replied=replied)
-        if not applied.alive:
-            self._lost("its session was buried")
-            return 0
-        started = self._start(applied, session, replied)
+        applied, _, started = self._claim(session, limit, self._runtime.clock.boot())
         decided = sum(1 for result in applied.results if result.verdict is Verdict.APPLIED)
         return max(started, decided)
 
-    def _claim(self, session: str, limit: int) -> Applied:
+    def _claim(self, session: str, limit: int, asked: float) -> tuple[Applied, float, int]:
+        """Claim and start; what the store said, when it had said it, and how many bodies were started."""
         by = Claimant(
             session=session,
             node=self._settings.node,
@@ -136,10 +126,17 @@ class Claimer:
         call = self._board.call_begins()
         self._runtime.failpoint("claiming")
         try:
-            return self._store.update(due, lambda doc, at: self._change(doc, at, by), session=session)
+            applied = self._store.update(due, lambda doc, at: self._change(doc, at, by), session=session)
+            replied = self._runtime.clock.boot()
+            self._board.saw_store_time(applied.now, asked=asked, replied=replied)
+            started = self._start(applied, session, replied) if applied.alive else 0
         finally:
+            # Not before each claim is on the board: the keeper would take them for claims whose answer was lost.
             # An unknown outcome counts as not held; if the claim did land, the keeper's next look finds it.
             self._board.call_ends(call)
+        if not applied.alive:
+            self._lost("its session was buried")
+        return applied, replied, started
 
     def _change(self, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
         """Claim, unless the store has gone back behind a fence that this node was granted: then it was restored."""

@@ -38,11 +38,18 @@ class Server(ABC):
     account: ClassVar[str | None] = None
     """Whose rights the server gets when root runs the tests; None where the server does not mind root."""
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+    """Shuts it down in order, as for a restart."""
+    end_signal: ClassVar[signal.Signals] = signal.SIGKILL
+    """Ends it at once, when nobody will want its data again."""
     running: ClassVar[set[Server]] = set()
 
-    def __init__(self, *, settings: Mapping[str, str] | None = None, shared: bool = False) -> None:
+    def __init__(
+        self, *, settings: Mapping[str, str] | None = None, shared: bool = False, disk: Path | None = None
+    ) -> None:
+        """`disk`: where to make its folder, instead of among the other temporary files."""
         self.settings = dict(settings or {})
         self.shared = shared
+        self._disk = disk
         self.port = 0
         self.folder = Path()
         self._process: subprocess.Popen[bytes] | None = None
@@ -73,6 +80,9 @@ class Server(ABC):
 
     def prepare(self) -> None:  # noqa: B027 - a server that fills its folder itself needs nothing here
         """Fill the empty folder before the first start."""
+
+    def forget(self) -> None:  # noqa: B027 - most servers keep nothing elsewhere
+        """Remove what it has left outside its folder; it does not run any more."""
 
     # Its life.
 
@@ -105,8 +115,9 @@ class Server(ABC):
         return self
 
     def stop(self) -> None:
-        """Shut down in the normal way and delete the folder; twice is harmless."""
-        self._end()
+        """End it at once and delete the folder; twice is harmless. The orderly end of a busy one takes long."""
+        self._end(self.end_signal)
+        self.forget()
         if self.folder != Path():
             shutil.rmtree(self.folder, ignore_errors=True)
             janitor.forget(self.folder)
@@ -114,8 +125,8 @@ class Server(ABC):
             self.port = 0
 
     def restart(self, *, settings: Mapping[str, str] | None = None) -> None:
-        """End it, unless it is dead already, and start it again on the same data; new settings are added."""
-        self._end()
+        """Shut it down, unless it is dead already, and start it again on the same data; new settings are added."""
+        self._end(self.stop_signal)
         self.settings |= settings or {}
         self.start()
 
@@ -179,7 +190,8 @@ class Server(ABC):
 
     def _make_folder(self) -> Path:
         owner = self._owner()
-        base = next(base for base in (tempfile.gettempdir(), "/var/tmp") if owner is None or _open_to_all(Path(base)))
+        bases = [self._disk] if self._disk else [Path(tempfile.gettempdir()), Path("/var/tmp")]
+        base = next(base for base in bases if owner is None or _open_to_all(base))
         folder = Path(tempfile.mkdtemp(prefix=f"solocron-{self.name}-", dir=base))
         if owner:
             os.chown(folder, owner.pw_uid, owner.pw_gid)
@@ -219,12 +231,15 @@ class Server(ABC):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.02)
 
-    def _end(self) -> None:
+    def _end(self, how: signal.Signals) -> None:
         if self._process is None:
             return
         if self._process.poll() is None:
+            if how is signal.SIGKILL:
+                self.kill9()
+                return
             self.thaw()
-            self._process.send_signal(self.stop_signal)
+            self._process.send_signal(how)
             try:
                 self._process.wait(30)
             except subprocess.TimeoutExpired:

@@ -90,12 +90,17 @@ class Judge:
 
         Both: the body of a node that died before it could record the end is repeated once its session is buried.
         """
-        return not self.owed() and not self._unrecorded(self.due(), self._log())
+        return not self.owed() and self.recorded()
 
-    def wait_settled(self, within: float) -> bool:
-        """Wait until all is settled; False when something is still owed after that time."""
+    def recorded(self) -> bool:
+        """Whether the log has a last word on every due slot; all that a job without retries is owed."""
+        return not self._unrecorded(self.due(), self._log())
+
+    def wait_settled(self, within: float, *, recorded: bool = False) -> bool:
+        """Wait until all is settled, or at least `recorded`; False when something is still owed after that time."""
+        look = self.recorded if recorded else self.settled
         try:
-            wait_until(self.settled, within=within, what="the slots that are owed", pause=_LOOK)
+            wait_until(look, within=within, what="the slots that are owed", pause=_LOOK)
         except TimeoutError:
             return False
         return True

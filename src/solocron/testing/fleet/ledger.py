@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -58,31 +59,35 @@ def witness(run: Run) -> Iterator[None]:
 
 
 class Ledger:
-    """Everything that the bodies have said so far, read as it grows."""
+    """Everything that the bodies have said so far, read as it grows. May be asked from any thread."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._mutex = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         self._lines: list[Line] = []
         self._read: dict[Path, int] = {}
 
     def poll(self) -> list[Line]:
         """What was said since the last look, in order of time."""
-        new: list[Line] = []
-        for path in sorted(self.folder.glob("*.ledger")):
-            with path.open("rb") as file:
-                file.seek(self._read.get(path, 0))
-                whole, newline, _ = file.read().rpartition(b"\n")
-            self._read[path] = self._read.get(path, 0) + len(whole) + len(newline)
-            new += [Line(**json.loads(text)) for text in whole.splitlines()]
-        new.sort(key=lambda line: line.at)
-        self._lines += new
-        return new
+        with self._mutex:
+            new: list[Line] = []
+            for path in sorted(self.folder.glob("*.ledger")):
+                with path.open("rb") as file:
+                    file.seek(self._read.get(path, 0))
+                    whole, newline, _ = file.read().rpartition(b"\n")
+                self._read[path] = self._read.get(path, 0) + len(whole) + len(newline)
+                new += [Line(**json.loads(text)) for text in whole.splitlines()]
+            new.sort(key=lambda line: line.at)
+            self._lines += new
+            return new
 
     def lines(self, job: str | None = None, event: str | None = None) -> list[Line]:
         """Everything said by now, in order of time; of one job or one kind, if asked."""
         self.poll()
-        found = (line for line in self._lines if job in (None, line.job) and event in (None, line.event))
+        with self._mutex:
+            lines = list(self._lines)
+        found = (line for line in lines if job in (None, line.job) and event in (None, line.event))
         return sorted(found, key=lambda line: line.at)
 
     def open(self, job: str | None = None) -> list[Line]:

@@ -1,0 +1,87 @@
+"""What came of a scenario: figures for programs, a table for people, and what is wrong, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Figures", "percentile", "table"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Figures:
+    """One scenario on one store."""
+
+    store: str
+    scenario: str
+    tier: str = ""
+    version: str = ""
+    seconds: float = 0.0
+    """Under fire."""
+    slots: int = 0
+    duplicates: int = 0
+    losses: int = 0
+    stale_accepted: int = 0
+    stale_refused: int = 0
+    early: int = 0
+    unrecorded: int = 0
+    kills: int = 0
+    freezes: int = 0
+    cuts: int = 0
+    restarts: int = 0
+    takeovers: list[float] = field(default_factory=list)
+    """Seconds from the last renewal of a node that was killed in peace to the next start of a run that it had."""
+    healed_s: float = 0.0
+    """Seconds after the last fault until nothing was owed any more."""
+    calls_per_run: float | None = None
+    """What the server counted, all nodes and all of their idle work included; None where nobody counts."""
+    struck: dict[str, int] = field(default_factory=dict)
+    """How often each enabled fault struck."""
+    faults: list[str] = field(default_factory=list)
+    """What is not as promised, a sentence each."""
+
+    @property
+    def clean(self) -> bool:
+        return not self.faults
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Figures:
+        return cls(**told)
+
+    def row(self, lease: float) -> tuple[str, ...]:
+        took = " / ".join(f"{percentile(self.takeovers, of):.2f}" for of in (50, 99, 100)) if self.takeovers else "-"
+        return (
+            self.store,
+            f"{self.slots:,}",
+            *(f"{number:,}" for number in (self.kills, self.freezes, self.cuts, self.restarts)),
+            *(str(number) for number in (self.duplicates, self.losses, self.stale_accepted)),
+            f"{self.stale_refused:,}",
+            f"{took} (bound {lease + 1:g})" if self.takeovers else "-",
+            f"{self.healed_s:.1f}",
+            "-" if self.calls_per_run is None else f"{self.calls_per_run:.2f}",
+        )
+
+
+HEAD = (
+    *("store", "slots", "kills", "freezes", "cuts", "restarts", "twice", "lost", "stale accepted", "stale refused"),
+    *("takeover p50 / p99 / max, s", "healed in, s", "calls per run"),
+)
+
+
+def percentile(values: Sequence[float], of: float) -> float:
+    """The value below which this share of a hundred lies, by rank."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * of / 100))]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table that both people and Markdown read."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    lines = [head, ["-" * width for width in widths], *rows]
+    return [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
+    ]

@@ -1,0 +1,1 @@
+"""What the fleets of the chaos runs carry out."""

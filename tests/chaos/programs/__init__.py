@@ -1,0 +1,1 @@
+"""Programs of nodes other than the fleet's own."""

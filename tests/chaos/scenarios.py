@@ -1,0 +1,223 @@
+"""The scenarios: every fault at once, a crowd of jobs, a node frozen beside a healthy one, a store that forgets."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from solocron.clock import SystemClock
+from solocron.schedules import Schedule
+from solocron.testing.fleet import Fleet, Incident, Judge, Line, Replica, wait_until
+from solocron.testing.fleet.ledger import END, START
+from tests.chaos.arena import Arena
+from tests.chaos.fault import Fault
+from tests.chaos.figures import Figures
+from tests.chaos.network_faults import NETWORK_FAULTS
+from tests.chaos.node_faults import FREEZE, KILL, NODE_FAULTS
+from tests.chaos.places import Place
+from tests.chaos.store_faults import CRASH, RESTART, STORE_FAULTS
+from tests.chaos.storm import COMBINED, Storm, Tell
+
+__all__ = ["ALL_FAULTS", "LEASE", "beside", "crowd", "storm"]
+
+LEASE = 3.0
+SETTLED_WITHIN = 90.0
+ALL_FAULTS: tuple[Fault, ...] = (*NODE_FAULTS, *STORE_FAULTS, *NETWORK_FAULTS)
+AT_MOST_ONCE = ("once",)
+UNSTEADY = ("changing", "added")
+"""Jobs whose schedule is not the same all the time: judged for what ran twice, not for what was due."""
+
+
+def storm(
+    place: Place,
+    folder: Path,
+    *,
+    seconds: float,
+    seed: int,
+    tell: Tell,
+    faults: Sequence[Fault] = ALL_FAULTS,
+    kills: int = 6,
+) -> Figures:
+    """A few nodes killed in peace, to measure the takeover; then every fault of the matrix that this store knows."""
+    figures = Figures(store=place.name, scenario="storm", seconds=seconds)
+    with Arena(place, folder, ["tests.chaos.jobs.mixed"], lease=LEASE) as arena:
+        arena.start()
+        store = arena.fleet.scheduler.client.store
+        schedules = {job.name: job.schedule for job in arena.fleet.scheduler.registry if job.name not in UNSTEADY}
+        strict, loose = _judges(arena.fleet, schedules)
+        _open_window(arena, (strict, loose))
+        peaceful = _peaceful_kills(arena, kills, tell)
+        enabled = [fault for fault in faults if fault.possible(arena)]
+        tempest = Storm(arena, seed=seed, tell=tell)
+        # The long ones first, so that they do not prolong the end.
+        first = sorted(enabled, key=lambda fault: fault.number not in ("F20", "F13", "F3", "F6"))
+        tempest.rage(seconds, first=first, again=[*enabled, KILL, FREEZE, KILL])
+        _heal(arena, (strict, loose), figures, tell)
+        took = Judge(
+            ledger=arena.fleet.ledger, store=store, schedules=schedules,
+            incidents=[one for one in arena.fleet.incidents if one in peaceful],
+        )  # fmt: skip
+        took.open()
+        figures.takeovers = list(took.verdict().takeovers)
+        figures.tier = str(store.capabilities.tier)
+        _conclude(arena, (strict, loose), figures)
+    figures.struck = {fault.number: tempest.struck[fault.number] for fault in enabled}
+    figures.struck[COMBINED] = tempest.struck[COMBINED]
+    figures.faults += [f"{number} never struck" for number, times in figures.struck.items() if not times]
+    if kills and not figures.takeovers:
+        figures.faults.append("no takeover was measured")
+    return figures
+
+
+def crowd(place: Place, folder: Path, *, seconds: float, seed: int, tell: Tell) -> Figures:
+    """Two hundred jobs every second on five nodes, with kill -9, freezes, and the server restarted and killed."""
+    figures = Figures(store=place.name, scenario="crowd", seconds=seconds)
+    with Arena(place, folder, ["tests.chaos.jobs.crowd"], lease=LEASE) as arena:
+        arena.start()
+        judge = Judge.of(arena.fleet)
+        _open_window(arena, (judge,))
+        tempest = Storm(arena, seed=seed, tell=tell)
+        server = (RESTART, CRASH) if place.server else ()
+        first = [KILL, FREEZE, *server[:1], FREEZE, KILL, *server[1:]]
+        pause = seconds / (len(first) + 2)
+        tempest.rage(seconds, first=first, again=[KILL, FREEZE], every=(pause * 0.8, pause))
+        _heal(arena, (judge,), figures, tell)
+        figures.tier = str(arena.fleet.scheduler.client.store.capabilities.tier)
+        _conclude(arena, (judge,), figures)
+        figures.struck = {fault.number: tempest.struck[fault.number] for fault in {KILL, FREEZE, *server}}
+    figures.faults += [f"{number} never struck" for number, times in figures.struck.items() if not times]
+    return figures
+
+
+def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figures:
+    """A node is frozen in the middle of its runs beside a healthy one, with the default lease; then it goes on."""
+    figures = Figures(store=place.name, scenario="beside", seconds=frozen_for)
+    with Arena(place, folder, ["tests.chaos.jobs.beside"], lease=min(15.0, frozen_for / 2.5), nodes=2) as arena:
+        arena.start()
+        judge = Judge.of(arena.fleet)
+        _open_window(arena, (judge,))
+        ledger = arena.fleet.ledger
+        sleeper, healthy = (berth.replica for berth in arena.berths)
+        wait_until(lambda: _open_of(ledger.open(), sleeper.pid) >= 2, within=30, what="runs on the node to be frozen")
+        arena.freeze(sleeper)
+        threading.Event().wait(frozen_for)
+        thawed = SystemClock().boot()
+        sleeper.thaw()
+        wait_until(
+            lambda: any(line.pid == sleeper.pid and line.at > thawed for line in ledger.lines(event=START)),
+            within=30,
+            what="a run of the node that was frozen",
+        )
+        tell(f"{place.name}: frozen for {frozen_for:g} s, and at work again")
+        _heal(arena, (judge,), figures, tell)
+        _conclude(arena, (judge,), figures)
+        ran = {line.key: line.at for line in ledger.lines(event=END) if line.pid == healthy.pid}
+        again = [
+            line
+            for line in ledger.lines(event=START)
+            if line.pid == sleeper.pid and ran.get(line.key, line.at) < line.at
+        ]
+        figures.faults += [f"ran again after its freeze: {line.key} of {line.node}" for line in again]
+        figures.struck = {FREEZE.number: 1}
+        if not figures.stale_refused:
+            figures.faults.append("no run was in the middle when its node was frozen")
+    return figures
+
+
+# --- parts
+
+
+def _judges(fleet: Fleet, schedules: dict[str, Schedule]) -> tuple[Judge, Judge]:
+    """One for the jobs that may be repeated and must not be lost, one for those that may be lost and never repeated."""
+    store = fleet.scheduler.client.store
+    strict = {name: schedule for name, schedule in schedules.items() if name not in AT_MOST_ONCE}
+    loose = {name: schedule for name, schedule in schedules.items() if name in AT_MOST_ONCE}
+    return (
+        Judge(ledger=fleet.ledger, store=store, schedules=strict, incidents=fleet.incidents),
+        Judge(ledger=fleet.ledger, store=store, schedules=loose, incidents=fleet.incidents),
+    )
+
+
+def _peaceful_kills(arena: Arena, kills: int, tell: Tell) -> list[Incident]:
+    """Kill nodes in the middle of runs while nothing else is wrong; each is over when its runs go on elsewhere."""
+    before = len(arena.fleet.incidents)
+    for number in range(kills):
+        berth = arena.berths[number % len(arena.berths)]
+        victim = berth.replica
+        wait_until(lambda: _runs_of(arena, victim), within=30, what="a run to kill in the middle")  # noqa: B023
+        victim.kill()
+        left = _runs_of(arena, victim)
+        fresh = arena.fill(berth)
+        wait_until(lambda: not left - _started_elsewhere(arena, victim), within=60, what="the takeover of its runs")  # noqa: B023
+        fresh.wait_event("node started", within=60)
+    tell(f"        {kills} nodes killed in peace")
+    return arena.fleet.incidents[before:]
+
+
+def _runs_of(arena: Arena, replica: Replica) -> set[str]:
+    """The runs that a node is in the middle of, and that somebody else may repeat."""
+    return {line.run for line in arena.fleet.ledger.open() if line.pid == replica.pid and line.job not in AT_MOST_ONCE}
+
+
+def _started_elsewhere(arena: Arena, replica: Replica) -> set[str]:
+    return {line.run for line in arena.fleet.ledger.lines(event=START) if line.pid != replica.pid}
+
+
+def _open_window(arena: Arena, judges: Sequence[Judge]) -> None:
+    """From now on slots, and the server's calls, count."""
+    for judge in judges:
+        judge.open()
+    arena.place.calls = 0
+    arena.place.count()
+
+
+def _heal(arena: Arena, judges: Sequence[Judge], figures: Figures, tell: Tell) -> None:
+    """The faults are over: whatever is owed must be done soon."""
+    healed = time.monotonic()
+    for judge in judges:
+        judge.close()
+    for judge in judges:
+        if not judge.wait_settled(within=SETTLED_WITHIN, recorded=judge is not judges[0]):
+            figures.faults.append(f"still owed {SETTLED_WITHIN:g} s after the last fault: {len(judge.owed())} slots")
+    figures.healed_s = round(time.monotonic() - healed, 1)
+    tell(f"        settled {figures.healed_s:g} s after the last fault")
+
+
+def _conclude(arena: Arena, judges: Sequence[Judge], figures: Figures) -> None:
+    """Drain, and ask the judges."""
+    arena.place.stop_counting()
+    fleet = arena.fleet
+    figures.faults += [f"ended by itself: {berth.replica!r}" for berth in arena.berths if not berth.replica.alive]
+    for replica in fleet.alive():
+        replica.term()
+    for replica in fleet.alive():
+        with suppress(TimeoutError):
+            replica.wait(60)
+    strange = [replica for replica in fleet.replicas if replica.process.returncode not in (0, -9)]
+    figures.faults += [f"did not drain: {replica!r}: {replica.log()[-500:]}" for replica in strange]
+    for judge in judges:
+        verdict = judge.verdict()
+        once = judge is not judges[0]
+        figures.slots += verdict.slots
+        figures.duplicates = max(figures.duplicates, verdict.twice)  # each judge sees every line of the ledger
+        figures.stale_refused = max(figures.stale_refused, verdict.stale_refused)
+        figures.stale_accepted = max(figures.stale_accepted, verdict.stale_accepted)
+        figures.early = max(figures.early, verdict.early)
+        figures.losses += 0 if once else verdict.lost
+        figures.unrecorded += verdict.unrecorded
+        figures.faults += [text for text in verdict.faults if not (once and text.startswith("lost: "))]
+    figures.faults = list(dict.fromkeys(figures.faults))
+    figures.kills = sum(1 for incident in fleet.incidents if incident.kind == "kill")
+    figures.freezes = sum(1 for incident in fleet.incidents if incident.kind == "freeze")
+    figures.cuts = sum(berth.proxy.traffic.cut for berth in arena.berths if berth.proxy)
+    figures.restarts = arena.place.restarts
+    runs = len(fleet.ledger.lines(event=END))
+    if arena.place.server is not None and runs:
+        figures.calls_per_run = round(arena.place.calls / runs, 2)
+
+
+def _open_of(lines: Sequence[Line], pid: int) -> int:
+    return sum(1 for line in lines if line.pid == pid)

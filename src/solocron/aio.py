@@ -7,6 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from solocron.durable.requests import check_connection, leave_async
+from solocron.model.request import run_named
+
 if TYPE_CHECKING:
     from solocron.scheduler import Scheduler
 
@@ -29,6 +32,16 @@ class Aio:
         """Start; coroutine jobs run on this very loop."""
         self._scheduler._loop = asyncio.get_running_loop()
         await asyncio.to_thread(self._scheduler.start)
+
+    async def trigger(self, job: str, payload: Any = None, *, connection: Any = None, **options: Any) -> str:
+        """As `Scheduler.trigger`; its `connection` may be one whose calls are awaited."""
+        if connection is None:
+            return await asyncio.to_thread(partial(self._scheduler.trigger, job, payload, **options))
+        client = await asyncio.to_thread(lambda: self._scheduler.client)
+        check_connection(client.store, connection)
+        note = await asyncio.to_thread(partial(client.request, job, payload, **options))
+        await leave_async(client.store, connection, note)
+        return run_named(note)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in _METHODS:

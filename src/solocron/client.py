@@ -8,18 +8,21 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from solocron.clock import SECOND, from_us, to_us
+from solocron.durable.requests import check_connection, leave
 from solocron.duration import parse_duration
 from solocron.errors import Conflict, Invalid, NotFound, StoreError, WaitTimeout
 from solocron.jobs.declaration import Declaration, check_name, check_payload
 from solocron.jobs.registry import Registry
 from solocron.locks.listing import raise_fences
 from solocron.model import asking, defining
-from solocron.model.change import Absent, Change, Kind
-from solocron.model.job import Job
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.job import Job, Owed
 from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.request import first_name, run_named
+from solocron.model.request import leave as request_left
 from solocron.model.run import Origin, Record, Status, group_of, job_of, key_of, run_id, slice_of
 from solocron.model.session import Life, Session
-from solocron.model.slices import each
+from solocron.model.slices import each, labels
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, instants, load_zone
 from solocron.stores.contract import All, ChangeFn, Named, Query, Store, Verdict
@@ -48,6 +51,7 @@ class Client:
         self._registry = registry or Registry()
         self._runtime = runtime or Threads()
         self._late_for = late_for
+        self._asked = 0
         self.changed: list[Callable[[], None]] = []
         """Called after each change, so that a node in the same process looks at once."""
 
@@ -147,19 +151,20 @@ class Client:
         at: datetime | None = None,
         key: str | None = None,
         shard: int | str | None = None,
+        connection: Any = None,
     ) -> str:
         """Run a job now, or at an instant; answers the run's id. The same key twice is one run.
 
         A sliced job runs every slice, or the one named; `run`, `wait` and `cancel` take the answer for all of them.
+        With `connection`, in the transaction that is open there: no commit, no run.
         """
-        if payload is not None:
-            payload = check_payload(payload, whose=f"a trigger of {job}")
-        if key is not None and (not isinstance(key, str) or not 0 < len(key) <= 256 or not key.isprintable()):
-            raise Invalid(f"key={key!r:.80} cannot be used: 1 to 256 printable characters. Nothing was triggered.")
-        if at is not None and at.utcoffset() is None:
-            raise Invalid(f"at={at!r} has no time zone; nothing was triggered. Hand over an aware datetime.")
+        if connection is not None:
+            check_connection(self.store, connection)
+            note = self.request(job, payload, at=at, key=key, shard=shard)
+            leave(self.store, connection, note)
+            return run_named(note)
+        payload, when = self._checked(job, payload, at=at, key=key)
         request = key if key is not None else self._runtime.rng.token()
-        when = None if at is None else to_us(at)
         if key is not None:
             # The document remembers its last requests; the log remembers the rest.
             doc = self._one(job)
@@ -173,14 +178,55 @@ class Client:
             ),
         )
         if answer == "!slice":
-            raise Invalid(f"{job} has no slice {shard!r}, so it was not triggered; `solocron jobs {job}` shows them.")
+            raise _no_slice(job, shard)
         if answer == "!disabled":
-            raise Conflict(f"{job} is disabled, so it was not triggered; enable it where it is declared.")
+            raise _disabled(job)
         if answer == "!full":
             raise Conflict(
                 f"{QUEUE_LIMIT} runs of {job} wait already, so it was not triggered; see `solocron runs {job}`."
             )
         return str(answer)
+
+    def request(
+        self,
+        job: str,
+        payload: Any = None,
+        *,
+        at: datetime | None = None,
+        key: str | None = None,
+        shard: int | str | None = None,
+    ) -> Note:
+        """A trigger as a document that a transaction of the caller's own can leave in the store."""
+        payload, when = self._checked(job, payload, at=at, key=key)
+        doc = self._one(job)
+        if doc.removed:
+            raise self._unknown(job)
+        if not doc.definition.enabled:
+            raise _disabled(job)
+        if shard is not None and str(shard) not in map(str, labels(doc.definition.shards or ())):
+            raise _no_slice(job, shard)
+        request, rng = key if key is not None else self._runtime.rng.token(), self._runtime.rng
+        self._asked += 1
+        return request_left(
+            run=run_id(job, doc.incarnation, Origin.TRIGGER, request),
+            request=request,
+            payload=payload,
+            at=when,
+            shard=shard,
+            keyed=key is not None,
+            asked=(round(self._runtime.clock.wall() * SECOND), self._asked),
+            token=rng.token(),
+        )
+
+    @staticmethod
+    def _checked(job: str, payload: Any, *, at: datetime | None, key: str | None) -> tuple[Any, int | None]:
+        if payload is not None:
+            payload = check_payload(payload, whose=f"a trigger of {job}")
+        if key is not None and (not isinstance(key, str) or not 0 < len(key) <= 256 or not key.isprintable()):
+            raise Invalid(f"key={key!r:.80} cannot be used: 1 to 256 printable characters. Nothing was triggered.")
+        if at is not None and at.utcoffset() is None:
+            raise Invalid(f"at={at!r} has no time zone; nothing was triggered. Hand over an aware datetime.")
+        return payload, None if at is None else to_us(at)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
         """Wait until a run is over, retries included; answers its last attempt."""
@@ -375,7 +421,10 @@ class Client:
         raise NotFound(f"no node has a handler {handler!r}; {hint} Nothing was added.")
 
     def _find(self, run: str) -> tuple[RunView, bool] | None:
-        """A run's last word, and whether it is final."""
+        """A run's last word, and whether it is final; one that was just being taken in is found at the second look."""
+        return self._find_run(run) or self._find_left(run) or self._find_run(run)
+
+    def _find_run(self, run: str) -> tuple[RunView, bool] | None:
         name = job_of(run)
         job = (
             next((doc for doc in self.store.read(Named(Kind.JOB, (name,))) if isinstance(doc, Job)), None)
@@ -396,7 +445,7 @@ class Client:
                 for one in each(owed):
                     if run in (one.run, group_of(one.run)):
                         key = key_of(job.name, one.origin, one.slot, one.request, one.shard)
-                        return RunView.waiting(job, one, key), False
+                        return RunView.waiting(job.name, one, key), False
             if any(run in (hold.run, group_of(hold.run)) for hold in job.active):
                 return (last, False) if last is not None else None
         if last is None:
@@ -410,6 +459,16 @@ class Client:
             return ()
         records = self.store.history(Query(job=job_of(run), limit=10_000))
         return tuple(record for record in records if group_of(record.run) == run)
+
+    def _find_left(self, run: str) -> tuple[RunView, bool] | None:
+        """A run that a transaction has asked for and that no node has taken in yet."""
+        first = first_name(run)
+        for note in self.store.read(All(Kind.REQUEST, after=first, limit=1)):
+            if isinstance(note, Note) and note.name.startswith(first):
+                request, at = note.body["request"], note.body.get("at") or self.store.clock()
+                owed = Owed(run=run, slot=at, origin=Origin.TRIGGER, ready_at=at, request=request)
+                return RunView.waiting(job_of(run), owed, key_of(job_of(run), owed.origin, at, request)), False
+        return None
 
     def _ask(self, name: str, change: ChangeFn) -> Any:
         answer = self._change(name, change)
@@ -432,6 +491,14 @@ class Client:
         raise StoreError(
             f"{name} could not be changed: others keep changing it or the store does not answer; try again."
         )
+
+
+def _no_slice(job: str, shard: int | str | None) -> Invalid:
+    return Invalid(f"{job} has no slice {shard!r}, so it was not triggered; `solocron jobs {job}` shows them.")
+
+
+def _disabled(job: str) -> Conflict:
+    return Conflict(f"{job} is disabled, so it was not triggered; enable it where it is declared.")
 
 
 def _orphaned(job: Job, sessions: list[Session], now: int) -> bool:

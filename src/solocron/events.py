@@ -34,6 +34,8 @@ NAMES: Mapping[str, str] = {
     "finished": "a run's outcome is in the store",
     "refused": "a stale fence was refused",
     "cancelling": "a body was asked to stop",
+    "request accepted": "a trigger that a transaction of yours committed became a run, or its record says why not",
+    "request dropped": "a trigger that a transaction of yours committed was for a job that is gone",
     "stuck": "a body does not end although it was asked to",
     "paused": "a job was paused because it had failed as often in a row as its pause_after allows",
     "handed back": "a claim that never started was given back",

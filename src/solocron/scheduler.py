@@ -205,6 +205,7 @@ class Scheduler(EffectsFront):
         node = self._start(ticking=True)
         try:
             node.sweeper.sweep_for_tick()
+            node.intake.step()
             node.claim_and_wait()
         finally:
             self.events.off("finished", note)
@@ -376,9 +377,13 @@ class Scheduler(EffectsFront):
         at: datetime | None = None,
         key: str | None = None,
         shard: int | str | None = None,
+        connection: Any = None,
     ) -> str:
-        """Run a job now or at an instant; answers the run's id. The same key twice is one run."""
-        return self.client.trigger(job, payload, at=at, key=key, shard=shard)
+        """Run a job now or at an instant; answers the run's id. The same key twice is one run.
+
+        With `connection`, in the transaction that you have open there: no commit, no run.
+        """
+        return self.client.trigger(job, payload, at=at, key=key, shard=shard, connection=connection)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
         """Wait until a run is over, retries included."""

@@ -79,11 +79,11 @@ class RunView:
         )
 
     @classmethod
-    def waiting(cls, job: Job, owed: Owed, key: str) -> RunView:
+    def waiting(cls, job: str, owed: Owed, key: str) -> RunView:
         reason = f"attempt {owed.attempt} at {iso(owed.ready_at)}" if owed.attempt > 1 else f"from {iso(owed.ready_at)}"
         return cls(
             run=owed.run,
-            job=job.name,
+            job=job,
             slot=from_us(owed.slot),
             attempt=owed.attempt,
             status=WAITING,

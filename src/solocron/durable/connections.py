@@ -87,6 +87,11 @@ def play(link: Link, script: Script[T]) -> T:
 def carry_out(connection: Any, make: Callable[[Link], Script[T]]) -> T:
     """Carry a script out over the user's connection."""
     link = adapt(connection)
+    if link.is_async:
+        raise Invalid(
+            "the calls of this connection have to be awaited, and here nobody can: use it from a coroutine (an async "
+            "def job, `scheduler.aio`). Nothing was written."
+        )
     return play(link, make(link))
 
 

@@ -10,6 +10,7 @@ from solocron.engine.board import Board, Phase, Standing
 from solocron.engine.claimer import Claimer
 from solocron.engine.context import Stop
 from solocron.engine.finisher import Finisher
+from solocron.engine.intake import Intake
 from solocron.engine.keeper import Keeper
 from solocron.engine.loop import Loop
 from solocron.engine.registrar import Registrar
@@ -88,6 +89,10 @@ class Node:
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
             wake_claimer=self._look_at, fleet_changed=self._fleet_changed,
         )  # fmt: skip
+        self.intake = Intake(
+            store=store, board=self.board, runtime=runtime, events=events, resolve=parts.resolve,
+            wake_claimer=self._look_at,
+        )  # fmt: skip
         self._listening = True
         self._loops = {
             name: Loop(name, step, runtime=runtime, events=events)
@@ -150,11 +155,14 @@ class Node:
         until = clock.boot() + self.settings.lease
         while True:
             self.board.ended.clear()
+            # Before the claim: what ends after it may have made something due that it could not see.
+            idle = not self.board.running() and not self.finisher.waiting()
             if clock.boot() < until and self.claimer.claim_once():
                 continue
-            if not self.board.running() and not self.finisher.waiting():
+            if idle:
                 return
-            self.board.ended.wait(self.settings.beat)
+            if self.board.running() or self.finisher.waiting():
+                self.board.ended.wait(self.settings.beat)
 
     def drain(self, grace: float) -> bool:
         """Stop claiming, let runs end within the grace, hand back what never started; True when nothing is left."""
@@ -261,7 +269,11 @@ class Node:
             self._loops["claimer"].wake()
 
     def _listen(self, now: float) -> float:
-        """Wait for other nodes' changes; each one makes the claimer look, and the holder of a run too."""
+        """Wait for other nodes' changes; each one makes the claimer look, and the holder of a run too.
+
+        Here, and in no loop that others depend on, requests are taken in: after each change, and after each wait.
+        """
+        self.intake.step()
         if self._listening and self._parts.store.wait(self.settings.poll):
             self._loops["claimer"].wake()
             self._loops["sweeper"].wake()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from solocron.model import key, lock, steps
+from solocron.model import key, lock, request, steps
 from solocron.model.change import Change, Kind, Note
 from solocron.model.job import Job
 from solocron.model.run import job_of
@@ -24,15 +24,19 @@ _TRIES = 20
 
 
 class Notes:
-    """The sweeper's hand for locks, keys and steps."""
+    """The sweeper's hand for locks, keys, steps and requests."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._at = {Kind.KEY: "", Kind.STEP: ""}
 
     def take_from(self, session: str) -> bool:
-        """A dead session's locks are free, its open keys uncertain; True when complete passes found nothing left."""
-        return self._give_up(session, Kind.LOCK, lock.orphan) and self._give_up(session, Kind.KEY, key.orphan)
+        """A dead session's locks are free, its open keys uncertain, the requests in its hands anybody's.
+
+        True when complete passes found nothing left.
+        """
+        kinds = ((Kind.LOCK, lock.orphan), (Kind.KEY, key.orphan), (Kind.REQUEST, request.orphan))
+        return all(self._give_up(session, kind, orphan) for kind, orphan in kinds)
 
     def _give_up(self, session: str, kind: Kind, orphan: Callable[..., Change | None]) -> bool:
         for _ in range(_TRIES):

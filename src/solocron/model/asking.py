@@ -14,7 +14,7 @@ from solocron.model.run import Entry, Origin, Status, group_of, plain, run_id
 from solocron.model.slices import labels, without
 from solocron.model.timetable import Resolve
 
-__all__ = ["REMEMBERED", "Preview", "cancel", "pause", "preview_resume", "resume", "trigger"]
+__all__ = ["REMEMBERED", "Preview", "cancel", "pause", "preview_resume", "remember", "resume", "trigger"]
 
 REMEMBERED = 32
 """How many requests a job remembers."""
@@ -61,7 +61,7 @@ def trigger(
         payload=payload,
         shard=shard,
     )
-    job = _remember(replace(doc, owed=(*doc.owed, owed)), request, run)
+    job = remember(replace(doc, owed=(*doc.owed, owed)), request, run)
     return Change(settle(job, resolve(job.definition.schedule)), answer=run)
 
 
@@ -166,5 +166,6 @@ def _answered(job: Job, request: str) -> str | None:
     return None
 
 
-def _remember(job: Job, request: str, answer: str) -> Job:
+def remember(job: Job, request: str, answer: str) -> Job:
+    """Know this request again."""
     return replace(job, requests=(*job.requests, Request(id=request, answer=answer))[-REMEMBERED:])

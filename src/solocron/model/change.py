@@ -24,6 +24,7 @@ class Kind(StrEnum):
     KEY = "key"
     STEP = "step"
     CALENDAR = "calendar"
+    REQUEST = "request"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A small document of one of the plain kinds (lock, key, step, calendar): a body in JSON, and who holds it."""
+    """A small document of a plain kind (lock, key, step, calendar, request): a body in JSON, and who holds it."""
 
     kind: Kind
     name: str

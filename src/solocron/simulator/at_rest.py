@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from solocron.clock import SECOND, iso
 from solocron.model.change import Kind
+from solocron.model.request import is_of, job_named
 from solocron.model.run import Status
 from solocron.model.session import Life, Session
 from solocron.simulator.checker import Checker, Violation
@@ -38,11 +39,29 @@ def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
 
 def i13_answers_were_kept(checker: Checker, _: float) -> None:
     """Every run that somebody was promised has been recorded, or is still owed."""
-    owed = {slot_of(owed.run) for job in checker.world.database.jobs.values() for owed in job.owed}
-    known = {slot_of(run) for run in checker.attempts} | {slot_of(run) for run, _ in checker.ended}
+    known = _known(checker)
     for run in checker.world.clients.promised:
-        if run not in owed and run not in known:
+        if run not in known:
             raise Violation("I13", f"{run} was promised to a client, and nothing is known of it")
+
+
+def i5_no_request_lies_there(checker: Checker, _: float) -> None:
+    """What a committed transaction has asked for became a run, or its job is gone; of a broken job it may wait."""
+    database, known = checker.world.database, _known(checker)
+    for run, note in checker.world.clients.left.items():
+        job = database.jobs.get(job_named(note))
+        if job is None or job.removed or not is_of(note, job) or checker.world.is_nobodys(job):
+            continue
+        if run not in known:
+            raise Violation("I5", f"{run} was asked for by a committed transaction, and nothing is known of it")
+        if (Kind.REQUEST, note.name) in database.docs:
+            raise Violation("I5", f"{run} is known, and its request still lies there")
+
+
+def _known(checker: Checker) -> set[str]:
+    """The runs that are on record or owed, slices by what they have in common."""
+    owed = {slot_of(owed.run) for job in checker.world.database.jobs.values() for owed in job.owed}
+    return owed | {slot_of(run) for run in checker.attempts} | {slot_of(run) for run, _ in checker.ended}
 
 
 def i14_takeover_in_time(checker: Checker, _: float) -> None:
@@ -82,6 +101,9 @@ def _live(checker: Checker) -> set[str]:
 
 AT_REST = {
     test.__name__: test
-    for test in (i14_nothing_is_stuck, i5_nothing_is_left_lying, i13_answers_were_kept, i14_takeover_in_time)
+    for test in (
+        *(i14_nothing_is_stuck, i5_nothing_is_left_lying, i13_answers_were_kept),
+        *(i5_no_request_lies_there, i14_takeover_in_time),
+    )
 }
 DRAINED = {i21_drained.__name__: i21_drained}

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 from solocron.clock import from_us
 from solocron.errors import Conflict, NotFound, StoreError
+from solocron.model.change import Change, Kind, Note
+from solocron.model.request import run_named
 from solocron.schedules import Every
 from solocron.simulator.checker import Violation
 from solocron.simulator.kernel import SimEvent
 from solocron.simulator.workload import policies
+from solocron.stores.contract import Named, Verdict
 
 if TYPE_CHECKING:
     from solocron.simulator.world import World
@@ -32,6 +35,8 @@ class Clients:
         """Different triggers asked for."""
         self.promised: dict[str, None] = {}
         """Runs whose id somebody was given."""
+        self.left: dict[str, Note] = {}
+        """Runs that a committed transaction has asked for; not owed if their job was removed before."""
         self.attempts: dict[str, int] = {}
         """How often each job that was added as data may start a run."""
         self._answers: dict[tuple[str, str], str] = {}
@@ -56,8 +61,11 @@ class Clients:
     def _ask(self) -> None:
         """One request of some kind; whatever the network does to it, it may be repeated."""
         ask = self._world.dice.choices(
-            (self._trigger, self._trigger_again, self._pause, self._resume, self._cancel, self._add, self._remove),
-            (6, 4, 1, 2, 2, 1, 1),
+            (
+                *(self._trigger, self._trigger_again, self._leave, self._pause),
+                *(self._resume, self._cancel, self._add, self._remove),
+            ),
+            (6, 4, 4, 1, 2, 2, 1, 1),
         )[0]
         try:
             ask()
@@ -104,6 +112,20 @@ class Clients:
     def _incarnation(self, job: str) -> int | None:
         found = self._world.database.jobs.get(job)
         return None if found is None else found.incarnation
+
+    def _leave(self) -> None:
+        """A trigger in a transaction of one's own, sometimes with a key: promised from its commit on."""
+        dice, key = self._world.dice, None
+        job = self._job()
+        if dice.random() < 0.5:
+            self._keys += 1
+            key = f"key-{self._keys}"
+            self._repeat.append((job, key))
+        self.requests += 1
+        note = self._client.request(job, {"n": self.requests}, key=key)
+        commit = self._client.store.update(Named(Kind.REQUEST, (note.name,)), lambda doc, now: Change(note))
+        if commit.results[0].verdict is Verdict.APPLIED:
+            self.left[run_named(note)] = note
 
     def _promise(self, run: str) -> None:
         self.promised[run] = None

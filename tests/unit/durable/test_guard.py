@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,137 +18,14 @@ from solocron.durable.tables import DDL
 from solocron.durable.transaction import OnceInTransaction, claim_items
 from solocron.errors import Invalid
 from tests.servers import MariaDB, Postgres
-
-LONG = 30.0
-Connect = Callable[[], Any]
-LIBRARIES = (
-    "sqlite3", "psycopg", "pymysql", "sqlalchemy-sqlite", "sqlalchemy-session", "sqlalchemy-postgres",
-    "sqlalchemy-mariadb", "django-sqlite",
-)  # fmt: skip
+from tests.unit.durable.libraries import LIBRARIES, LONG, Connect, mysql_options, open_database
 
 
 @pytest.fixture(params=LIBRARIES)
 def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connect]:
     """Opens connections of one library to one empty database, each in a transaction that its user would commit."""
-    maker = globals()[f"_{request.param.replace('-', '_')}"]
-    yield from maker(request, tmp_path)
-
-
-def _sqlite3(request: pytest.FixtureRequest, folder: Path) -> Iterator[Connect]:
-    made: list[sqlite3.Connection] = []
-
-    def connect() -> sqlite3.Connection:
-        made.append(sqlite3.connect(folder / "books.db", timeout=LONG, check_same_thread=False))
-        return made[-1]
-
-    yield connect
-    for one in made:
-        one.close()
-
-
-def _psycopg(request: pytest.FixtureRequest, folder: Path) -> Iterator[Connect]:
-    import psycopg
-
-    server: Postgres = request.getfixturevalue("postgres")
-    url = server.fresh_url()
-    made: list[Any] = []
-
-    def connect() -> Any:
-        made.append(psycopg.connect(url))
-        return made[-1]
-
-    yield connect
-    for one in made:
-        one.close()
-
-
-def _pymysql(request: pytest.FixtureRequest, folder: Path) -> Iterator[Connect]:
-    import pymysql
-
-    options = _mysql_options(request.getfixturevalue("mariadb"))
-    made: list[Any] = []
-
-    def connect() -> Any:
-        made.append(pymysql.connect(**options))
-        return made[-1]
-
-    yield connect
-    for one in made:
-        one.close()
-
-
-def _mysql_options(server: MariaDB) -> dict[str, Any]:
-    from solocron.stores.url import parse
-
-    parts = parse(server.fresh_url())
-    host, _, port = parts.hosts.partition(":")
-    password = parts.password.reveal() if parts.password else ""
-    return {
-        "host": host, "port": int(port), "user": parts.user, "password": password, "database": parts.path.strip("/"),
-    }  # fmt: skip
-
-
-def _engine(url: str, *, session: bool = False) -> Iterator[Connect]:
-    sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
-    engine = sqlalchemy.create_engine(url)
-    made: list[Any] = []
-
-    def connect() -> Any:
-        from sqlalchemy.orm import Session
-
-        made.append(Session(engine) if session else engine.connect())
-        return made[-1]
-
-    yield connect
-    for one in made:
-        one.close()
-    engine.dispose()
-
-
-def _sqlalchemy_sqlite(request: pytest.FixtureRequest, folder: Path) -> Iterator[Connect]:
-    yield from _engine(f"sqlite:///{folder / 'books.db'}")
-
-
-def _sqlalchemy_session(request: pytest.FixtureRequest, folder: Path) -> Iterator[Connect]:
-    yield from _engine(f"sqlite:///{folder / 'books.db'}", session=True)
-
-
-def _sqlalchemy_postgres(request: pytest.FixtureRequest, folder: Path) -> Iterator[Connect]:
-    pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
-    server: Postgres = request.getfixturevalue("postgres")
-    yield from _engine(server.fresh_url().replace("postgresql://", "postgresql+psycopg://"))
-
-
-def _sqlalchemy_mariadb(request: pytest.FixtureRequest, folder: Path) -> Iterator[Connect]:
-    pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
-    o = _mysql_options(request.getfixturevalue("mariadb"))
-    yield from _engine(f"mysql+pymysql://{o['user']}:{o['password']}@{o['host']}:{o['port']}/{o['database']}")
-
-
-def _django_sqlite(request: pytest.FixtureRequest, folder: Path) -> Iterator[Connect]:
-    django = pytest.importorskip("django", reason="Django is not installed")
-    from django.conf import settings
-
-    if not settings.configured:
-        settings.configure(USE_TZ=True)
-        django.setup()
-    from django.db.backends.sqlite3.base import DatabaseWrapper
-    from django.db.utils import ConnectionHandler
-
-    made: list[Any] = []
-
-    def connect() -> Any:
-        handler = ConnectionHandler({"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": folder / "books.db"}})
-        wrapper = handler["default"]
-        assert isinstance(wrapper, DatabaseWrapper)
-        wrapper.inc_thread_sharing()
-        wrapper.set_autocommit(False)
-        made.append(wrapper)
-        return wrapper
-
-    yield connect
-    for one in made:
-        one.close()
+    with open_database(request.param, request, tmp_path) as database:
+        yield database.connect
 
 
 def once(connection: Any, key: str = "receipt:42") -> OnceInTransaction:
@@ -267,7 +144,7 @@ def test_a_pymysql_connection_that_commits_at_once_is_refused_and_the_table_cost
 ) -> None:
     import pymysql
 
-    options = _mysql_options(mariadb)
+    options = mysql_options(mariadb.fresh_url())
     with closing(pymysql.connect(**options, autocommit=True)) as connection:
         with pytest.raises(Invalid, match="commits every statement at once"):
             guard(connection, scope="x", fence=1)

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.clock import SECOND
-from solocron.model import asking, claiming, defining, ending
+from solocron.model import asking, claiming, defining, ending, request
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import encode
 from solocron.model.definition import Definition
 from solocron.model.ending import Outcome
 from solocron.model.job import Job
-from solocron.model.run import Status
+from solocron.model.run import Origin, Status, run_id
 from tests.fundamentals.one_job import T0, resolve
 from tests.unit.model.documents import definitions, instants, jobs
 
@@ -109,9 +109,15 @@ def _move_to_now(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     return lambda now: defining.move_to_now(doc, fence=5, now=now, resolve=resolve)
 
 
+def _accept(draw: Any, doc: Any) -> Callable[[int], Change | None]:
+    run = run_id("work", getattr(doc, "incarnation", 0), Origin.TRIGGER, "r")
+    note = request.leave(run=run, request="r", payload=[1], at=None, keyed=False, asked=(1, 1), token="t")
+    return lambda now: request.accept(doc, left=[note], now=now, resolve=resolve)
+
+
 TRANSITIONS = [
     _claim, _finish, _hand_back, _take_over, _note_progress, _trigger, _cancel, _pause, _resume, _define, _propose,
-    _remove, _move_to_now,
+    _remove, _move_to_now, _accept,
 ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from solocron.model.session import Life, Session
 from solocron.stores.contract import Doc, wakes
 from solocron.stores.sql.drafts import Draft, holders_of
 
-__all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "record_of"]
+__all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of"]
 
 _STATE = ("due_at", "cursor_at", "paused", "active", "state")
 _JOB = ("namespace", "name", "version")
@@ -135,9 +135,7 @@ class Batch:
             assert isinstance(new, Job)
             state = (new.due_at, new.cursor, int(new.paused is not None), len(new.active), one.state)
             if one.version is None:
-                self.added.append(
-                    (new.definition.pool, new.definition.handler, one.fixed, *state, *where[:2], _birth())
-                )
+                self.added.append((new.definition.pool, new.definition.handler, one.fixed, *state, *where[:2], birth()))
             elif one.fixed is not None:
                 self.redefined.append((new.definition.pool, new.definition.handler, one.fixed, *state, *where))
             else:
@@ -158,7 +156,7 @@ class Batch:
         expires_at = None if isinstance(new, Job) else new.expires_at
         row = (_life(new), expires_at, ended_at, fixed, one.state, *where)
         if one.version is None:
-            self.added.append((*row[:-1], _birth()))
+            self.added.append((*row[:-1], birth()))
         else:
             self.redefined.append(row)
 
@@ -236,7 +234,7 @@ def _new(one: Draft) -> Doc | None:
     return one.change.doc
 
 
-def _birth() -> int:
+def birth() -> int:
     """A first version that no document of that name has had before: one made anew is another document."""
     return secrets.randbits(52)  # not `random`: two forks of a process would draw the same
 

@@ -10,6 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -33,6 +34,7 @@ from solocron.stores.contract import (
     ToSweep,
     Which,
 )
+from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import forking
 from solocron.stores.sql.drafts import Draft, kind_of, readable
 from solocron.stores.sql.links import Outcome, Poisoned, Retry, Selection, SqlLink, UnknownOutcome
@@ -139,6 +141,10 @@ class SqlStore(ABC, Generic[L]):
     @abstractmethod
     def among(self, values: Sequence[str]) -> Any:
         """A list as the dialect's `{in:...}` takes it."""
+
+    @abstractmethod
+    def mailbox(self) -> AbstractContextManager[Mailbox]:
+        """Where a transaction of the user's own can leave a request."""
 
     @abstractmethod
     def signal(self) -> None: ...

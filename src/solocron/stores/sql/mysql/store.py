@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import Invalid, StoreRefused
 from solocron.stores.contract import Capabilities, Check, Due, Tier, ToSweep, Which
+from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft
 from solocron.stores.sql.links import Outcome, Poisoned, Retry, Selection, arrange
@@ -46,6 +48,7 @@ class MySQLStore(SqlStore[MySQLLink]):
                 f"{url.masked}: prefix= must be a small letter or _, then up to 47 of a-z, 0-9 and _; nothing was "
                 "opened."
             )
+        self.database = url.path.strip("/")
         self._arguments = _connection_options(url, self._lease)
         self._tier = Capabilities(tier=Tier.A, why="not opened yet", notifies=True)
 
@@ -97,7 +100,7 @@ class MySQLStore(SqlStore[MySQLLink]):
 
     def _migrate(self, link: MySQLLink) -> None:
         """Apply what is missing while everybody else waits at the same named lock; a table is never half made."""
-        lock = {"lock": f"solocron {self._url.path.strip('/')} {self.prefix}"[:64], "seconds": 60}
+        lock = {"lock": f"solocron {self.database} {self.prefix}"[:64], "seconds": 60}
         if link.all("migrating", lock)[0][0] != 1:
             raise StoreRefused(f"{self.url}: another process has been migrating for 60 s; nothing was written.")
         try:
@@ -218,6 +221,13 @@ class MySQLStore(SqlStore[MySQLLink]):
                 raise Retry(f"{self.url}: others were faster") from None
             raise
 
+    # --- the user's own transactions
+
+    def mailbox(self) -> AbstractContextManager[Mailbox]:
+        from solocron.stores.sql.mysql.mailbox import open_mailbox
+
+        return open_mailbox(self)
+
     # --- waking up
 
     def signal(self) -> None:
@@ -225,17 +235,24 @@ class MySQLStore(SqlStore[MySQLLink]):
 
     def wait(self, timeout: float) -> bool:
         end = time.monotonic() + timeout
+        slept = False
         while True:
-            if self.is_news(self.call(self._rings)):
+            rings, requests = self.call(self._signals)
+            # Requests of which nobody could be told; one that cannot be taken in wakes nobody more than once a second.
+            if self.is_news(rings) or (requests and slept):
                 return True
             left = end - time.monotonic()
             if left <= 0:
                 return False
             time.sleep(min(_POLL, left))
+            slept = True
+
+    def _signals(self, link: MySQLLink) -> tuple[int, bool]:
+        rings, requests = link.all("signals", {"namespace": self._namespace})[0]
+        return int(rings or 0), bool(requests)
 
     def _rings(self, link: MySQLLink) -> int:
-        rows = link.all("signals", {"namespace": self._namespace})
-        return int(rows[0][0]) if rows else 0
+        return self._signals(link)[0]
 
     def checks(self) -> Sequence[Check]:
         from solocron.stores.sql.mysql.checks import checks

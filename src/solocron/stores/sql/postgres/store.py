@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import Invalid, StoreRefused
 from solocron.stores.contract import Capabilities, Check, Due, Tier, ToSweep, Which
+from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft
 from solocron.stores.sql.links import Outcome, Selection, arrange
@@ -54,7 +56,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         self.schema_name = _identifier(url, "schema")
         self.prefix = _identifier(url, "prefix") or "solocron_"
         self.bouncer = url.options.get("pgbouncer", "0") in ("1", "true", "yes", "on")
-        self._words = migrations.words("postgres", self.prefix, self.schema_name)
+        self.words = migrations.words("postgres", self.prefix, self.schema_name)
         self._sql = statements(self.prefix, self.schema_name)
         self._conninfo = self._connection_options()
         self._sender = secrets.token_hex(8)
@@ -150,13 +152,13 @@ class PostgresStore(SqlStore[PostgresLink]):
             return self._schema(link)
 
     def _schema(self, link: PostgresLink) -> int | None:
-        if not link.all("tables", {"meta": self._words["meta"]})[0][0]:
+        if not link.all("tables", {"meta": self.words["meta"]})[0][0]:
             return None
         return migrations.check_compatible(dict(link.all("schema_version", {})), self.url)
 
     def _migrate(self, link: PostgresLink) -> None:
         """Apply what is missing, in one transaction, while everybody else waits at the same advisory lock."""
-        key = int.from_bytes(hashlib.blake2b(self._words["meta"].encode(), digest_size=7).digest(), "big")
+        key = int.from_bytes(hashlib.blake2b(self.words["meta"].encode(), digest_size=7).digest(), "big")
         try:
             link.execute("BEGIN")
             link.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'")
@@ -165,7 +167,7 @@ class PostgresStore(SqlStore[PostgresLink]):
             if not migrations.Status(applied).current:
                 if self.schema_name is not None:
                     link.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema_name}"')
-                for statement in migrations.steps("postgres", self._words, applied):
+                for statement in migrations.steps("postgres", self.words, applied):
                     link.execute(statement)
             link.execute("COMMIT")
         except StoreRefused as error:
@@ -282,6 +284,13 @@ class PostgresStore(SqlStore[PostgresLink]):
             link.rollback()
             return Outcome(alive=False)
         return Outcome()
+
+    # --- the user's own transactions
+
+    def mailbox(self) -> AbstractContextManager[Mailbox]:
+        from solocron.stores.sql.postgres.mailbox import open_mailbox
+
+        return open_mailbox(self)
 
     # --- waking up
 

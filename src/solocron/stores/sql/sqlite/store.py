@@ -12,6 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -20,6 +21,7 @@ from solocron.clock import SECOND, Clock, SystemClock
 from solocron.errors import Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.stores.contract import Capabilities, Check, Due, Tier, Which
+from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft
 from solocron.stores.sql.links import Outcome, Selection, arrange
@@ -277,6 +279,13 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         statement = "job_versions" if kind is Kind.JOB else "document_versions"
         found = dict(link.all(statement, {"namespace": self._namespace, "kind": kind, "names": names}))
         return {one.name for one in drafts if found.get(one.name) != one.version}
+
+    # --- the user's own transactions
+
+    def mailbox(self) -> AbstractContextManager[Mailbox]:
+        from solocron.stores.sql.sqlite.mailbox import open_mailbox
+
+        return open_mailbox(self)
 
     # --- waking up
 

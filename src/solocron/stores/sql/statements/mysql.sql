@@ -119,8 +119,12 @@ ORDER BY recorded_at LIMIT :limit
 -- ring --  Tell those who wait that something has changed.
 INSERT INTO {signals} (namespace, count) VALUES (:namespace, 1) ON DUPLICATE KEY UPDATE count = count + 1
 
--- signals --  How often something has changed.
-SELECT count FROM {signals} WHERE namespace = :namespace
+-- signals --  How often something has changed, and whether a transaction of the user's has left requests.
+SELECT (SELECT count FROM {signals} WHERE namespace = :namespace),
+       EXISTS (SELECT 1 FROM {documents} WHERE namespace = :namespace AND kind = 'request')
+
+-- here --  A named lock that nobody else can know, and who holds it.
+SELECT get_lock(:lock, 0), connection_id()
 
 -- tables --  Whether there is a schema at all.
 SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = :meta

@@ -1,0 +1,25 @@
+"""The statements with which a transaction of the user's own leaves a request, alike in every dialect."""
+
+from __future__ import annotations
+
+import json
+
+from solocron.model.change import Note
+from solocron.model.codec import encode_state
+from solocron.stores.mailbox import Written
+from solocron.stores.sql.rows import birth
+
+__all__ = ["elsewhere", "insertion"]
+
+
+def insertion(table: str, namespace: str, note: Note) -> Written:
+    """A new row of the documents' table, and nothing else: it locks no row that anybody else uses."""
+    # In ASCII, because the user's connection may speak any character set.
+    body = json.dumps(json.loads(encode_state(note)), separators=(",", ":"))
+    sql = f"INSERT INTO {table} (namespace, kind, name, version, fixed, body) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - ours
+    return sql, (namespace, str(note.kind), note.name, birth(), "{}", body)
+
+
+def elsewhere(where: str) -> str:
+    """What to say of a connection that leads to another database."""
+    return f"This connection does not lead to the database of {where}: only a transaction in there can trigger."

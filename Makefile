@@ -81,7 +81,7 @@ mutants: $(READY) ## Put every bug of the list into the code: each must be notic
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
 .PHONY: proof
-proof: $(READY) ## The long gate, hours of it; goes on where it was interrupted, and writes its report
+proof: $(READY) ## The long gate, most of an hour on two cores; goes on where it was interrupted, and writes its report
 	@$(BIN)/python scripts/proof.py --jobs $(WORKERS) --report $(ARGS)
 
 .PHONY: coverage

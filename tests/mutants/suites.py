@@ -81,7 +81,7 @@ class Histories:
 
     def kill(self, mutant: Mutant) -> tuple[Killed | None, int]:
         def twice() -> bool:
-            options = draw(self.seed).changed({"lease": 3, "hours": 0.02})
+            options = draw(self.seed, lease=3.0, hours=0.1)
             return simulate(options).digest == simulate(options).digest
 
         with mutant.alive() as bites:

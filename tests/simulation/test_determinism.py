@@ -22,7 +22,7 @@ SEEDS = (7, 12, 34)
 
 
 def _all_faults(seed: int) -> Options:
-    return draw(seed).changed({"lease": 3, "hours": 0.03})
+    return draw(seed, lease=3.0, hours=0.15)
 
 
 def test_between_them_the_seeds_have_every_fault() -> None:
@@ -35,6 +35,14 @@ def test_the_same_seed_gives_the_same_history_twice(seed: int) -> None:
     first, second = simulate(_all_faults(seed)), simulate(_all_faults(seed))
     assert first.violation is None
     assert (first.digest, first.steps, first.faults) == (second.digest, second.steps, second.faults)
+
+
+def test_a_slow_world_over_a_change_of_the_clocks_has_one_history_too() -> None:
+    slow = draw(2, hours=0.03)
+    assert slow.lease > 60
+    first, second = simulate(slow), simulate(slow)
+    assert first.violation is None
+    assert (first.digest, first.steps) == (second.digest, second.steps)
 
 
 def test_another_seed_gives_another_history() -> None:
@@ -50,7 +58,7 @@ def test_the_history_does_not_depend_on_the_hash_seed() -> None:
 def _in_a_process(hash_seed: str) -> list[tuple[str, int]]:
     command = [sys.executable, "-m", "solocron.cli", "simulate", "--lines", "--from", "11", "--seeds", "3"]
     seen = subprocess.run(
-        [*command, "--set", "hours=0.03", "--set", "lease=3"],
+        [*command, "--hours", "0.06"],
         env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,

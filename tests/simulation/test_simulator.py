@@ -6,15 +6,19 @@ import json
 import shlex
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from solocron.cli import main
 from solocron.cli.parser import parse
+from solocron.clock import to_us
 from solocron.errors import Invalid
+from solocron.schedules import Cron
 from solocron.simulator.campaign import INVARIANTS, Summary, shrink
-from solocron.simulator.faults import FAULTS, WEAK_STORES, Options, draw
+from solocron.simulator.faults import CLOCK_CHANGES, FAULTS, WEAK_STORES, Options, draw
 from solocron.simulator.kernel import Kernel, Storm
+from solocron.simulator.oracle import Daily
 from solocron.simulator.world import Report, simulate
 
 SEEDS = 16
@@ -30,8 +34,7 @@ def campaign() -> Summary:
     """Worlds as they are drawn, at the pace of a short lease."""
     summary = Summary()
     for seed in range(SEEDS):
-        options = draw(seed)
-        report = simulate(replace(options, lease=3.0, hours=0.05, keep=120.0, request=options.request and 20.0))
+        report = simulate(replace(draw(seed, lease=3.0, hours=0.25), keep=120.0))
         summary.add(report.to_json())
     return summary
 
@@ -51,6 +54,31 @@ def test_every_fault_struck_and_every_invariant_was_put_to_the_test(campaign: Su
 def test_every_way_to_end_was_seen(campaign: Summary) -> None:
     ends = ("succeeded", "failed", "timed_out", "cancelled", "lost", "skipped", "missed")
     assert [end for end in ends if not campaign.statuses[end]] == []
+
+
+# --- slow worlds: days, and the nights in which the clocks change
+
+
+def test_the_slots_of_a_day_are_counted_by_the_rule_and_not_by_the_code_under_test() -> None:
+    """The oracle knows two lines of European law; the schedule knows the zone's data. They agree on every day."""
+    for text, (hour, minute) in (("30 2 * * *", (2, 30)), ("0 3 * * *", (3, 0))):
+        schedule, at = Cron(text, tz="Europe/Paris"), to_us(datetime(2024, 1, 1, tzinfo=UTC))
+        until = to_us(datetime(2029, 1, 1, tzinfo=UTC))
+        found = []
+        while (at := schedule.after_us(at) or until) < until:
+            found.append(at)
+        counted = Daily(hour, minute)
+        assert counted.between(to_us(datetime(2024, 1, 1, tzinfo=UTC)), until - 1) == found
+        assert counted.count(found[0], found[-1]) == len(found) - 1 == 5 * 365 + 2 - 1
+
+
+def test_some_worlds_last_for_days_and_see_the_clocks_change() -> None:
+    slow = [options for options in map(draw, range(40)) if options.lease > 60]
+    assert 8 <= len(slow) <= 22
+    assert any(o.start < change < o.start + o.hours * 3600 for o in slow for change in CLOCK_CHANGES)
+    report = simulate(replace(slow[0], hours=40 * slow[0].lease / 3600))
+    assert report.violation is None
+    assert report.hours > 10
 
 
 # --- stores that are not good enough: what the tiers mean
@@ -157,7 +185,7 @@ def test_a_world_that_fails_says_how_to_see_it_again(capsys: pytest.CaptureFixtu
 
 
 def test_worlds_in_processes_of_their_own_add_up(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["simulate", "--seeds", "3", "--nodes", "2", "--set", "hours=0.01", "--json"]
+    words = ["simulate", "--from", "3", "--seeds", "3", "--nodes", "2", "--set", "hours=0.01", "--json"]
     main(words)
     alone = json.loads(capsys.readouterr().out)
     main([*words, "--jobs", "2"])

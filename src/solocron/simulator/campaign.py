@@ -73,6 +73,8 @@ class Summary:
     """In how many worlds jobs used locks, keys and steps."""
     statuses: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
+    leases: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """Worlds, milliseconds of their time, and slots, by the lease of their nodes: slow worlds live longer."""
     failures: list[Failure] = field(default_factory=list)
 
     def add(self, report: Mapping[str, Any]) -> None:
@@ -82,6 +84,8 @@ class Summary:
         self.effects += bool(options.effects)
         for name in ("hours", "slots", "runs", "starts", "steps"):
             setattr(self, name, getattr(self, name) + report[name])
+        lived = round(report["hours"] * 3_600_000)
+        self.leases[f"{options.lease:g}"].update({"worlds": 1, "ms": lived, "slots": report["slots"]})
         self.faults.update(report["faults"])
         self.statuses.update(report["statuses"])
         self.checked.update(report["checked"])
@@ -156,6 +160,7 @@ class Summary:
                 }
                 for name in FAULTS
             },
+            "leases": {lease: dict(self.leases[lease]) for lease in sorted(self.leases, key=float)},
             "statuses": dict(sorted(self.statuses.items())),
             "effects": self.effects,
             "invariants": {name: self.checked[name] for name in self.invariants},
@@ -172,6 +177,8 @@ class Summary:
             self.enabled[name] += fault["worlds"]
             self.faults[name] += fault["times"]
             self.expected[name] += fault["expected"]
+        for lease, lived in told["leases"].items():
+            self.leases[lease].update(lived)
         self.statuses.update(told["statuses"])
         self.checked.update(told["invariants"])
         self.failures += [Failure(**failure) for failure in told["failures"]]

@@ -9,8 +9,9 @@ from math import inf
 from typing import Any
 
 from solocron.errors import Invalid
+from solocron.simulator.kernel import EPOCH
 
-__all__ = ["FAULTS", "STRIKES", "WEAK_STORES", "Options", "draw"]
+__all__ = ["CLOCK_CHANGES", "FAULTS", "STRIKES", "WEAK_STORES", "Options", "draw"]
 
 STRIKES = (
     "freeze",
@@ -50,6 +51,8 @@ class Options:
     locking: bool = True
     max_running: int = 8
     delay: float = 0.002
+    start: float = EPOCH
+    """When the world begins, in seconds since 1970."""
     keep: float = 2_592_000.0
     """Seconds for which history is kept."""
     revisions: bool = False
@@ -84,6 +87,11 @@ class Options:
     effects: int = 0
     """How many jobs use locks, keys and steps."""
 
+    @property
+    def patience(self) -> float:
+        """Seconds after which a call is given up; slow messages take up to as long. No store waits for minutes."""
+        return min(self.lease / 4, 15.0)
+
     def command(self) -> str:
         """How to see this very world again."""
         drawn = draw(self.seed, nodes=self.nodes)
@@ -117,14 +125,30 @@ class Options:
         return replace(self, **values)
 
 
-def draw(seed: int, *, nodes: int = 5, hours: float = 1.0) -> Options:
+SLOW = (300.0, 900.0, 1800.0, 1800.0)
+"""Leases of worlds that last for days."""
+
+CLOCK_CHANGES = (1_774_746_000.0, 1_792_890_000.0)
+"""The last Sundays of March and October 2026, 01:00 UTC: all of Europe changes its clocks."""
+
+
+def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None = None) -> Options:
     """The options of a seed: a swarm, in which each world has some faults only, and those often or rarely.
 
     Everything that takes time is counted in leases. So are the `hours`, which are those of a world with the default
-    lease: one with a shorter or longer lease lives through as many of them.
+    lease: one with a shorter or longer lease lives through as many of them. More than a third of the worlds is slow:
+    days pass, the clocks change, and schedules go by the hour and the day. A few are dense: many jobs share the nodes.
+    With `lease` given, all of them go at the pace of that one.
     """
     dice = random.Random(f"options {seed}")  # noqa: S311 - reproducible on purpose
-    lease = dice.choice((3.0, 6.0, 15.0, 15.0, 30.0, 60.0))
+    drawn = dice.choice((3.0, 6.0, 15.0, 15.0, 30.0, 60.0))
+    pace = random.Random(f"pace {seed}")  # noqa: S311 - dice of its own: a new shape leaves the other worlds as they were
+    kind = pace.choices(("plain", "slow", "dense"), (54, 38, 8))[0]
+    start = EPOCH
+    if lease is None:
+        lease = drawn if kind != "slow" else pace.choice(SLOW)
+    if lease in SLOW:
+        start = pace.choice(CLOCK_CHANGES) - pace.uniform(0, 48) * 3600
 
     def often(mean: float) -> float:
         return dice.choice((0.0, 0.0, mean, mean * 4)) * lease
@@ -136,11 +160,12 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0) -> Options:
         seed=seed,
         hours=hours * lease / 15,
         nodes=nodes,
-        jobs=dice.randint(3, 10),
+        jobs=dice.randint(3, 10) if kind != "dense" else dice.randint(3, 10) * 4,
         lease=lease,
         locking=dice.random() < 0.5,
         max_running=dice.choice((2, 8, 32)),
         delay=dice.choice((0.0005, 0.005, 0.05)),
+        start=start,
         keep=dice.choice((40.0 * lease, 40.0 * lease, 2_592_000.0)),
         revisions=dice.random() < 0.3,
         freeze=often(8),

@@ -38,7 +38,7 @@ class SimFleet:
         self.options = options
         self.kernel = Kernel(options.seed, epoch)
         self.network = Network(self.kernel, options)
-        self.database = Database(self.kernel, locking=options.locking, idle_timeout=options.lease / 5, past=past)
+        self.database = Database(self.kernel, locking=options.locking, idle_timeout=options.patience * 0.8, past=past)
         self.members: dict[int, Member] = {}
         self.past: list[Member] = []
         self.others: dict[str, Member] = {}
@@ -68,7 +68,7 @@ class SimFleet:
     def _make(self, name: str, *, rate: float, skew: float, **settings: Any) -> Member:
         process = Process(self.kernel, name)
         runtime = SimRuntime(process, rate=rate, skew=skew, number=self._starts)
-        store = WireStore(self.database, process, self.network, timeout=self.options.lease / 4, rate=rate)
+        store = WireStore(self.database, process, self.network, timeout=self.options.patience, rate=rate)
         settings = {"lease": self.options.lease, "max_running": self.options.max_running} | settings
         scheduler = Scheduler(
             store,

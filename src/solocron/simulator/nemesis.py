@@ -143,5 +143,5 @@ class Nemesis:
         return self.store_restart(self._dice.randint(1, 40))
 
     def clock_step(self) -> bool:
-        self._world.database.step += self._dice.choice((-30.0, -1.0, 1.0, 30.0, 2 * self._lease))
+        self._world.database.step += self._dice.choice((-30.0, -1.0, 1.0, 30.0, self._lease / 2, 2 * self._lease))
         return True

@@ -19,6 +19,7 @@ class Network:
     def __init__(self, kernel: Kernel, options: Options) -> None:
         self._dice = kernel.dice
         self._lease = options.lease
+        self._slow = options.patience
         self._pace = 1 / options.delay
         self._rates: dict[str, float] = {
             fault: getattr(options, fault) for fault in MESSAGES if getattr(options, fault)
@@ -44,7 +45,7 @@ class Network:
     def delay(self) -> float:
         """How long a message takes: usually little, when it is slow almost as long as its sender has patience."""
         if self._rates and self._happens("slow"):
-            return self._dice.uniform(0, self._lease / 4)
+            return self._dice.uniform(0, self._slow)
         return self._dice.expovariate(self._pace)
 
     def _happens(self, fault: str) -> bool:

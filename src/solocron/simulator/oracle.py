@@ -1,24 +1,43 @@
 """What the policies promise, worked out the slow way: one slot after the other, without the machine's own code.
 
-Slots of a simulated world are multiples of a period, so that anybody can count them.
+Slots of a simulated world are multiples of a period, or times of the day in a zone whose rule fits into two lines, so
+that anybody can count them.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from typing import Any, Protocol
 
 from solocron.duration import parse_duration, to_us
 from solocron.model.definition import Definition
 from solocron.model.job import Job
 from solocron.model.policy import QUEUE_LIMIT
 
-__all__ = ["Slots", "fate_of", "slots_of"]
+__all__ = ["Daily", "Even", "Slots", "fate_of", "slots_of"]
 
-_MINUTES = {"* * * * *": 1, "*/2 * * * *": 2}
+_MINUTES = {"* * * * *": 1, "*/2 * * * *": 2, "*/30 * * * *": 30, "0 * * * *": 60}
+"""Zones of whole hours: what goes by the minute of the hour is even also over clock changes."""
+
+_DAILY = {"30 2 * * *": (2, 30), "0 3 * * *": (3, 0)}
+
+_DAY = 86_400_000_000
 
 
-class Slots:
+class Slots(Protocol):
+    """What anybody can count."""
+
+    def count(self, after: int, until: int) -> int:
+        """How many lie after `after` and not after `until`."""
+
+    def between(self, after: int, until: int) -> list[int]:
+        """Those."""
+
+
+class Even:
     """Every whole multiple of a period since 1970."""
 
     def __init__(self, period: int) -> None:
@@ -28,9 +47,46 @@ class Slots:
         return max(0, until // self.period - after // self.period)
 
     def between(self, after: int, until: int) -> list[int]:
-        """Those after `after` and not after `until`."""
         first = (after // self.period + 1) * self.period
         return list(range(first, until + 1, self.period))
+
+
+class Daily:
+    """A time of the day in central Europe: once each day, the first time if it comes twice, right after a gap."""
+
+    def __init__(self, hour: int, minute: int) -> None:
+        self._time = timedelta(hours=hour, minutes=minute)
+
+    def count(self, after: int, until: int) -> int:
+        return len(self.between(after, until))
+
+    def between(self, after: int, until: int) -> list[int]:
+        days = range(after // _DAY - 1, until // _DAY + 2) if until > after else ()
+        slots = [self._on(day) for day in days]
+        return slots[bisect_right(slots, after) : bisect_right(slots, until)]
+
+    def _on(self, day: int) -> int:
+        midnight = datetime.fromtimestamp(day * 86_400, UTC)
+        spring, autumn = _changes(midnight.year)
+        summer, winter = midnight + self._time - timedelta(hours=2), midnight + self._time - timedelta(hours=1)
+        if spring <= summer < autumn:
+            chosen = summer
+        elif not spring <= winter < autumn:
+            chosen = winter
+        else:
+            chosen = spring
+        return round(chosen.timestamp()) * 1_000_000
+
+
+@cache
+def _changes(year: int) -> tuple[datetime, datetime]:
+    """01:00 UTC on the last Sundays of March and October."""
+
+    def last_sunday(month: int) -> datetime:
+        last = date(year, month, 31)
+        return datetime(year, month, 31 - (last.weekday() + 1) % 7, 1, tzinfo=UTC)
+
+    return last_sunday(3), last_sunday(10)
 
 
 def slots_of(spec: Mapping[str, Any] | None, known: dict[str, Slots | None]) -> Slots | None:
@@ -45,9 +101,12 @@ def slots_of(spec: Mapping[str, Any] | None, known: dict[str, Slots | None]) -> 
 
 def _made(spec: Mapping[str, Any]) -> Slots | None:
     if spec["kind"] == "every":
-        return Slots(to_us(parse_duration(spec["period"])))
-    minutes = _MINUTES.get(spec.get("expression", ""))
-    return Slots(minutes * 60_000_000) if minutes else None
+        return Even(to_us(parse_duration(spec["period"])))
+    expression = spec.get("expression", "")
+    if expression in _DAILY:
+        return Daily(*_DAILY[expression])
+    minutes = _MINUTES.get(expression)
+    return Even(minutes * 60_000_000) if minutes else None
 
 
 def fate_of(job: Job, slots: Slots, *, now: int, late_for: int) -> dict[int, str]:

@@ -27,7 +27,8 @@ class Plan:
 
     number: int
     period: float
-    minutely: bool
+    expressions: tuple[str, str] | None
+    """A cron expression instead of the period, and what a deploy changes it to."""
     longest: float
     stoppable: bool
     policies: dict[str, Any]
@@ -65,8 +66,8 @@ class Workload:
                 policies["on_retry"] = make_asked(world, process)
             if changed and policies["shards"] is not None:
                 policies["shards"] = 2  # a deploy may cut otherwise, beside nodes that do not know of it yet
-            if plan.minutely:
-                when = cron("*/2 * * * *" if changed else "* * * * *", tz="Europe/Paris", **policies)
+            if plan.expressions is not None:
+                when = cron(plan.expressions[1 if changed else 0], tz="Europe/Paris", **policies)
             else:
                 when = every(plan.period * 2 if changed else plan.period, **policies)
             scheduler.discover(when(body))
@@ -81,12 +82,19 @@ class Workload:
         return most | {f"poison-{number}": 2 for number in range(self._poisoned)}
 
 
+def _expressions(lease: float, dice: random.Random) -> tuple[str, str]:
+    """By the minute, or in slow worlds by the hour and the day: 02:30 is skipped and repeated by the clock changes."""
+    if lease <= 60:
+        return "* * * * *", "*/2 * * * *"
+    return dice.choice((("0 * * * *", "*/30 * * * *"), ("30 2 * * *", "0 3 * * *"), ("30 2 * * *", "30 2 * * *")))
+
+
 def _draw(number: int, lease: float, dice: random.Random) -> Plan:
     stoppable = dice.random() < 0.5
     return Plan(
         number=number,
         period=dice.choice((lease / 3, lease, lease * 2, lease * 4, 60.0)),
-        minutely=dice.random() < 0.2,
+        expressions=_expressions(lease, dice) if dice.random() < 0.2 else None,
         longest=dice.choice((0.5, lease, 3 * lease)),
         stoppable=stoppable,
         policies=policies(lease, dice, stoppable=stoppable),

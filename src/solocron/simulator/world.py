@@ -60,7 +60,7 @@ class World(SimFleet):
 
     def __init__(self, options: Options, *, disabled: frozenset[str] = frozenset()) -> None:
         past = Past(4 * options.lease) if options.stale_reads or options.forget else None
-        super().__init__(options, declare=self._declare_jobs, past=past)
+        super().__init__(options, declare=self._declare_jobs, epoch=options.start, past=past)
         self.dice = self.kernel.dice
         self.faults = self.network.seen
         lease = round(options.lease * 1_000_000)

@@ -84,6 +84,10 @@ mutants: $(READY) ## Put every bug of the list into the code: each must be notic
 proof: $(READY) ## The long gate, most of an hour on two cores; goes on where it was interrupted, and writes its report
 	@$(BIN)/python scripts/proof.py --jobs $(WORKERS) --report $(ARGS)
 
+.PHONY: chaos
+chaos: servers ## Real nodes on real servers under every fault of the matrix, in about ten minutes
+	@$(BIN)/python -m tests.chaos $(ARGS)
+
 .PHONY: coverage
 coverage: servers ## Run every test and show the lines that none has reached
 	@$(BIN)/coverage erase

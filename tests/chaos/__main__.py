@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.chaos import report
 from tests.chaos.figures import HEAD, Figures, table
+from tests.chaos.forgetful import forgetful
 from tests.chaos.places import STORES, Place
 from tests.chaos.scenarios import LEASE, beside, crowd, storm
+from tests.chaos.storm import Tell
 
-KEPT = Path(__file__).resolve().parents[2] / "build" / "chaos"
-SCENARIOS = ("storm", "crowd", "beside", "forgetful")
+SCENARIOS = ("beside", "storm", "crowd", "forgetful")
+FORGETFUL = ("redis", "valkey")
 
 
 def main(argv: list[str] | None = None) -> int:
     options = _options(argv)
     stores = [name for name in STORES if name in (options.stores or STORES)]
-    for name in list(stores):
-        if hint := Place.missing(name):
-            print(f"{name} is not installed: {hint}", file=sys.stderr)
-            stores.remove(name)
-    scenarios = options.only or list(SCENARIOS)
-    KEPT.mkdir(parents=True, exist_ok=True)
+    lacking = {name: hint for name in stores if (hint := Place.missing(name))}
+    for name, hint in lacking.items():
+        print(f"{name} is not installed: {hint}", file=sys.stderr)
+    stores = [name for name in stores if name not in lacking]
+    scenarios = options.only or SCENARIOS
     found: list[Figures] = []
     began = time.monotonic()
-    if "beside" in scenarios:
+    if "beside" in scenarios and stores:
         # Nearly idle, and long: all stores at once.
         with ThreadPoolExecutor(len(stores)) as pool:
             found += pool.map(lambda name: _perform("beside", name, options), stores)
     for name in stores:
         found += [_perform(scenario, name, options) for scenario in ("storm", "crowd") if scenario in scenarios]
+        if "forgetful" in scenarios and name in FORGETFUL:
+            found.append(_perform("forgetful", name, options))
     for figures in found:
-        (KEPT / f"{figures.scenario}-{figures.store}.json").write_text(json.dumps(figures.to_json(), indent=1))
+        report.keep(figures)
     for scenario in SCENARIOS:
         rows = [figures.row(LEASE) for figures in found if figures.scenario == scenario]
         if rows:
@@ -47,23 +51,33 @@ def main(argv: list[str] | None = None) -> int:
         for fault in figures.faults[:20]:
             print(f"{figures.store} {figures.scenario}: {fault}", file=sys.stderr)
     print(f"\n{sum(figures.slots for figures in found):,} slots in {time.monotonic() - began:.0f} s", flush=True)
-    return 0 if found and all(figures.clean for figures in found) else 1
+    if options.report:
+        report.write(report.kept())
+    return 0 if found and not lacking and all(figures.clean for figures in found) else 1
 
 
 def _options(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
-    parser.add_argument("stores", nargs="*", choices=[[], *STORES], help=f"of {', '.join(STORES)} (all)")
+    parser.add_argument("stores", nargs="*", metavar="store", help=f"of {', '.join(STORES)} (all)")
     parser.add_argument("--only", action="append", choices=SCENARIOS, help="a scenario (all)")
     parser.add_argument("--seconds", type=float, default=45.0, help="under fire, in the storm (45)")
     parser.add_argument("--crowd-seconds", type=float, default=60.0, help="under fire, with 200 jobs (60)")
     parser.add_argument("--frozen", type=float, default=40.0, help="seconds that a node is frozen beside another (40)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quiet", action="store_true", help="do not tell each strike")
-    return parser.parse_args(argv)
+    parser.add_argument("--report", action="store_true", help="write the figures into docs/explanation/chaos.md")
+    options = parser.parse_args(argv)
+    unknown = sorted(set(options.stores) - set(STORES))
+    if unknown:
+        parser.error(f"no such store: {', '.join(unknown)}; there are {', '.join(STORES)}")
+    return options
 
 
 def _perform(scenario: str, name: str, options: argparse.Namespace) -> Figures:
-    """One scenario on a store of its own; its folder stays where something is not as promised."""
+    """One scenario on a store of its own; its folder stays where something is not as promised.
+
+    Whatever is raised is a result too: the other stores still have their turn.
+    """
     said = threading.Lock()
 
     def tell(text: str) -> None:
@@ -73,6 +87,21 @@ def _perform(scenario: str, name: str, options: argparse.Namespace) -> Figures:
 
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{scenario}-{name}-"))
     print(f"{name:9} {scenario} ...", flush=True)
+    try:
+        figures = _act(scenario, name, folder, options, tell)
+    except Exception as error:
+        traceback.print_exc()
+        figures = Figures(store=name, scenario=scenario, faults=[f"the scenario broke off: {error!r}"[:500]])
+    if figures.clean:
+        shutil.rmtree(folder)
+    else:
+        print(f"{name:9} {scenario} is NOT as promised; logs, events and ledgers are in {folder}", flush=True)
+    return figures
+
+
+def _act(scenario: str, name: str, folder: Path, options: argparse.Namespace, tell: Tell) -> Figures:
+    if scenario == "forgetful":
+        return forgetful(name, folder, tell=tell)
     with Place(name, small_disk=scenario == "storm") as place:
         if scenario == "storm":
             figures = storm(place, folder, seconds=options.seconds, seed=options.seed, tell=tell)
@@ -80,12 +109,7 @@ def _perform(scenario: str, name: str, options: argparse.Namespace) -> Figures:
             figures = crowd(place, folder, seconds=options.crowd_seconds, seed=options.seed, tell=tell)
         else:
             figures = beside(place, folder, frozen_for=options.frozen, tell=tell)
-    if figures.clean:
-        shutil.rmtree(folder)
-    else:
-        print(
-            f"{name:9} {scenario} is NOT as promised; the nodes' logs, events and ledgers are in {folder}", flush=True
-        )
+        figures.version = place.version()
     return figures
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from math import ceil
 from typing import Any
 
 __all__ = ["Figures", "percentile", "table"]
@@ -38,8 +39,15 @@ class Figures:
     """What the server counted, all nodes and all of their idle work included; None where nobody counts."""
     struck: dict[str, int] = field(default_factory=dict)
     """How often each enabled fault struck."""
+    notes: list[str] = field(default_factory=list)
+    """What was said and belongs in the report."""
     faults: list[str] = field(default_factory=list)
     """What is not as promised, a sentence each."""
+
+    def note_strikes(self, struck: dict[str, int]) -> None:
+        """A fault that was to strike and did not has proved nothing."""
+        self.struck = struck
+        self.faults += [f"{number} never struck" for number, times in struck.items() if not times]
 
     @property
     def clean(self) -> bool:
@@ -73,9 +81,9 @@ HEAD = (
 
 
 def percentile(values: Sequence[float], of: float) -> float:
-    """The value below which this share of a hundred lies, by rank."""
+    """The least value that this share of a hundred does not exceed."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * of / 100))]
+    return ordered[max(0, ceil(len(ordered) * of / 100) - 1)]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

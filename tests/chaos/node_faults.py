@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libfaketime
 
-from solocron.testing.fleet import Replica, wait_until
+from solocron.testing.fleet import Line, Replica, wait_until
 from tests.chaos.fault import Fault, Scene
 from tests.servers import processes
 
@@ -46,7 +46,7 @@ def _failpoint(scene: Scene) -> int:
     with arena.nodes.lend(1, dice=scene.dice) as (berth,):
         berth.replica.kill()
         victim = arena.fill(berth, failpoint=f"{moment}:{action}:{scene.dice.randint(2, 6)}")
-        reached = _ended_or_stopped(victim, scene)
+        reached = _ended_or_stopped(victim)
         if reached and victim.alive:
             victim.frozen = True
             scene.rest(arena.lease * 1.5)
@@ -55,17 +55,14 @@ def _failpoint(scene: Scene) -> int:
     return int(reached)
 
 
-def _ended_or_stopped(victim: Replica, scene: Scene) -> bool:
+def _ended_or_stopped(victim: Replica) -> bool:
     try:
-        wait_until(lambda: not victim.alive or _state(victim) == "T", within=REACHED_WITHIN, what="the failpoint")
+        wait_until(
+            lambda: not victim.alive or processes.stopped(victim.pid), within=REACHED_WITHIN, what="the failpoint"
+        )
     except TimeoutError:
         return False
     return victim.alive or victim.process.returncode == -9
-
-
-def _state(replica: Replica) -> str:
-    fields = processes._stat(replica.pid)
-    return fields[0] if fields else "X"
 
 
 def _clock(scene: Scene) -> int:
@@ -145,7 +142,7 @@ def _cancel(scene: Scene) -> int:
     return int(_said(ledger.lines("patient"), run, "raised"))
 
 
-def _said(lines: list, run: str, event: str) -> bool:  # type: ignore[type-arg]
+def _said(lines: list[Line], run: str, event: str) -> bool:
     return any(line.run == run and line.event == event for line in lines)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
+from urllib.parse import urlsplit
 
 from tests.servers import SERVERS, Server
 
@@ -44,6 +47,16 @@ class Place:
         """What to do where this store's server is not installed."""
         kind = SERVERS.get(name)
         return kind.hint if kind is not None and kind.binary() is None else None
+
+    def version(self) -> str:
+        """What the server calls itself."""
+        if self.server is None:
+            return f"SQLite {sqlite3.sqlite_version}"
+        program = self.server.binary()
+        assert program is not None
+        said = subprocess.run([str(program), "--version"], capture_output=True, text=True, check=False).stdout
+        number = re.search(r"\d+\.\d+(\.\d+)?", said)
+        return f"{type(self.server).__name__} {number[0] if number else said.strip()}"
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -113,7 +126,7 @@ class Place:
             case "postgres":
                 return _postgres(self.url)
             case "mariadb":
-                return _mariadb(self.server)
+                return _mariadb(self.url)
             case "redis" | "valkey":
                 return _redis(self.url)
         return None
@@ -132,8 +145,11 @@ def _postgres(url: str) -> int:
     return int(row[0])
 
 
-def _mariadb(server: Any) -> int:
-    with server._connect() as db, db.cursor() as cursor:
+def _mariadb(url: str) -> int:
+    import pymysql
+
+    parts = urlsplit(url)
+    with pymysql.connect(host="127.0.0.1", port=parts.port or 0, user=parts.username) as db, db.cursor() as cursor:
         kinds = ("select", "insert", "update", "delete", "replace", "insert_select", "update_multi", "delete_multi")
         cursor.execute("SHOW GLOBAL STATUS LIKE 'Com\\_%'")
         counts = {str(name).lower(): int(value) for name, value in cursor.fetchall()}

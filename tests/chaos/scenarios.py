@@ -26,6 +26,7 @@ __all__ = ["ALL_FAULTS", "LEASE", "beside", "crowd", "storm"]
 LEASE = 3.0
 SETTLED_WITHIN = 90.0
 ALL_FAULTS: tuple[Fault, ...] = (*NODE_FAULTS, *STORE_FAULTS, *NETWORK_FAULTS)
+LONG = ("F20", "F13", "F3", "F6")
 AT_MOST_ONCE = ("once",)
 UNSTEADY = ("changing", "added")
 """Jobs whose schedule is not the same all the time: judged for what ran twice, not for what was due."""
@@ -40,35 +41,35 @@ def storm(
     tell: Tell,
     faults: Sequence[Fault] = ALL_FAULTS,
     kills: int = 6,
+    lease: float = LEASE,
+    timed: bool = True,
 ) -> Figures:
-    """A few nodes killed in peace, to measure the takeover; then every fault of the matrix that this store knows."""
+    """A few nodes killed in peace, to measure the takeover; then every fault of the matrix that this store knows.
+
+    `timed`: a takeover that takes longer than a lease and a second is a fault.
+    """
     figures = Figures(store=place.name, scenario="storm", seconds=seconds)
-    with Arena(place, folder, ["tests.chaos.jobs.mixed"], lease=LEASE) as arena:
+    with Arena(place, folder, ["tests.chaos.jobs.mixed"], lease=lease) as arena:
         arena.start()
         store = arena.fleet.scheduler.client.store
         schedules = {job.name: job.schedule for job in arena.fleet.scheduler.registry if job.name not in UNSTEADY}
-        strict, loose = _judges(arena.fleet, schedules)
-        _open_window(arena, (strict, loose))
+        judges = _judges(arena.fleet, schedules)
+        _open_window(arena, judges)
         peaceful = _peaceful_kills(arena, kills, tell)
         enabled = [fault for fault in faults if fault.possible(arena)]
         tempest = Storm(arena, seed=seed, tell=tell)
         # The long ones first, so that they do not prolong the end.
-        first = sorted(enabled, key=lambda fault: fault.number not in ("F20", "F13", "F3", "F6"))
+        first = sorted(enabled, key=lambda fault: fault.number not in LONG)
         tempest.rage(seconds, first=first, again=[*enabled, KILL, FREEZE, KILL])
-        _heal(arena, (strict, loose), figures, tell)
-        took = Judge(
-            ledger=arena.fleet.ledger, store=store, schedules=schedules,
-            incidents=[one for one in arena.fleet.incidents if one in peaceful],
-        )  # fmt: skip
-        took.open()
-        figures.takeovers = list(took.verdict().takeovers)
+        _heal(arena, judges, figures, tell)
+        figures.takeovers = _takeovers(arena, schedules, peaceful)
         figures.tier = str(store.capabilities.tier)
-        _conclude(arena, (strict, loose), figures)
-    figures.struck = {fault.number: tempest.struck[fault.number] for fault in enabled}
-    figures.struck[COMBINED] = tempest.struck[COMBINED]
-    figures.faults += [f"{number} never struck" for number, times in figures.struck.items() if not times]
+        _conclude(arena, judges, figures)
+    figures.note_strikes({number: tempest.struck[number] for number in (*(f.number for f in enabled), COMBINED)})
     if kills and not figures.takeovers:
         figures.faults.append("no takeover was measured")
+    if timed and max(figures.takeovers, default=0) > lease + 1:
+        figures.faults.append(f"a takeover took {max(figures.takeovers):.2f} s, with a lease of {lease:g} s")
     return figures
 
 
@@ -87,8 +88,7 @@ def crowd(place: Place, folder: Path, *, seconds: float, seed: int, tell: Tell) 
         _heal(arena, (judge,), figures, tell)
         figures.tier = str(arena.fleet.scheduler.client.store.capabilities.tier)
         _conclude(arena, (judge,), figures)
-        figures.struck = {fault.number: tempest.struck[fault.number] for fault in {KILL, FREEZE, *server}}
-    figures.faults += [f"{number} never struck" for number, times in figures.struck.items() if not times]
+    figures.note_strikes({fault.number: tempest.struck[fault.number] for fault in (KILL, FREEZE, *server)})
     return figures
 
 
@@ -155,6 +155,14 @@ def _peaceful_kills(arena: Arena, kills: int, tell: Tell) -> list[Incident]:
         fresh.wait_event("node started", within=60)
     tell(f"        {kills} nodes killed in peace")
     return arena.fleet.incidents[before:]
+
+
+def _takeovers(arena: Arena, schedules: dict[str, Schedule], incidents: Sequence[Incident]) -> list[float]:
+    """How long the runs of these victims had to wait."""
+    store = arena.fleet.scheduler.client.store
+    judge = Judge(ledger=arena.fleet.ledger, store=store, schedules=schedules, incidents=incidents)
+    judge.open()
+    return list(judge.verdict().takeovers)
 
 
 def _runs_of(arena: Arena, replica: Replica) -> set[str]:

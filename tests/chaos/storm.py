@@ -27,11 +27,12 @@ class Storm:
     """`first`: each of these once, in this order; then `again` at random. Replayable by its seed, as far as real
     processes are."""
 
-    def __init__(self, arena: Arena, *, seed: int, tell: Tell) -> None:
+    def __init__(self, arena: Arena, *, seed: int, tell: Tell, extra: float = EXTRA) -> None:
         self.struck: Counter[str] = Counter()
         self._arena = arena
         self._dice = random.Random(seed)
         self._tell = tell
+        self._extra = extra
         self._turns: Counter[str] = Counter()
         self._over = threading.Event()
         self._began = time.monotonic()
@@ -61,7 +62,7 @@ class Storm:
                         done = self._finished(active, pause, end)
                     else:
                         done = self._finished(active, 1.0, end, at_least_one=True)
-                    late = time.monotonic() > end + EXTRA
+                    late = time.monotonic() > end + self._extra
                     waiting += [fault for fault in done if not self.struck[fault.number] and not late]
                 self._over.set()
             finally:

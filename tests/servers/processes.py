@@ -20,6 +20,12 @@ def birth(pid: int) -> str | None:
     return None if fields is None or fields[0] in "ZX" else fields[19]
 
 
+def stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal, and will go on with SIGCONT."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] == "T"
+
+
 def parent(pid: int) -> int | None:
     fields = _stat(pid)
     return None if fields is None else int(fields[1])

@@ -1,0 +1,89 @@
+"""The short form of `make chaos`: on every store, the faults that find most, for some seconds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.chaos import report
+from tests.chaos.arena import Arena
+from tests.chaos.fault import Fault, Scene
+from tests.chaos.figures import Figures
+from tests.chaos.network_faults import CUT, LOST_REPLY
+from tests.chaos.node_faults import FREEZE, KILL
+from tests.chaos.places import STORES, Place
+from tests.chaos.scenarios import storm
+from tests.chaos.store_faults import CRASH, RESTART, RIVALS
+from tests.chaos.storm import Storm
+from tests.servers import SERVERS
+from tests.servers.fixtures import require
+
+SHORT = (CRASH, FREEZE, CUT, KILL, LOST_REPLY, RIVALS, RESTART)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_every_store_survives_a_short_storm(store: str, tmp_path: Path) -> None:
+    """Nothing twice, nothing lost, nothing stale accepted, everything on record, and each fault was seen to strike."""
+    if store in SERVERS:
+        require(SERVERS[store])
+    told: list[str] = []
+    with Place(store) as place:
+        figures = storm(
+            place, tmp_path, seconds=5, seed=7, tell=told.append, faults=SHORT, kills=1, lease=2.0, timed=False
+        )
+    assert figures.clean, "\n".join([*figures.faults, *told])
+    assert figures.slots >= 20
+    assert figures.kills >= 2
+    assert figures.takeovers
+    if store in SERVERS:
+        assert figures.restarts >= 2
+        assert figures.calls_per_run
+
+
+def test_a_fault_that_never_strikes_fails_the_run() -> None:
+    asked: list[int] = []
+
+    def strike(scene: Scene) -> int:
+        asked.append(scene.turn)
+        return 0
+
+    silent = Fault("F99", "nothing happens", strike)
+    storm = Storm(cast(Arena, None), seed=1, tell=lambda text: None, extra=0.2)
+    storm.rage(0.05, first=[silent], again=[silent])
+    figures = Figures(store="sqlite", scenario="storm")
+    figures.note_strikes({silent.number: storm.struck[silent.number]})
+    assert figures.faults == ["F99 never struck"]
+    assert len(asked) > 1, "it was tried again"
+
+
+def test_what_a_fault_raises_ends_the_storm() -> None:
+    def strike(scene: Scene) -> int:
+        raise RuntimeError("the harness is broken")
+
+    storm = Storm(cast(Arena, None), seed=1, tell=lambda text: None)
+    with pytest.raises(RuntimeError, match="harness is broken"):
+        storm.rage(0.05, first=[Fault("F99", "breaks", strike)], again=[])
+
+
+def test_the_report_replaces_the_figures_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "chaos.md"
+    page.write_text(f"# Chaos\n\n{report.BEGIN}\nstale figures\n{report.END}\n\nAfter.\n")
+    monkeypatch.setattr(report, "PAGE", page)
+    monkeypatch.setattr(report, "KEPT", tmp_path / "kept")
+    figures = Figures(store="redis", scenario="storm", slots=1234, takeovers=[3.0, 3.2], struck={"F1": 7})
+    report.keep(figures)
+    report.keep(Figures(store="sqlite", scenario="crowd", faults=["twice: job 1"]))
+    assert [(one.store, one.scenario) for one in report.kept()] == [("sqlite", "crowd"), ("redis", "storm")]
+    report.write(report.kept())
+    text = page.read_text()
+    assert text.startswith(f"# Chaos\n\n{report.BEGIN}\n")
+    assert text.endswith(f"{report.END}\n\nAfter.\n")
+    assert "stale figures" not in text
+    assert "1,234" in text
+    assert "3.00 / 3.20 / 3.20" in text
+    assert "Not as promised: sqlite, crowd: twice: job 1" in text
+    raw = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    assert [one["slots"] for one in raw] == [0, 1234]

@@ -210,7 +210,7 @@ class TestRights:
         with psycopg.connect(url, autocommit=True) as connection:
             text = migrations.sql("postgres")
             connection.execute(text.encode())
-            for grant in (each[3:] for each in text.splitlines() if each.startswith("-- GRANT")):
+            for grant in (each[3:] for each in text.splitlines() if each.startswith("-- GRANT") and "TO nodes" in each):
                 connection.execute(grant.replace("TO nodes", f"TO {name}").encode())
         with opened_store(url.replace("solocron@", f"{name}@")) as store:
             put(store, session("s", expires_at=store.clock() + 60 * SECOND))

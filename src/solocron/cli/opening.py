@@ -29,12 +29,15 @@ def opened(args: Namespace) -> Iterator[Client]:
         store.close()
 
 
-def named_store(args: Namespace) -> Store:
-    """The store of `--store`, of SOLOCRON_STORE or the default one, not opened; a missing file stays missing."""
+def named_store(args: Namespace, *, make: bool = False) -> Store:
+    """The store of `--store`, of SOLOCRON_STORE or the default one, not opened.
+
+    A missing file stays missing, unless the very wish is to `make` one.
+    """
     url = args.store or surroundings.store_url() or surroundings.DEFAULT_STORE
     parts = parse(url)
     store = make_store(parts.secret, namespace=args.namespace or "default")
-    if parts.scheme == "sqlite":
+    if parts.scheme == "sqlite" and not make:
         from solocron.stores.sql.sqlite.file import place_of
 
         path = place_of(parts).path

@@ -238,6 +238,12 @@ def _doctor(parser: ArgumentParser) -> None:
     _listing(parser)
 
 
+def _migrate(parser: ArgumentParser) -> None:
+    parser.add_argument("--status", action="store_true", help="only say how far it has come; exit 1 if it is old")
+    parser.add_argument("--sql", action="store_true", help="only print it, and the rights that nodes need")
+    _listing(parser)
+
+
 def _hours(text: str) -> float:
     hours = float(text)
     if not 0 < hours <= 10_000:
@@ -295,5 +301,6 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "restored": ("after a backup was restored: let nothing before now run again", f"{_HERE}.asking:restored", _listing),
     "locks": ("list the locks, or release one by force", f"{_HERE}.locks:locks", _locks),
     "doctor": ("look for what is wrong, and say what to do", f"{_HERE}.examining:doctor", _doctor),
+    "migrate": ("make the store's tables, or bring them up to date", f"{_HERE}.migrating:migrate", _migrate),
     "simulate": ("put the engine through simulated faults, and check it", f"{_HERE}.simulating:simulate", _simulate),
 }

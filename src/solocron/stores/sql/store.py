@@ -105,6 +105,10 @@ class SqlStore(ABC, Generic[L]):
     def _prepare(self) -> None:
         """Create or migrate what is missing."""
 
+    def exists(self) -> bool:
+        """Whether there is anything to connect to; only a file can be missing."""
+        return True
+
     @abstractmethod
     def schema(self) -> int | None:
         """The number of the newest migration that was applied; None where there is no schema."""

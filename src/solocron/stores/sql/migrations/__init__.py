@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from solocron.stores.url import IDENTIFIER
 if TYPE_CHECKING:
     from solocron.stores.sql.store import SqlStore
 
-__all__ = ["LATEST", "Migration", "Status", "check_compatible", "of", "sql", "status", "steps", "words"]
+__all__ = ["DIALECTS", "LATEST", "Migration", "Status", "check_compatible", "of", "sql", "status", "steps", "words"]
 
 LATEST = 1
 """The number of the newest migration that this code knows."""
@@ -28,7 +28,13 @@ COMPATIBLE = 1
 """The lowest number whose code can work with the newest schema."""
 
 _INDEXES = ("jobs_due", "jobs_blocked", "documents_state", "documents_blocked", "runs_recorded", "runs_job")
-_DIALECTS = {"sqlite": "sqlite", "postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+DIALECTS: Mapping[str, str] = {
+    "sqlite": "sqlite",
+    "postgres": "postgres",
+    "postgresql": "postgres",
+    "mysql": "mysql",
+    "mariadb": "mysql",
+}
 _QUOTES = {"sqlite": '"', "postgres": '"', "mysql": "`"}
 
 
@@ -47,7 +53,7 @@ class Status:
     """How far a store's schema has come: `applied` of `latest`; None: there is no schema yet."""
 
     applied: int | None
-    latest: int = LATEST
+    latest: int = field(default_factory=lambda: LATEST)
 
     @property
     def current(self) -> bool:
@@ -61,13 +67,13 @@ def status(store: SqlStore[Any]) -> Status:
 
 def sql(dialect: str, *, schema: str | None = None, prefix: str = "solocron_") -> str:
     """Every migration as text, for a database administrator to read and run, and the rights that nodes need."""
-    if dialect not in _DIALECTS:
-        raise Invalid(f"there are no migrations for {dialect!r}; choose {', '.join(sorted(_DIALECTS))}.")
+    if dialect not in DIALECTS:
+        raise Invalid(f"there are no migrations for {dialect!r}; choose {', '.join(sorted(DIALECTS))}.")
     for part in (schema, prefix):
         if part is not None and not IDENTIFIER.fullmatch(part):
             raise Invalid(f"{part!r} cannot be part of a table's name: take a-z, 0-9 and _, at most 48 of them.")
     names = words(dialect, prefix, schema)
-    about = "\n".join(f"-- {each.number:04} {each.name}: {each.about}" for each in of(_DIALECTS[dialect]))
+    about = "\n".join(f"-- {each.number:04} {each.name}: {each.about}" for each in of(DIALECTS[dialect]))
     made = [f'CREATE SCHEMA IF NOT EXISTS "{schema}"'] if schema and dialect.startswith("postgres") else []
     made += steps(dialect, names, None)
     return "\n\n".join([about, *(f"{statement};" for statement in made), *_grants(dialect, names, schema)]) + "\n"
@@ -89,7 +95,7 @@ def of(folder: str) -> tuple[Migration, ...]:
 
 def words(dialect: str, prefix: str = "solocron_", schema: str | None = None) -> dict[str, str]:
     """What the words in braces stand for: tables with their schema, indexes without, the collation of names."""
-    quote = _QUOTES[_DIALECTS[dialect]]
+    quote = _QUOTES[DIALECTS[dialect]]
     before = f"{quote}{schema}{quote}." if schema else ""
     found = {name: f"{before}{quote}{prefix}{name}{quote}" for name in TABLES}
     found |= {name: f"{quote}{prefix}{name}{quote}" for name in _INDEXES}
@@ -99,7 +105,7 @@ def words(dialect: str, prefix: str = "solocron_", schema: str | None = None) ->
 
 def steps(dialect: str, names: Mapping[str, str], applied: int | None) -> tuple[str, ...]:
     """The statements that bring a schema from `applied` up to date; whoever runs them holds the lock."""
-    folder = _DIALECTS[dialect]
+    folder = DIALECTS[dialect]
     text = {"sqlite": "TEXT", "postgres": 'TEXT COLLATE "C"', "mysql": "VARCHAR(191)"}[folder]
     out = [f"CREATE TABLE IF NOT EXISTS {names['meta']} (name {text} PRIMARY KEY, value TEXT NOT NULL)"]
     for migration in of(folder):
@@ -132,6 +138,9 @@ def _grants(dialect: str, names: Mapping[str, str], schema: str | None) -> list[
     lines = ["-- Nodes need no right to change tables. Grant them this, and nothing else:"]
     if schema:
         lines.append(f'-- GRANT USAGE ON SCHEMA "{schema}" TO nodes;')
-    used = [name for name in TABLES if name != "signals" or _DIALECTS[dialect] == "mysql"]
+    lines.append(f"-- GRANT SELECT ON {names['meta']} TO nodes;")
+    used = [name for name in TABLES if name != "meta" and (name != "signals" or DIALECTS[dialect] == "mysql")]
     lines += [f"-- GRANT SELECT, INSERT, UPDATE, DELETE ON {names[name]} TO nodes;" for name in used]
+    lines.append("-- Programs that trigger in transactions of their own need this, and nothing else:")
+    lines.append(f"-- GRANT INSERT ON {names['documents']} TO programs;")
     return ["\n".join(lines)]

@@ -96,6 +96,9 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             self.is_news(self._rings(link))
         self.boot_clock.refresh()
 
+    def exists(self) -> bool:
+        return self.place.path.exists()
+
     def schema(self) -> int | None:
         with self.pool.link() as link:
             return self._schema(link)

@@ -1,0 +1,73 @@
+"""`solocron migrate`: brings a schema up to date, says how far it has come, or prints it for an administrator."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from solocron import surroundings
+from solocron.cli import output
+from solocron.cli.exits import FAILED, OK
+from solocron.cli.opening import named_store
+from solocron.errors import Invalid
+from solocron.stores.sql import migrations
+from solocron.stores.sql.store import SqlStore
+from solocron.stores.url import parse
+
+__all__ = ["migrate"]
+
+
+def migrate(args: Namespace) -> int:
+    if args.sql and args.status:
+        raise Invalid("--sql and --status are two questions; nothing was done. Ask one.")
+    if args.sql:
+        return _print_sql(args)
+    store = named_store(args, make=not args.status)
+    try:
+        if not isinstance(store, SqlStore):
+            return _show(args, None, None, f"{store.url} has no schema: there is nothing to migrate")
+        before = migrations.status(store) if store.exists() else migrations.Status(None)
+        if args.status:
+            return _show(args, before, before, _standing(before))
+        store.migrate()
+        after = migrations.status(store)
+        changed = after.applied != before.applied
+        made = "made" if before.applied is None else f"brought from {before.applied}"
+        return _show(args, before, after, f"{made}, now {_standing(after)}" if changed else _standing(after))
+    finally:
+        store.close()
+
+
+def _print_sql(args: Namespace) -> int:
+    """From the URL alone: nobody is connected to."""
+    url = parse(args.store or surroundings.store_url() or surroundings.DEFAULT_STORE)
+    if url.scheme not in migrations.DIALECTS:
+        raise Invalid(f"{url.masked} has no schema, so there is no SQL to print.")
+    options = {"schema": url.options.get("schema")} if url.scheme.startswith("postgres") else {}
+    for line in migrations.sql(url.scheme, prefix=url.options.get("prefix", "solocron_"), **options).splitlines():
+        output.say(line)
+    return OK
+
+
+def _standing(status: migrations.Status) -> str:
+    if status.applied is None:
+        return f"0 of {status.latest}: there is none yet; run `solocron migrate`"
+    if status.applied < status.latest:
+        return f"{status.applied} of {status.latest}: old; run `solocron migrate`"
+    if status.applied > status.latest:
+        return f"{status.applied}, newer than this Solocron's {status.latest}, which can work with it"
+    return f"{status.applied} of {status.latest}: up to date"
+
+
+def _show(args: Namespace, before: migrations.Status | None, after: migrations.Status | None, text: str) -> int:
+    if args.json:
+        output.dump(
+            {
+                "before": None if before is None else before.applied,
+                "applied": None if after is None else after.applied,
+                "latest": None if after is None else after.latest,
+                "current": after is None or after.current,
+            }
+        )
+    else:
+        output.say(text if after is None else f"schema {text}")
+    return OK if after is None or after.current else FAILED

@@ -72,16 +72,23 @@ class Events:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self._subscribers: dict[str, list[Subscriber]] = {}
+        self._listening: dict[str, tuple[Subscriber, ...]] = {}
+        """By event, once it was emitted; a run emits several, and those who listen rarely change."""
 
     def on(self, name: str, subscriber: Subscriber) -> None:
         self._subscribers.setdefault(name, []).append(subscriber)
+        self._listening = {}
 
     def off(self, name: str, subscriber: Subscriber) -> None:
         self._subscribers[name].remove(subscriber)
+        self._listening = {}
 
     def emit(self, name: str, /, **facts: Any) -> None:
         self.counts[name] += 1
-        listeners = (*self._subscribers.get(name, ()), *self._subscribers.get("*", ()))
+        known = self._listening
+        listeners = known.get(name)
+        if listeners is None:
+            listeners = known[name] = (*self._subscribers.get(name, ()), *self._subscribers.get("*", ()))
         if not listeners:
             return
         event = Event(name, facts)

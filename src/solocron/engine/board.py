@@ -287,7 +287,7 @@ class Board:
             running.phase = Phase.ENDED
             if self._leftovers:
                 self._leftovers = [other for other in self._leftovers if other is not running]
-            self.ended.set()
+            self._tell_ended()
             return ours
 
     def stopped(self, running: Running) -> Stop | None:
@@ -307,6 +307,11 @@ class Board:
                 if now - self._done_since > self._settings.lease:  # every entry stays for a lease at least
                     self._done, self._done_before, self._done_since = set(), self._done, now
                 self._done.add(running.key)
+            self._tell_ended()
+
+    def _tell_ended(self) -> None:
+        """The mutex is held and the change made, so whoever clears the event afterwards sees the change."""
+        if not self.ended.is_set():
             self.ended.set()
 
     def abandon(self, running: Running) -> bool:

@@ -78,6 +78,7 @@ class Run:
         self._stopped = stopped
         self._report = report
         self._bound: Verbs | None = None
+        self._make: Callable[[], Verbs] | None = None
 
     def __repr__(self) -> str:
         return (
@@ -165,18 +166,20 @@ class Run:
 
     def _verbs(self) -> Verbs:
         if self._bound is None:
-            raise Conflict(f"{self.id} is not carried out by a node, so nothing can be written for it.")
+            if self._make is None:
+                raise Conflict(f"{self.id} is not carried out by a node, so nothing can be written for it.")
+            self._bound = self._make()
         return self._bound
 
     def _bind(self, make: MakeVerbs, *, session: str, scope: str) -> None:
-        """Give it its verbs; done by the node that runs it."""
+        """Give it its verbs, made when first used; done by the node that runs it."""
 
         def lease() -> None:
             stop = self._stopped()
             if stop is not None and stop.kind == "lost":
                 self.check()
 
-        self._bound = make(
+        self._make = lambda: make(
             Attempt(
                 run=self.id,
                 node=self.node,

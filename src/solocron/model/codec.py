@@ -7,6 +7,7 @@ Keys that this code does not know are kept as they are, so that older and newer 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any
@@ -23,7 +24,10 @@ _SESSION_FIXED = (
     *("node", "host", "pid", "pools", "handlers", "version"),
     *("fingerprint", "revision", "zone_data", "lease", "started_at"),
 )
-_compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode
+_compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False, check_circular=False).encode
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+_ORIGINS = {str(origin): origin for origin in Origin}
+_STATUSES = {str(status): status for status in Status}
 _STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l"])
 
 
@@ -35,11 +39,20 @@ def encode(doc: Job | Session | Note) -> tuple[str, str]:
 def decode(kind: Kind, name: str, fixed: str, state: str) -> Job | Session | Note:
     """The document of two texts."""
     if kind is Kind.JOB:
-        return _job_from(name, fixed, json.loads(state))
+        return _job_from(name, fixed, _parsed(state))
     if kind is Kind.SESSION:
         return _session_from(name, json.loads(fixed), json.loads(state))
     body = json.loads(state)
     return Note(kind=kind, name=name, body=body["body"], session=body.get("s"), expires_at=body.get("x"))
+
+
+def _parsed(text: str) -> Any:
+    """`json.loads` of a text as we write it; one with white space around it takes the long way."""
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration:
+        return json.loads(text)  # which says what is wrong with it
+    return value if end == len(text) else json.loads(text)
 
 
 def encode_fixed(doc: Job | Session | Note) -> str:
@@ -119,7 +132,7 @@ def _hold_from(v: list[Any]) -> Hold:
     run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, *rest = _pad(v, 16)
     request, payload, cancel, crashed, shard, shards = rest
     return Hold(
-        run=run, slot=slot, origin=Origin(origin), attempt=attempt, tries=tries, session=session, node=node,
+        run=run, slot=slot, origin=_ORIGINS[origin], attempt=attempt, tries=tries, session=session, node=node,
         fence=fence, claimed_at=claimed_at, deadline=deadline, request=request, payload=payload, cancel=cancel,
         crashed=bool(crashed), shard=shard, shards=_shards(shards),
     )  # fmt: skip
@@ -135,7 +148,7 @@ def _owed_to(o: Owed) -> list[Any]:
 def _owed_from(v: list[Any]) -> Owed:
     run, slot, origin, ready_at, attempt, tries, request, payload, crashed, shard, shards, more = _pad(v, 12)
     return Owed(
-        run=run, slot=slot, origin=Origin(origin), ready_at=ready_at, attempt=attempt, tries=tries,
+        run=run, slot=slot, origin=_ORIGINS[origin], ready_at=ready_at, attempt=attempt, tries=tries,
         request=request, payload=payload, crashed=bool(crashed), shard=shard, shards=_shards(shards), more=more or 0,
     )  # fmt: skip
 
@@ -146,7 +159,7 @@ def _shards(value: int | list[str] | None) -> Shards | None:
 
 def _stretch_from(v: list[Any]) -> Stretch:
     first, last, count, origin, request, schedule = _pad(v, 6)
-    return Stretch(first=first, last=last, count=count, origin=Origin(origin), request=request, schedule=schedule)
+    return Stretch(first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule)
 
 
 def _trim(values: list[Any]) -> list[Any]:
@@ -175,28 +188,35 @@ def _fixed_from(text: str) -> dict[str, Any]:
 
 
 def _job_from(name: str, fixed: str, s: dict[str, Any]) -> Job:
-    last = s.get("l")
-    pause = s.get("p")
-    if last is not None:
-        run, slot, attempt, status, finished_at, error = _pad(last, 6)
-        last = Last(run=run, slot=slot, attempt=attempt, status=Status(status), finished_at=finished_at, error=error)
-    return Job(
-        name=name,
-        **_fixed_from(fixed),
-        cursor=s["c"],
-        nominal=s.get("n"),
-        due_at=s.get("due"),
-        paused=None if pause is None else Pause(at=pause[0], by=pause[1], note=pause[2], until=pause[3]),
-        fence=s["f"],
-        active=tuple(_hold_from(v) for v in s.get("a", ())),
-        owed=tuple(_owed_from(v) for v in s.get("o", ())),
-        stretches=tuple(_stretch_from(v) for v in s.get("s", ())),
-        requests=tuple(Request(id=i, answer=a) for i, a in s.get("r", ())),
-        accepted=tuple(s.get("k", ())),
-        failures=s.get("x", 0),
-        last=last,
-        extra={} if _STATE.issuperset(s) else {key: s[key] for key in s.keys() - _STATE},
-    )
+    facts: dict[str, Any] = {**_fixed_from(fixed), "name": name, "cursor": s["c"], "fence": s["f"], "extra": _NOTHING}
+    for key, value in s.items():
+        read = _READERS.get(key)
+        if read is not None:
+            facts[read[0]] = read[1](value)
+        elif key not in _STATE:
+            facts["extra"] = {key: s[key] for key in s.keys() - _STATE}
+    return Job(**facts)
+
+
+def _last_from(v: list[Any]) -> Last:
+    run, slot, attempt, status, finished_at, error = _pad(v, 6)
+    return Last(run=run, slot=slot, attempt=attempt, status=_STATUSES[status], finished_at=finished_at, error=error)
+
+
+_NOTHING: dict[str, Any] = {}
+_READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "n": ("nominal", lambda v: v),
+    "due": ("due_at", lambda v: v),
+    "p": ("paused", lambda v: Pause(at=v[0], by=v[1], note=v[2], until=v[3])),
+    "a": ("active", lambda v: tuple(map(_hold_from, v))),
+    "o": ("owed", lambda v: tuple(map(_owed_from, v))),
+    "s": ("stretches", lambda v: tuple(map(_stretch_from, v))),
+    "r": ("requests", lambda v: tuple(Request(id=i, answer=a) for i, a in v)),
+    "k": ("accepted", tuple),
+    "x": ("failures", lambda v: v),
+    "l": ("last", _last_from),
+}
+"""How to read what may stand in a job's state; what does not stand there is as the class has it."""
 
 
 def _session_from(name: str, fixed: dict[str, Any], state: dict[str, Any]) -> Session:

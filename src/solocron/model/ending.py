@@ -194,6 +194,8 @@ def _closed(before: Job, job: Job, entries: tuple[Entry, ...], *, now: int, reso
     answer, most = ACCEPTED, job.definition.pause_after
     if most is not None and job.failures >= most and job.failures > before.failures and job.paused is None:
         job, answer = replace(job, paused=_give_pause(job, now=now)), PAUSED
+    if not (before.owed or before.stretches or job.owed or job.stretches) and job.paused is before.paused:
+        return Change(job, entries, answer)  # nothing waited or waits: what is due next is what the claim found
     return Change(settle(job, resolve(job.definition.schedule)), entries, answer)
 
 

@@ -11,11 +11,13 @@ from typing import Any
 
 from solocron.model.definition import Definition
 from solocron.model.run import Origin, Shards, Status, group_of
+from solocron.model.values import quick
 
 __all__ = ["Hold", "Job", "Last", "Owed", "Pause", "Request", "Stretch"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick
+@dataclass(frozen=True, kw_only=True)
 class Hold:
     """An active claim: the right of one session to run one attempt, proved by its fence."""
 
@@ -40,7 +42,8 @@ class Hold:
     shards: Shards | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick
+@dataclass(frozen=True, kw_only=True)
 class Owed:
     """A run that waits to be claimed: queued, late, triggered, handed back, or waiting for its next attempt."""
 
@@ -100,7 +103,8 @@ class Request:
     answer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick
+@dataclass(frozen=True, kw_only=True)
 class Last:
     """The last outcome, handed to the next run."""
 
@@ -112,7 +116,8 @@ class Last:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """A job's document. Every slot up to `cursor` has been decided; nothing is due before `due_at`."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from solocron.clock import iso
+from solocron.model.values import quick
 
 __all__ = [
     *("ENDED", "Entry", "Op", "Origin", "Record", "Shards", "Status"),
@@ -63,7 +64,8 @@ class Op(StrEnum):
     """The progress of a running record changes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """One attempt of one run, or slots that did not run (attempt 0; `first` to `slot`, `count` of them)."""
 

@@ -9,7 +9,7 @@ import pytest
 from solocron.model.definition import Definition
 from solocron.model.job import Job
 from solocron.model.run import Status
-from solocron.model.values import replace
+from solocron.model.values import quick, replace
 
 JOB = Job(name="j", incarnation=1, definition=Definition(handler="h", schedule=None), cursor=5, extra={"new": 1})
 
@@ -43,3 +43,28 @@ def test_a_class_whose_constructor_does_more_is_refused() -> None:
 
     with pytest.raises(AssertionError, match="more than keep"):
         replace(Checked(1), size=-1)
+
+
+def test_a_quick_class_makes_what_the_standard_library_makes() -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Plain:
+        name: str
+        size: int = 3
+        parts: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    faster = quick(type("Plain", (Plain,), {}))
+    made, plain = faster(name="a"), Plain(name="a")
+    assert dataclasses.astuple(made) == dataclasses.astuple(plain) == ("a", 3, {})
+    assert made.parts is not faster(name="a").parts
+    assert faster(name="a") == made != faster(name="a", size=4)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.size = 5
+
+
+def test_a_class_with_slots_cannot_be_quick() -> None:
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+    class Slotted:
+        size: int
+
+    with pytest.raises(AssertionError, match="dictionary"):
+        quick(Slotted)

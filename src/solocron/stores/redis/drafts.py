@@ -9,6 +9,7 @@ from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.job import Job
 from solocron.model.session import Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
+from solocron.stores.recent import Recent
 from solocron.stores.redis.records import entry_words
 from solocron.stores.redis.wire import Row, sendable
 
@@ -24,19 +25,24 @@ class Draft:
     doc: Doc | Absent | None = None
     change: Change | None = None
     words: list[str] | None = None
+    state: str | None = None
+    """The new state, where only that is written."""
     error: str | None = None
 
 
-def draft(kind: Kind, row: Row, change: ChangeFn, now: int) -> Draft:
+def draft(kind: Kind, row: Row, change: ChangeFn, now: int, recent: Recent | None = None) -> Draft:
     """Ask the change; whatever is wrong with one document stays with that document."""
     made = Draft(row.name, row)
     try:
-        doc = document(kind, row)
+        known = recent.take(row.name, row.fixed, row.state) if recent is not None and kind is Kind.JOB else None
+        doc = document(kind, row) if known is None else known
         wanted = change(doc, now)
         made.doc, made.change = doc, wanted
         if wanted is not None and (wanted.doc is not doc or wanted.entries):
             made.words = _words(kind, row, doc, wanted)
             sendable(*made.words)
+            if made.words[0] == "state":
+                made.state = made.words[4]
     except Exception as error:  # noqa: BLE001 - a poisoned document must not stop the others, whatever it raises
         made.error = f"{type(error).__name__}: {error}"
     return made

@@ -27,6 +27,7 @@ from solocron.stores.contract import (
     Tier,
     Which,
 )
+from solocron.stores.recent import Recent
 from solocron.stores.redis import settings
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import Caller
@@ -64,6 +65,7 @@ class RedisStore:
         self.statements = self._caller.statements
         self._bell = Bell(self._link, self._caller.key("ring"), self._rings)
         self._access = Access(self._caller, url=self.url, rang=self._bell.rang, lost=self._writes_lost)
+        self._recent = Recent()
         self._log = Log(self._caller)
         self._facts: settings.Facts | None = None
         self._lost = ""
@@ -181,7 +183,7 @@ class RedisStore:
 
     def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
         self.open()
-        return Update(self._access, which, change, session).run()
+        return Update(self._access, which, change, session, recent=self._recent).run()
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         self.open()

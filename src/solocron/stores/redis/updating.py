@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Kind
 from solocron.stores.contract import All, Applied, ChangeFn, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.stores.recent import Recent
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import VOID
 from solocron.stores.redis.drafts import Draft, draft, kind_of, still_selected
@@ -27,8 +28,9 @@ class _Over(Exception):
 class Update:
     """Collects the results; of several portions each is one commit."""
 
-    def __init__(self, access: Access, which: Which, change: ChangeFn, session: str | None) -> None:
+    def __init__(self, access: Access, which: Which, change: ChangeFn, session: str | None, *, recent: Recent) -> None:
         self._access = access
+        self._recent = recent
         self._which = which
         self._kind = kind_of(which)
         self._change = change
@@ -90,7 +92,7 @@ class Update:
             self._results[row.name] = Result(row.name, Verdict.CONTENDED)
         rows = self._selected(fetched) if isinstance(self._which, HeldBy | All) else fetched.rows
         for _ in range(_ROUNDS):
-            lost = self._commit([draft(self._kind, row, self._change, fetched.now) for row in rows])
+            lost = self._commit([draft(self._kind, row, self._change, fetched.now, self._recent) for row in rows])
             if not lost:
                 return
             fetched = self._seen(self._access.fetch_named(self._kind, lost, self._session))
@@ -141,6 +143,8 @@ class Update:
         for i, (one, verdict) in enumerate(zip(portion, facts.split(" ", 1)[0], strict=True), 1):
             if verdict == "a":
                 self._results[one.name] = _applied(self._kind, one)
+                if one.state is not None and one.change is not None and self._session:  # its end asks for it again
+                    self._recent.put(one.row.fixed, one.state, one.change.doc)
             elif verdict == "c":
                 lost.append(one.name)
             else:

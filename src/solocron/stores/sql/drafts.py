@@ -9,6 +9,7 @@ from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.job import Job
 from solocron.model.session import Life, Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.stores.recent import Recent
 
 __all__ = ["Draft", "Row", "draft", "holders_of", "is_selected", "kind_of", "readable"]
 
@@ -32,6 +33,11 @@ class Draft:
     error: str | None = None
 
     @property
+    def fixed_now(self) -> str:
+        """The fixed text once it is written."""
+        return self.fixed_before if self.fixed is None else self.fixed
+
+    @property
     def writes(self) -> bool:
         """Handing back the very document that came in, with no entries, writes nothing."""
         change = self.change
@@ -50,7 +56,14 @@ class Draft:
 
 
 def draft(
-    kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int, *, which: Which | None = None
+    kind: Kind,
+    name: str,
+    row: Row | None,
+    change: ChangeFn,
+    now: int,
+    *,
+    which: Which | None = None,
+    recent: Recent | None = None,
 ) -> Draft | None:
     """Let the change decide; whatever is wrong with one document stays with that document.
 
@@ -58,7 +71,12 @@ def draft(
     """
     version = None if row is None else row[1]
     try:
-        doc = Absent(kind, name) if row is None else decode(kind, name, row[2], row[3])
+        doc: Doc | Absent
+        if row is None:
+            doc = Absent(kind, name)
+        else:
+            known = recent.take(name, row[2], row[3]) if recent is not None and kind is Kind.JOB else None
+            doc = decode(kind, name, row[2], row[3]) if known is None else known
         if which is not None and not is_selected(which, doc, now):
             return None
         wanted = change(doc, now)

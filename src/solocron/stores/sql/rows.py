@@ -17,6 +17,8 @@ from solocron.stores.sql.drafts import Draft, holders_of
 
 __all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of"]
 
+_compact = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
 _STATE = ("due_at", "cursor_at", "paused", "active", "state")
 _JOB = ("namespace", "name", "version")
 _DOCUMENT = ("namespace", "kind", "name", "version")
@@ -151,10 +153,9 @@ class Batch:
             if one.version is not None:
                 self.removed.append(where)
             return
-        fixed = one.fixed_before if one.fixed is None else one.fixed
         ended_at = new.ended_at if isinstance(new, Session) else None
         expires_at = None if isinstance(new, Job) else new.expires_at
-        row = (_life(new), expires_at, ended_at, fixed, one.state, *where)
+        row = (_life(new), expires_at, ended_at, one.fixed_now, one.state, *where)
         if one.version is None:
             self.added.append((*row[:-1], birth()))
         else:
@@ -190,9 +191,11 @@ class Batch:
 
 
 def as_json(statement: str, rows: Iterable[tuple[Any, ...]]) -> str:
-    """The rows of a bulk statement as one JSON text."""
+    """The rows of a bulk statement as one JSON text; what is missing there is NULL."""
     columns = COLUMNS[statement]
-    return json.dumps([dict(zip(columns, row, strict=True)) for row in rows])
+    return _compact(
+        [{name: value for name, value in zip(columns, row, strict=True) if value is not None} for row in rows]
+    )
 
 
 def _folded(entries: tuple[Entry, ...]) -> Iterable[Entry]:

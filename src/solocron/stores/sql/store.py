@@ -35,6 +35,7 @@ from solocron.stores.contract import (
     Which,
 )
 from solocron.stores.mailbox import Mailbox
+from solocron.stores.recent import Recent
 from solocron.stores.sql import forking
 from solocron.stores.sql.drafts import Draft, kind_of, readable
 from solocron.stores.sql.links import Outcome, Poisoned, Retry, Selection, SqlLink, UnknownOutcome
@@ -75,6 +76,7 @@ class SqlStore(ABC, Generic[L]):
         self._lease = to_us(lease)
         self._shift = 0
         self.renewals = Renewals(self.boot, self._lease)
+        self.recent = Recent()
         self._own_rings = 0
         self._heard_rings = 0
         self._opened = False
@@ -185,6 +187,7 @@ class SqlStore(ABC, Generic[L]):
         self._opening = threading.Lock()
         self._counting = threading.Lock()
         self.renewals.forget()
+        self.recent.forget()
         self.pool.forked()
 
     def ringing(self, by: int) -> None:

@@ -120,6 +120,10 @@ class Update:
             for one in drafts:
                 if one.name not in lost:
                     self._settle(one.result())
+            if self.session is not None:  # a claim: its end will ask for the same documents
+                for one in writing:
+                    if one.name not in lost and one.change is not None:
+                        self.store.recent.put(one.fixed_now, one.state, one.change.doc)
             if lost and attempt + 1 < _ROUNDS:
                 self.todo.append((Named(self.kind, tuple(sorted(lost))), attempt + 1))
 
@@ -128,7 +132,7 @@ class Update:
         drafts = []
         which = None if selection is self.whole else self.which
         for name, row in selection.rows.items():
-            one = draft(self.kind, name, row, self.change, selection.now, which=which)
+            one = draft(self.kind, name, row, self.change, selection.now, which=which, recent=self.store.recent)
             if one is None:
                 self.results.pop(name, None)
             else:

@@ -187,5 +187,8 @@ def test_one_row_of_one_table_needs_no_transaction() -> None:
 
 
 def test_the_rows_of_a_batch_are_one_json_text() -> None:
-    text = as_json("hold_added", [("space", "s", Kind.JOB, 'j"\u2602')])
-    assert text == '[{"namespace": "space", "session": "s", "kind": "job", "name": "j\\"\\u2602"}]'
+    text = as_json("hold_added", [("space", "s", Kind.JOB, 'j"\u2602'), ("space", None, "", 0)])
+    assert text == (
+        '[{"namespace":"space","session":"s","kind":"job","name":"j\\"\\u2602"},'
+        '{"namespace":"space","kind":"","name":0}]'
+    )

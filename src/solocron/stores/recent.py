@@ -1,0 +1,46 @@
+"""What this client has just written, as documents: whoever reads the very same texts back need not parse them again.
+
+A node ends most runs from the document that its claim left. The texts are compared, never a version: what a restored
+backup or another client wrote meanwhile is parsed as ever.
+"""
+
+from __future__ import annotations
+
+from solocron.model.change import Absent, Note
+from solocron.model.job import Job
+from solocron.model.session import Session
+
+__all__ = ["Recent"]
+
+_MOST = 2_000
+"""Documents kept. More than a node runs at once; one that is read is let go."""
+
+
+class Recent:
+    """Jobs that are held, by name. Every step is one operation on a dictionary, so threads need no lock."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[str, str, Job]] = {}
+
+    def put(self, fixed: str, state: str, doc: Job | Session | Note | Absent | None) -> None:
+        """Keep a document under the texts that were made of it."""
+        if not isinstance(doc, Job) or not _comes_back_as_it_is(doc):
+            return
+        if len(self._kept) >= _MOST:
+            self._kept.clear()
+        self._kept[doc.name] = (fixed, state, doc)
+
+    def take(self, name: str, fixed: str, state: str) -> Job | None:
+        """The document of these very texts, once."""
+        found = self._kept.pop(name, None)
+        return found[2] if found is not None and found[1] == state and found[0] == fixed else None
+
+    def forget(self) -> None:
+        self._kept.clear()
+
+
+def _comes_back_as_it_is(job: Job) -> bool:
+    """Whether parsing its texts would give an equal document, and nobody else has a part of it in hand to change."""
+    if not job.active or job.owed or job.stretches or job.requests or job.extra:
+        return False
+    return all(hold.payload is None for hold in job.active)

@@ -70,6 +70,12 @@ test-mariadb: ## Only the tests that need MariaDB
 test-redis: ## Only the tests that need Redis
 test-valkey: ## Only the tests that need Valkey
 
+# MySQL cannot be had where the other servers come from: name one of yours.
+.PHONY: test-mysql
+test-mysql: $(READY) ## The conformance tests on a MySQL: SOLOCRON_TEST_MYSQL=mysql://user@host/db make test-mysql
+	@[ -n "$$SOLOCRON_TEST_MYSQL" ] || { echo "set SOLOCRON_TEST_MYSQL=mysql://user:password@host/database" >&2; exit 2; }
+	@$(BIN)/pytest tests/conformance/test_mariadb_or_mysql.py $(ARGS)
+
 # --- the proof -------------------------------------------------------------------------------------------------------
 
 .PHONY: simulate

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from solocron import surroundings
 from solocron.client import Client
@@ -45,6 +45,7 @@ __all__ = ["Scheduler"]
 log = logging.getLogger("solocron")
 
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S", bound=Subscriber)
 Span = timedelta | int | float | str
 
 
@@ -149,12 +150,22 @@ class Scheduler(EffectsFront):
         self._wrappers.append(check_wrapper(wrapper))
         return wrapper
 
-    def on(self, event: str, subscriber: Subscriber | None = None) -> Any:
+    @overload
+    def on(self, event: str) -> Callable[[S], S]: ...
+
+    @overload
+    def on(self, event: str, subscriber: S) -> S: ...
+
+    def on(self, event: str, subscriber: Subscriber | None = None) -> Subscriber | Callable[[S], S]:
         """Hear of an event (`"*"`: of all); usable as a decorator. `solocron.events.NAMES` lists them."""
         if event != "*" and event not in NAMES:
             raise Invalid(f"there is no event {event!r}; known are {', '.join(sorted(NAMES))}.")
         if subscriber is None:
-            return lambda function: self.on(event, function)
+
+            def subscribe(function: S) -> S:
+                return self.on(event, function)
+
+            return subscribe
         self.events.on(event, subscriber)
         return subscriber
 

@@ -56,8 +56,10 @@ def test_a_folder_that_others_may_write_to(store: SQLiteStore, mode: int, level:
     assert line(store, "folder").level == level
 
 
-@pytest.mark.parametrize(("kind", "level"), [("nfs4", "FAIL"), ("fuse.sshfs", "FAIL"), ("virtiofs", "WARN")])
-def test_a_file_system_that_is_not_local(
+@pytest.mark.parametrize(
+    ("kind", "level"), [("nfs4", "FAIL"), ("fuse.sshfs", "FAIL"), ("virtiofs", "WARN"), ("fuse.overlayfs", "OK")]
+)
+def test_a_file_system_that_is_not_local_and_one_of_containers_that_is(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, kind: str, level: str
 ) -> None:
     for module in (checks, file):

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from solocron import Scheduler
 from solocron.testing.fleet import wait_until
 from tests.servers.base import free_port
@@ -70,6 +72,17 @@ def test_the_worker_runs_threads_and_coroutines_and_repeats_what_failed(tmp_path
     assert re.search(r"charge +\S+ +attempt 1 ", printed)
     assert re.search(r"failed +charge@\w+\ncharge|failed +charge@(.|\n)*attempt 2 ", printed)
     assert re.search(r"prices +(\S+) +part 0\n(.|\n)*prices +\1 +part 2\n", printed)
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres", "mariadb", "redis", "valkey"])
+def test_three_nodes_share_a_store_and_survive_the_death_of_one(
+    store: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    fixture = "redis_server" if store == "redis" else store
+    url = [] if store == "sqlite" else [request.getfixturevalue(fixture).fresh_url()]
+    printed = run("three_nodes.py", "--seconds", "8", *url, folder=tmp_path)
+    assert "--------  ada is killed" in printed
+    assert re.search(r"\d+ runs: 0 twice, 0 missing, shared as \{.*\}\n$", printed), printed
 
 
 def test_schedules_as_data_are_added_triggered_paused_changed_and_removed(tmp_path: Path) -> None:

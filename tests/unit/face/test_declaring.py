@@ -266,3 +266,16 @@ def test_h_and_spread_follow_from_the_jobs_name() -> None:
 def test_schedules_are_public_values() -> None:
     assert Every(timedelta(seconds=30)) == Every("30s")
     assert Cron("0 9 * * *") == Cron("0 9 * * *")
+
+
+def test_a_subscriber_is_declared_like_a_job_and_stays_what_it_was() -> None:
+    """The type checker reads this too: a decorator of no type would make the function untyped."""
+    scheduler, heard = Scheduler("memory://"), list[str]()
+
+    @scheduler.on("registered")
+    def note(event: Event) -> None:
+        heard.append(event.job)
+
+    scheduler.every("1h", name="a")(lambda: None)
+    note(Event("registered", {"job": "b"}))
+    assert heard == ["a", "b"]

@@ -13,7 +13,7 @@ from solocron.errors import StoreError
 from solocron.stores.contract import Check
 from solocron.stores.sql import migrations
 from solocron.stores.sql.checks import check_clock, check_schema
-from solocron.stores.sql.sqlite.file import DOUBTFUL, filesystem_of
+from solocron.stores.sql.sqlite.file import DOUBTFUL, filesystem_of, is_refused
 
 if TYPE_CHECKING:
     from solocron.stores.sql.sqlite.store import SQLiteStore
@@ -67,10 +67,8 @@ def _folder(store: SQLiteStore) -> Check:
 
 
 def _filesystem(store: SQLiteStore) -> Check:
-    from solocron.stores.sql.sqlite import file
-
     kind = filesystem_of(store.place.path.parent)
-    if kind in file.REFUSED or kind.startswith("fuse."):
+    if is_refused(kind):
         return Check(
             "file system", "FAIL", f"{kind}: locks do not bind every machine", "use a local disk or a server store"
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from solocron.errors import Invalid, StoreRefused
 from solocron.stores.url import StoreUrl
 
-__all__ = ["Place", "filesystem_of", "place_of"]
+__all__ = ["DOUBTFUL", "Place", "filesystem_of", "is_refused", "place_of"]
 
 REFUSED = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2", "davfs")
@@ -73,7 +73,7 @@ class Place:
                 f"written. Run: chmod o-w {folder}"
             )
         kind = filesystem_of(folder)
-        if kind in REFUSED or (kind.startswith("fuse.") and kind != "fuse.overlayfs"):
+        if is_refused(kind):
             raise StoreRefused(
                 f"{folder} is on a network file system ({kind}), where SQLite's locks do not bind every machine; "
                 "nothing was written. Use a local disk, or a server store such as postgresql://."
@@ -103,6 +103,11 @@ def place_of(url: StoreUrl) -> Place:
         raise Invalid("the SQLite URL names no file; write for example sqlite:///solocron.db. Nothing was opened.")
     # Absolute from now on: a later chdir must not change the store.
     return Place(Path(os.path.abspath(name)))
+
+
+def is_refused(kind: str) -> bool:
+    """Whether locks cannot be relied on there; `fuse.overlayfs`, which rootless containers use, is a local disk."""
+    return kind in REFUSED or (kind.startswith("fuse.") and kind != "fuse.overlayfs")
 
 
 def filesystem_of(folder: Path, mounts: str | None = None) -> str:

@@ -115,10 +115,7 @@ class Arena:
             if berth.replica.frozen:
                 berth.replica.thaw()
             berth.replica.term()
-            try:
-                berth.replica.wait(15)
-            except TimeoutError:
-                berth.replica.kill()
+            berth.replica.wait(60)
         self.fill(berth).wait_event("node started", within=60)
 
     def freeze(self, replica: Replica) -> None:

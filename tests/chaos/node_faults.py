@@ -42,7 +42,7 @@ def _freeze(scene: Scene) -> int:
 def _failpoint(scene: Scene) -> int:
     """Dies, or stops for a lease and a half, at a named place in the engine."""
     arena = scene.arena
-    moment, action = scene.pick(*MOMENTS), ("kill", "stop")[scene.turn // len(MOMENTS) % 2]
+    moment, action = scene.dice.choice(MOMENTS), scene.pick("kill", "stop")
     with arena.nodes.lend(1, dice=scene.dice) as (berth,):
         berth.replica.kill()
         victim = arena.fill(berth, failpoint=f"{moment}:{action}:{scene.dice.randint(2, 6)}")

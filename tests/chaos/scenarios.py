@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ def storm(
     seed: int,
     tell: Tell,
     faults: Sequence[Fault] = ALL_FAULTS,
-    kills: int = 6,
+    kills: int = 8,
     lease: float = LEASE,
     timed: bool = True,
 ) -> Figures:
@@ -142,17 +143,19 @@ def _judges(fleet: Fleet, schedules: dict[str, Schedule]) -> tuple[Judge, Judge]
 
 
 def _peaceful_kills(arena: Arena, kills: int, tell: Tell) -> list[Incident]:
-    """Kill nodes in the middle of runs while nothing else is wrong; each is over when its runs go on elsewhere."""
+    """Kill nodes in the middle of runs while nothing else is wrong, two at a time, and wait for their runs."""
     before = len(arena.fleet.incidents)
-    for number in range(kills):
-        berth = arena.berths[number % len(arena.berths)]
-        victim = berth.replica
-        wait_until(lambda: _runs_of(arena, victim), within=30, what="a run to kill in the middle")  # noqa: B023
-        victim.kill()
-        left = _runs_of(arena, victim)
-        fresh = arena.fill(berth)
-        wait_until(lambda: not left - _started_elsewhere(arena, victim), within=60, what="the takeover of its runs")  # noqa: B023
-        fresh.wait_event("node started", within=60)
+    turns = itertools.cycle(arena.berths)
+    while len(arena.fleet.incidents) - before < kills:
+        berths = [next(turns) for _ in range(min(2, kills))]
+        victims = [berth.replica for berth in berths]
+        for victim in victims:
+            wait_until(lambda: _runs_of(arena, victim), within=30, what="a run to kill in the middle")  # noqa: B023
+            victim.kill()
+        left = {run for victim in victims for run in _runs_of(arena, victim)}
+        fresh = [arena.fill(berth) for berth in berths]
+        wait_until(lambda: left <= _started_elsewhere(arena, victims), within=60, what="the takeover of their runs")  # noqa: B023
+        arena.fleet.wait_ready(fresh)
     tell(f"        {kills} nodes killed in peace")
     return arena.fleet.incidents[before:]
 
@@ -170,8 +173,10 @@ def _runs_of(arena: Arena, replica: Replica) -> set[str]:
     return {line.run for line in arena.fleet.ledger.open() if line.pid == replica.pid and line.job not in AT_MOST_ONCE}
 
 
-def _started_elsewhere(arena: Arena, replica: Replica) -> set[str]:
-    return {line.run for line in arena.fleet.ledger.lines(event=START) if line.pid != replica.pid}
+def _started_elsewhere(arena: Arena, victims: Sequence[Replica]) -> set[str]:
+    """The runs that somebody else than these has started."""
+    gone = {replica.pid for replica in victims}
+    return {line.run for line in arena.fleet.ledger.lines(event=START) if line.pid not in gone}
 
 
 def _open_window(arena: Arena, judges: Sequence[Judge]) -> None:

@@ -112,7 +112,7 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
             within=30,
             what="a run of the node that was frozen",
         )
-        tell(f"{place.name}: frozen for {frozen_for:g} s, and at work again")
+        tell(f"        frozen for {frozen_for:g} s, and at work again")
         _heal(arena, (judge,), figures, tell)
         _conclude(arena, (judge,), figures)
         ran = {line.key: line.at for line in ledger.lines(event=END) if line.pid == healthy.pid}

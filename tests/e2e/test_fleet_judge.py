@@ -107,6 +107,17 @@ def test_a_slot_that_no_body_ended_is_lost(case: Case) -> None:
     assert not verdict.clean
 
 
+def test_a_job_without_retries_is_owed_a_record_and_no_more(case: Case) -> None:
+    """Its node died in the middle: nobody will ever end that body, and the log says so."""
+    first, *others = case.slots
+    case.ran(*others)
+    case.says("start", first, after=0.1)
+    assert not case.judge.wait_settled(within=0, recorded=True)
+    case.records(first, Status.LOST)
+    assert case.judge.wait_settled(within=0, recorded=True)
+    assert not case.judge.wait_settled(within=0)
+
+
 def test_an_attempt_started_twice_is_twice(case: Case) -> None:
     case.ran(*case.slots)
     case.says("start", case.slots[0], after=0.15, pid=2, fence=2)

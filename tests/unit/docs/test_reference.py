@@ -186,7 +186,7 @@ def test_the_oldest_servers_that_are_taken() -> None:
     from solocron.stores.sql.mysql.store import OLDEST as MYSQL
     from solocron.stores.sql.postgres.store import OLDEST as POSTGRES
 
-    page = {row[0]: row[1] for row in table(REFERENCE / "stores.md", "Schemes")}
+    page = {row[0]: re.sub(r"\[(.*?)\]\(.*?\)", r"\1", row[1]) for row in table(REFERENCE / "stores.md", "Schemes")}
     assert f"PostgreSQL {POSTGRES // 10000} or later" == page["postgresql"]
     assert f"MySQL {'.'.join(map(str, MYSQL['MySQL']))} or later" == page["mysql"]
     assert f"MariaDB {'.'.join(map(str, MYSQL['MariaDB']))} or later" == page["mariadb"]

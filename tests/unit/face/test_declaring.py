@@ -26,6 +26,7 @@ from solocron import (
     cron,
     every,
 )
+from solocron.events import Event
 from solocron.schedules import Schedule
 from tests.unit.face import sample_jobs
 from tests.unit.face.sample_jobs.deeper.more import Reports

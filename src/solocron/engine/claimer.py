@@ -192,6 +192,8 @@ class Claimer:
             if isinstance(r.doc, Job) and r.verdict is Verdict.APPLIED and r.name not in self._turns
         ]
         due = min((at for at in (applied.next_due, *moments) if at is not None), default=None)
+        if any(result.verdict in (Verdict.CONTENDED, Verdict.UNKNOWN) for result in applied.results):
+            return self._in_a_moment(replied)  # when that is due next is not known
         if due is None:
             self._nothing = 0
             return latest
@@ -206,6 +208,9 @@ class Claimer:
             self._nothing = 0
             self._full = True
             return replied
-        # Due, but others are changing it: they will be done in a moment.
+        return self._in_a_moment(replied)
+
+    def _in_a_moment(self, replied: float) -> float:
+        """Others are changing what is due, or nobody knows what became of a claim: look again, less and less often."""
         self._nothing += 1
         return replied + Patience.delay(self._nothing) / 10 * self._runtime.rng.uniform(0.5, 1.5)

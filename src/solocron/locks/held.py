@@ -40,6 +40,8 @@ class Held:
         self._trusted_until = trusted_until
         self._dropped = dropped
         self._gone = False
+        self._settled = False
+        """Whether the store has taken the release; one that failed can be made again."""
         self.released = False
 
     def __repr__(self) -> str:
@@ -82,10 +84,13 @@ class Held:
         guard(connection, scope=f"lock/{self.lock.namespace}/{self.name}", fence=self.fence)
 
     def release(self) -> bool:
-        """Let go; False when it was not ours any more. Releasing twice is no mistake."""
-        if self.released:
+        """Let go; False when it was not ours any more, or the store could not be told: then it may be tried again.
+
+        Releasing twice is no mistake.
+        """
+        if self._settled:
             return not self._gone
-        self.released = True
+        first, self.released = not self.released, True
         try:
             ours = self.lock.let_go(self._token)
         except StoreError as error:
@@ -93,7 +98,9 @@ class Held:
             self.lock.place.tell(sentence, lock=self.name, fence=self.fence, error=str(error))
             return False
         finally:
-            self._dropped()
+            if first:
+                self._dropped()
+        self._settled = True
         if not ours:
             self._gone = True
             sentence = "a lock was held for longer than its time; somebody else may have had it meanwhile"

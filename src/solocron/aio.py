@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Aio"]
 
 _METHODS = frozenset(
-    {"stop", "tick", "jobs", "job", "runs", "run", "nodes", "status", "next"}
+    {"stop", "tick", "jobs", "job", "runs", "run", "nodes", "limits", "status", "next"}
     | {"trigger", "wait", "pause", "resume", "resume_preview", "cancel", "add", "remove"}
     | {"locks", "force_release"}
 )

@@ -17,6 +17,7 @@ from solocron.locks.listing import raise_fences
 from solocron.model import asking, defining
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.job import Job, Owed
+from solocron.model.permit import limit_of, parse
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.request import first_name, run_named
 from solocron.model.request import leave as request_left
@@ -26,7 +27,7 @@ from solocron.model.slices import each, labels
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, instants, load_zone
 from solocron.stores.contract import All, ChangeFn, Named, Query, Store, Verdict
-from solocron.views import JobView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import JobView, LimitView, NodeView, ResumeView, RunView, StatusView
 
 __all__ = ["Client"]
 
@@ -97,6 +98,19 @@ class Client:
         now = self.store.clock()
         views = [NodeView.of(session, now=now) for session in self._sessions() if session.state is not Life.SWEPT]
         return sorted(views, key=lambda view: (view.node, view.session))
+
+    def limits(self) -> list[LimitView]:
+        """Every limit that a job names, by name: how many may run, and who has the permits."""
+        now, found = self.store.clock(), self._jobs()
+        named: dict[str, list[Job]] = {}
+        for job in found:
+            if job.definition.limit is not None and not job.removed:
+                named.setdefault(parse(job.definition.limit)[0], []).append(job)
+        permits = [doc for doc in self.store.read(All(Kind.PERMIT)) if isinstance(doc, Note)]
+        return [
+            LimitView.of(name, jobs, [doc for doc in permits if limit_of(doc.name) == name], now=now)
+            for name, jobs in sorted(named.items())
+        ]
 
     def status(self) -> StatusView:
         """Nodes, what runs, the counts of the last 24 hours, and what needs a look."""
@@ -319,6 +333,7 @@ class Client:
                 f"{type(made).__name__} lives only in code and cannot be added as data; declare {name} there."
             )
         self._known_handler(handler)
+        self._one_bound(name, definition.limit)
         proposal = defining.Proposal(definition=definition, source=None)
 
         def define(doc: Job | Absent, now: int) -> Change | None:
@@ -406,6 +421,17 @@ class Client:
         close = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`solocron jobs` lists them."
         return NotFound(f"there is no job {name!r} in namespace {self.store.namespace!r}; {hint} Nothing was changed.")
+
+    def _one_bound(self, name: str, limit: str | None) -> None:
+        """A limit is one number for all jobs that name it."""
+        if limit is None:
+            return
+        for job in self._jobs():
+            other = job.definition.limit
+            if other not in (None, limit) and job.name != name and parse(other)[0] == parse(limit)[0]:
+                raise Conflict(
+                    f"{name} says limit={limit!r} and {job.name} {other!r}: a limit has one number. Nothing was added."
+                )
 
     def _known_handler(self, handler: str) -> None:
         """A handler that nobody has is a mistake more often than a plan."""

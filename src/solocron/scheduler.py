@@ -35,7 +35,7 @@ from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
 from solocron.telemetry.log import log_event
 from solocron.version import __version__
-from solocron.views import JobView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import JobView, LimitView, NodeView, ResumeView, RunView, StatusView
 
 if TYPE_CHECKING:
     from solocron.aio import Aio
@@ -371,6 +371,10 @@ class Scheduler(EffectsFront):
     def nodes(self) -> list[NodeView]:
         """The nodes of the namespace."""
         return self.client.nodes()
+
+    def limits(self) -> list[LimitView]:
+        """The limits across jobs: how many may run, and who has the permits."""
+        return self.client.limits()
 
     def status(self) -> StatusView:
         """Nodes, what runs, the counts of the last 24 hours."""

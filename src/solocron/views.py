@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
 from solocron.clock import from_us, iso, to_us
+from solocron.model.change import Note
 from solocron.model.job import Hold, Job, Owed
 from solocron.model.run import Record, Shards, slice_of
 from solocron.model.session import Life, Session
 from solocron.schedules import Schedule, load_zone
 
-__all__ = ["JobView", "NodeView", "PauseView", "ResumeView", "RunView", "StatusView", "to_json"]
+__all__ = [
+    "JobView",
+    "LimitView",
+    "NodeView",
+    "PauseView",
+    "PermitView",
+    "ResumeView",
+    "RunView",
+    "StatusView",
+    "to_json",
+]
 
 WAITING = "waiting"
 """A run that is owed and not yet claimed; not a status of the log."""
@@ -106,6 +117,50 @@ class RunView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PermitView:
+    """A permit that is taken: by whom, since when, and for which run (None: not claimed yet)."""
+
+    permit: str
+    node: str | None
+    session: str
+    since: datetime | None
+    run: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitView:
+    """A limit across jobs as it stands: how many may run, which permits are taken, and which jobs name it."""
+
+    name: str
+    most: int
+    taken: tuple[PermitView, ...]
+    jobs: tuple[str, ...]
+    waiting: int
+    """Runs of these jobs that are due and wait."""
+
+    @classmethod
+    def of(cls, name: str, jobs: Sequence[Job], permits: Sequence[Note], *, now: int) -> LimitView:
+        runs = {hold.permit: hold.run for job in jobs for hold in job.active if hold.permit is not None}
+        return cls(
+            name=name,
+            most=max(int((job.definition.limit or ":0").rpartition(":")[2]) for job in jobs),
+            taken=tuple(
+                PermitView(
+                    permit=doc.name,
+                    node=doc.body.get("node"),
+                    session=doc.session,
+                    since=_moment(doc.body.get("since")),
+                    run=runs.get(doc.name),
+                )
+                for doc in permits
+                if doc.session is not None
+            ),
+            jobs=tuple(job.name for job in jobs),
+            waiting=sum(job.waiting for job in jobs if job.due_at is not None and job.due_at <= now),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PauseView:
     """Who paused a job, when, why and until when."""
 
@@ -161,6 +216,9 @@ class JobView:
     catch_up: str
     shards: Shards | None
     """Into how many slices each slot is cut, or what they are called."""
+    nodes: int | str | None
+    prefer: str | None
+    limit: str | None
 
     @classmethod
     def of(
@@ -204,6 +262,9 @@ class JobView:
             else definition.overlap.kind,
             catch_up=definition.catch_up.kind,
             shards=definition.shards,
+            nodes=definition.nodes,
+            prefer=definition.prefer,
+            limit=definition.limit,
         )
 
 

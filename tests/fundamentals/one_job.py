@@ -12,7 +12,7 @@ from typing import Any
 from solocron.clock import SECOND, to_us
 from solocron.model import asking, claiming, defining, ending
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.claiming import Claimant
+from solocron.model.claiming import Claimant, Later, Needs
 from solocron.model.definition import Definition
 from solocron.model.ending import Outcome
 from solocron.model.job import Hold, Job
@@ -77,16 +77,18 @@ class OneJob:
 
     # --- what nodes do ---------------------------------------------------------------------------------------------
 
-    def claim(self, node: str = "a") -> Hold | None:
+    def claim(self, node: str = "a") -> Hold | Needs | Later | None:
         """Decide what is due and take one run; None when there is none to take."""
         who = Claimant(session=f"session of {node}", node=node, late_for=LATE_FOR * SECOND)
-        hold: Hold | None = self.apply(lambda doc: claiming.claim(doc, now=self.now, by=who, resolve=self.by))
-        return hold
+        answer: Hold | Needs | Later | None = self.apply(
+            lambda doc: claiming.claim(doc, now=self.now, by=who, resolve=self.by)
+        )
+        return answer
 
     def claims(self, node: str = "a") -> Hold:
         """Claim, and be sure to get a run."""
         hold = self.claim(node)
-        assert hold is not None, "nothing to claim"
+        assert isinstance(hold, Hold), f"nothing to claim: {hold}"
         return hold
 
     def finish(self, hold: Hold, outcome: Outcome | None = None) -> str | None:
@@ -120,7 +122,7 @@ class OneJob:
     def run_all(self, node: str = "a") -> list[float]:
         """Claim and finish until nothing is left to run now; the slots that ran, in order."""
         ran = []
-        while (hold := self.claim(node)) is not None:
+        while isinstance(hold := self.claim(node), Hold):
             ran.append(seconds(hold.slot))
             self.finish(hold)
         return ran

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from solocron.clock import SECOND, to_us
 from solocron.model import asking, claiming, defining, ending, session
@@ -131,8 +132,12 @@ class Driver:
         if (job.due_at is None or job.due_at > self.world.now) and dice.random() < 0.9:
             return
         by = claiming.Claimant(session=node.session, node=node.name, late_for=LATE_FOR, alone=dice.random() < 0.5)
+        if dice.random() < 0.8:
+            by = replace(by, sessions=tuple(self.world.sessions.values()))
+        if dice.random() < 0.8:
+            by = replace(by, permit="scarce:0")
         hold = self.world.on_job(
-            "claim", name, lambda doc: claiming.claim(doc, now=self.world.now, by=by, resolve=resolve), alone=by.alone
+            "claim", name, lambda doc: claiming.claim(doc, now=self.world.now, by=by, resolve=resolve), by=by
         )
         if isinstance(hold, Hold):
             node.holds.append((name, hold))
@@ -313,13 +318,14 @@ class Driver:
     def _work_off(self, name: str, now: int) -> bool:
         """Claim and finish what is due by then; False when there is no end to it."""
         self.world.now = now
-        by = claiming.Claimant(session="healer", node="healer", late_for=LATE_FOR)
+        sessions = tuple(self.world.sessions.values())
+        by = claiming.Claimant(session="healer", node="healer", late_for=LATE_FOR, sessions=sessions, permit="scarce:0")
         for _ in range(4_000):
             job = self.world.jobs[name]
             if job.due_at is None or job.due_at > now:
                 return True
             hold = self.world.on_job(
-                "claim", name, lambda doc: claiming.claim(doc, now=now, by=by, resolve=resolve), alone=True
+                "claim", name, lambda doc: claiming.claim(doc, now=now, by=by, resolve=resolve), by=by
             )
             if hold is not None:
                 self._end(name, hold)
@@ -363,10 +369,15 @@ def definition(dice: random.Random, now: int) -> Definition:
         ),
         start_within=dice.choice([None, None, None, 10 * SECOND, 120 * SECOND]),
         enabled=dice.random() < 0.9,
-        shards=dice.choice([None, None, 3, ("eu", "us")]),
+        limit=dice.choice([None, None, "scarce:1"]),
+        **dice.choice(_PLACING),
     )
 
 
+_PLACING: list[dict[str, Any]] = [
+    *({}, {}, {}, {"shards": 3}, {"shards": ("eu", "us")}),
+    *({"nodes": 2}, {"nodes": "all"}, {"prefer": "last"}),
+]
 _OUTCOMES = [
     Outcome.succeeded(),
     Outcome.failed("it broke"),

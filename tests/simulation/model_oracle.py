@@ -71,10 +71,14 @@ def _overlap(job: Job, late: list[int], verdicts: dict[int, str], now: int, queu
     running = len({run.partition("#")[0] for run in [*(hold.run for hold in job.active), *begun]})
     waiting = len({owed.run.partition("#")[0] for owed in job.owed}) + sum(s.count for s in job.stretches)
     caught_up = sum(verdict == "owed" for verdict in verdicts.values())
+    line = 0
+    if job.definition.limit is not None:  # who waits for a permit counts, or the line would only get longer
+        line = caught_up + sum(s.count for s in job.stretches if s.origin == "schedule")
+        line += sum(owed.origin == "schedule" and not owed.tries and owed.shards is None for owed in job.owed)
     for index, slot in enumerate(late):
         if kind == "replace":
             verdicts[slot] = "owed" if slot == late[-1] else "skipped"
-        elif running < job.definition.overlap.most:
+        elif running < job.definition.overlap.most and line < job.definition.overlap.most:
             verdicts[slot] = "owed"
         elif kind == "queue-all":
             verdicts[slot] = "owed" if waiting + caught_up + index < queue else "dropped"

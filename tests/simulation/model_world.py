@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from solocron.clock import MILLISECOND
-from solocron.model.claiming import Claimant, Later, claim
+from solocron.model.claiming import Claimant, Later, Needs, claim
 from solocron.model.job import Hold, Job
+from solocron.model.routing import ELSEWHERE
 from solocron.model.run import Op, Origin, Record, Status
 from solocron.model.session import Life, Session
-from solocron.model.slices import SPREAD
 from tests.simulation.model_history import (
     LATE_FOR,
     QUEUE,
@@ -288,9 +288,13 @@ def i18_schedule_determinism(world: World, tales: Mapping[Which, Tale]) -> Itera
     for commit in world.commits:
         if commit.verb != "claim" or not isinstance(commit.before, Job):
             continue
-        made = claim(commit.before, now=commit.at, by=other, resolve=resolve)
+        by = commit.asked["by"]
+        theirs_by = replace(other, sessions=by.sessions, permit=by.permit)
+        made = claim(commit.before, now=commit.at, by=theirs_by, resolve=resolve)
         theirs = _anonymous(commit.before if made is None else made.doc)
-        if not commit.asked["alone"]:  # whose turn it is depends on who asks, what becomes of the slots does not
+        placed = commit.before.definition.nodes or commit.before.definition.prefer
+        bound = any(owed.only for owed in commit.before.owed)
+        if not by.alone or placed or bound:  # whose turn it is depends on who asks, what becomes of the slots does not
             one, two = (doc if isinstance(doc, Job) else commit.before for doc in (theirs, commit.after))
             if (one.cursor, one.nominal, one.paused) != (two.cursor, two.nominal, two.paused):
                 yield f"{commit.name} at {commit.at}: two nodes decide differently"
@@ -317,8 +321,10 @@ def i20_no_storm(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
         before, after = commit.jobs
         due = before.due_at is not None and before.due_at <= commit.at
         if isinstance(commit.answer, Later):
-            if not commit.at < commit.answer.until <= commit.at + SPREAD:
+            if not commit.at < commit.answer.until <= commit.at + ELSEWHERE:
                 yield f"{commit.name} at {commit.at} is to be looked at again at {commit.answer.until}"
+            continue
+        if isinstance(commit.answer, Needs):
             continue
         if (commit.answer is not None or before.cursor != after.cursor) and not due:
             yield f"{commit.name} at {commit.at} had something to decide, but was due only at {before.due_at}"

@@ -300,6 +300,7 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "remove": ("forget a job that no running code declares", f"{_HERE}.asking:remove", _job),
     "restored": ("after a backup was restored: let nothing before now run again", f"{_HERE}.asking:restored", _listing),
     "locks": ("list the locks, or release one by force", f"{_HERE}.locks:locks", _locks),
+    "limits": ("list the limits across jobs, and who has their permits", f"{_HERE}.looking:limits", _listing),
     "doctor": ("look for what is wrong, and say what to do", f"{_HERE}.examining:doctor", _doctor),
     "migrate": ("make the store's tables, or bring them up to date", f"{_HERE}.migrating:migrate", _migrate),
     "simulate": ("put the engine through simulated faults, and check it", f"{_HERE}.simulating:simulate", _simulate),

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import inf
 
 from solocron.engine.board import Board, Standing
 from solocron.engine.loop import Patience
+from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.jobs.registry import Handler
-from solocron.model.change import Absent, Change
-from solocron.model.claiming import Claimant, Later, claim
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.claiming import Claimant, Later, Needs, claim
 from solocron.model.job import Hold, Job
+from solocron.model.session import Session
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
-from solocron.stores.contract import Applied, Due, Store, Verdict
+from solocron.stores.contract import All, Applied, Due, Named, Result, Store, Verdict
 
 __all__ = ["Claimer"]
 
 BATCH = 200
 """Claims at once. More saves hardly a statement, but bodies start later and the other nodes get less of a burst."""
+PERMIT_POLL = 1.0
+"""Seconds after which a job that waits for a permit is looked at again, if nobody said that one is free."""
 REMEMBERED = 20_000
 """Jobs of which a node knows what it was granted: its memory must not grow with the schedules of the store."""
 
@@ -41,6 +46,7 @@ class Claimer:
         handlers: Mapping[str, Handler],
         resolve: Resolve,
         runner: Runner,
+        permits: Permits,
         lost: Callable[[str], None],
     ) -> None:
         self._store = store
@@ -51,7 +57,9 @@ class Claimer:
         self._handlers = handlers
         self._resolve = resolve
         self._runner = runner
+        self._permits = permits
         self._lost = lost
+        self._anew = False
         self._planned = 0.0
         self._expected: float | None = None
         """Boot time at which something falls due as far as this node knows."""
@@ -77,8 +85,16 @@ class Claimer:
                 return
         self.wake()
 
+    def look_again(self) -> None:
+        """Something changed somewhere: what this node left to others may be its own now."""
+        self._anew = True
+        self.wake()
+
     def step(self, now: float) -> float:
         """Claim what is due and start it; returns when the next thing is due."""
+        if self._anew:
+            self._anew = False
+            self._turns.clear()
         # Whatever changes from here on wakes the loop once more: nothing is missed between looking and planning.
         self._planned, self._full = inf, True
         limit = min(self._board.free(), BATCH)
@@ -103,8 +119,10 @@ class Claimer:
         if session is None or limit == 0 or self._board.standing() is Standing.NONE:
             return 0
         applied, _, started = self._claim(session, limit, self._runtime.clock.boot())
-        decided = sum(1 for result in applied.results if result.verdict is Verdict.APPLIED)
-        return max(started, decided)
+        decided = [
+            r for r in applied.results if r.verdict is Verdict.APPLIED and not isinstance(r.answer, Later | Needs)
+        ]
+        return max(started, len(decided))
 
     def _claim(self, session: str, limit: int, asked: float) -> tuple[Applied, float, int]:
         """Claim and start; what the store said, when it had said it, and how many bodies were started."""
@@ -129,7 +147,15 @@ class Claimer:
             applied = self._store.update(due, lambda doc, at: self._change(doc, at, by), session=session)
             replied = self._runtime.clock.boot()
             self._board.saw_store_time(applied.now, asked=asked, replied=replied)
-            started = self._start(applied, session, replied) if applied.alive else 0
+            started = 0
+            if applied.alive:  # what was claimed starts before anything is fetched for the others
+                needy = tuple(result for result in applied.results if isinstance(result.answer, Needs))
+                started = self._start(_without(applied, needy), session, replied)
+                if needy:
+                    applied = self._bring(applied, by, session)
+                    names = {result.name for result in needy}
+                    brought = tuple(result for result in applied.results if result.name in names)
+                    started += self._start(replace(applied, results=brought), session, self._runtime.clock.boot())
         finally:
             # Not before each claim is on the board: the keeper would take them for claims whose answer was lost.
             # An unknown outcome counts as not held; if the claim did land, the keeper's next look finds it.
@@ -137,6 +163,63 @@ class Claimer:
         if not applied.alive:
             self._lost("its session was buried")
         return applied, replied, started
+
+    def _bring(self, applied: Applied, by: Claimant, session: str) -> Applied:
+        """Fetch what some of the jobs need (the sessions, a permit) and claim those again by name."""
+        claimants: dict[str, Claimant] = {}
+        for _ in range(3):  # the sessions, then a permit, and once more if a deploy changed the job meanwhile
+            needy = {r.name: r.answer for r in applied.results if isinstance(r.answer, Needs)}
+            equipped = self._equipped(needy, claimants, by) if applied.alive else {}
+            if not equipped:
+                return applied
+            claimants |= equipped
+            permits = {name: one.permit for name, one in equipped.items() if one.permit is not None}
+            try:
+                again = self._store.update(
+                    Named(Kind.JOB, tuple(sorted(equipped))),
+                    lambda doc, at, equipped=equipped: self._change(doc, at, equipped[doc.name]),  # type: ignore[misc]
+                    session=session,
+                )
+            except BaseException:
+                self._permits.doubt(permits.values())
+                raise
+            self._use(again, permits, session)
+            results = {result.name: result for result in (*applied.results, *again.results)}
+            applied = replace(applied, results=tuple(results.values()), now=again.now, alive=again.alive)
+        return applied
+
+    def _equipped(
+        self, needy: Mapping[str, Needs], claimants: Mapping[str, Claimant], by: Claimant
+    ) -> dict[str, Claimant]:
+        """Who claims each job, with what it needs; without those for which there is no permit."""
+        found: dict[str, Claimant] = {}
+        if any(need.sessions for need in needy.values()):
+            sessions = tuple(doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session))
+            found |= {name: replace(by, sessions=sessions) for name, need in needy.items() if need.sessions}
+        limits: dict[str, list[str]] = {}
+        for name, need in needy.items():
+            if need.limit is not None:
+                limits.setdefault(need.limit, []).append(name)
+        for limit, names in limits.items():
+            taken = self._permits.take(limit, len(names), by.session)
+            self._permits.release(taken[len(names) :], by.session)
+            found |= {
+                name: replace(claimants.get(name, by), permit=permit)
+                for name, permit in zip(names, taken, strict=False)
+            }
+        return found
+
+    def _use(self, applied: Applied, permits: Mapping[str, str], session: str) -> None:
+        """Permits whose claim stands belong to it, those in doubt wait for the next beat, the others go back."""
+        for result in applied.results:
+            permit = permits.get(result.name)
+            if permit is None:
+                continue
+            if result.verdict is Verdict.UNKNOWN:
+                self._permits.doubt([permit])
+            elif not (isinstance(result.answer, Hold) and self._permits.owns(result.answer)):
+                self._permits.release([permit], session)
+        self._permits.flush()
 
     def _change(self, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
         """Claim, unless the store has gone back behind a fence that this node was granted: then it was restored."""
@@ -165,6 +248,8 @@ class Claimer:
                     started += self._runner.start(result.doc, hold, session)
                 elif isinstance(hold, Later):
                     self._wait_for(result.name, hold.until, replied)
+                elif isinstance(hold, Needs):  # no permit is free: others may give one back without a word
+                    self._turns[result.name] = replied + PERMIT_POLL
                 else:
                     self._events.emit("slot passed", job=result.name, node=self._settings.node)
             elif result.verdict is Verdict.BLOCKED:
@@ -214,3 +299,9 @@ class Claimer:
         """Others are changing what is due, or nobody knows what became of a claim: look again, less and less often."""
         self._nothing += 1
         return replied + Patience.delay(self._nothing) / 10 * self._runtime.rng.uniform(0.5, 1.5)
+
+
+def _without(applied: Applied, some: tuple[Result, ...]) -> Applied:
+    return (
+        replace(applied, results=tuple(result for result in applied.results if result not in some)) if some else applied
+    )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from solocron.engine.board import Board, Running
+from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
 from solocron.errors import StoreError
 from solocron.events import Events
@@ -43,6 +44,7 @@ class Finisher:
         events: Events,
         resolve: Resolve,
         wake_claimer: Callable[[int | None], None],
+        permits: Permits,
     ) -> None:
         self._store = store
         self._board = board
@@ -51,6 +53,7 @@ class Finisher:
         self._events = events
         self._resolve = resolve
         self._wake_claimer = wake_claimer
+        self._permits = permits
         self._mutex = runtime.mutex()
         self._items: list[_Item] = []
         self.wake: Callable[[], None] = lambda: None
@@ -92,6 +95,7 @@ class Finisher:
                 again.extend(items)
             else:
                 self._settled(result, items)
+        self._permits.flush()
         # Claims rest while too many outcomes wait; no body may be left whose end would wake the claimer.
         self._wake_claimer(None)
         if again:
@@ -150,6 +154,7 @@ class Finisher:
                 self._refused(item, "another node has taken over")
                 continue
             self._board.done(item.running)
+            self._permits.release([item.running.hold.permit], item.running.session)
             hold, outcome = item.running.hold, item.outcome
             if isinstance(outcome, HandBack):
                 self._events.emit("handed back", job=item.running.job, run=hold.run, reason=outcome.reason)
@@ -167,6 +172,7 @@ class Finisher:
 
     def _refused(self, item: _Item, reason: str) -> None:
         self._board.done(item.running)
+        self._permits.release([item.running.hold.permit], item.running.session)
         status = "handed back" if isinstance(item.outcome, HandBack) else item.outcome.status
         self._events.emit(
             "refused", job=item.running.job, run=item.running.hold.run, fence=item.running.hold.fence, outcome=status,

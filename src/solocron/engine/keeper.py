@@ -12,6 +12,7 @@ from functools import partial
 
 from solocron.engine.board import Board, Running
 from solocron.engine.context import Stop
+from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
 from solocron.errors import StoreError, StoreUnavailable
@@ -38,6 +39,7 @@ class Keeper:
         settings: Settings,
         events: Events,
         runner: Runner,
+        permits: Permits,
         describe: Callable[[str], Session],
         begun: Callable[[], None],
         lost: Callable[[str], None],
@@ -48,6 +50,7 @@ class Keeper:
         self._settings = settings
         self._events = events
         self._runner = runner
+        self._permits = permits
         self._describe = describe
         self._begun = begun
         self._lost = lost
@@ -148,6 +151,7 @@ class Keeper:
             self._runner.start(job, hold, session)
         for running in self._board.vanished({(hold.run, hold.fence) for _, hold in holds}, asked):
             self._runner.stop(running, Stop("lost", "its claim is no longer in the store"))
+        self._permits.reconcile(session, [hold for _, hold in holds])
         self._write_progress()
 
     def _write_progress(self) -> None:

@@ -13,6 +13,7 @@ from solocron.engine.finisher import Finisher
 from solocron.engine.intake import Intake
 from solocron.engine.keeper import Keeper
 from solocron.engine.loop import Loop
+from solocron.engine.permits import Permits
 from solocron.engine.registrar import Registrar
 from solocron.engine.runner import Around, Runner
 from solocron.engine.settings import Settings
@@ -65,22 +66,23 @@ class Node:
             store=store, settings=settings, events=events, declared=parts.declared, resolve=parts.resolve,
             zone_data=parts.zone_data,
         )  # fmt: skip
+        self.permits = Permits(store=store, runtime=runtime, node=settings.node)
         self.finisher = Finisher(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
-            wake_claimer=self._look_at,
+            wake_claimer=self._look_at, permits=self.permits,
         )  # fmt: skip
         self.runner = Runner(
             board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,
             dispatchers=parts.dispatchers, around=parts.around, ended=self.finisher.add,
-            verbs=parts.verbs,
+            permits=self.permits, verbs=parts.verbs,
         )  # fmt: skip
         self.claimer = Claimer(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,
-            resolve=parts.resolve, runner=self.runner, lost=self.lose,
+            resolve=parts.resolve, runner=self.runner, permits=self.permits, lost=self.lose,
         )  # fmt: skip
         self.keeper = Keeper(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, runner=self.runner,
-            describe=self._describe, begun=self._session_begun, lost=self.lose,
+            permits=self.permits, describe=self._describe, begun=self._session_begun, lost=self.lose,
         )  # fmt: skip
         self.watchdog = Watchdog(
             board=self.board, runtime=runtime, settings=settings, events=events, runner=self.runner, lost=self.lose
@@ -106,6 +108,7 @@ class Node:
             )
         }
         self.claimer.wake = self._loops["claimer"].wake
+        self.permits.freed = self.claimer.look_again
         self.finisher.wake = self._loops["finisher"].wake
         self.runner.watch = self._loops["watchdog"].wake
         self.runner.freed = self._freed
@@ -131,7 +134,7 @@ class Node:
 
     def wake(self) -> None:
         """Something changed that this node should look at now."""
-        self._loops["claimer"].wake()
+        self.claimer.look_again()
 
     def wait_idle(self, timeout: float | None = None) -> bool:
         """Wait until nothing runs here and every outcome is in the store."""
@@ -275,7 +278,7 @@ class Node:
         """
         self.intake.step()
         if self._listening and self._parts.store.wait(self.settings.poll):
-            self._loops["claimer"].wake()
+            self.claimer.look_again()
             self._loops["sweeper"].wake()
             if self.board.running() and self.board.standing() is not Standing.NONE:
                 self._loops["keeper"].wake()

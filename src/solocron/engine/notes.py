@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from solocron.model import key, lock, request, steps
+from solocron.model import key, lock, permit, request, steps
 from solocron.model.change import Change, Kind, Note
 from solocron.model.job import Job
 from solocron.model.run import job_of
@@ -31,11 +31,16 @@ class Notes:
         self._at = {Kind.KEY: "", Kind.STEP: ""}
 
     def take_from(self, session: str) -> bool:
-        """A dead session's locks are free, its open keys uncertain, the requests in its hands anybody's.
+        """A dead session's locks and permits are free, its open keys uncertain, the requests in its hands anybody's.
 
         True when complete passes found nothing left.
         """
-        kinds = ((Kind.LOCK, lock.orphan), (Kind.KEY, key.orphan), (Kind.REQUEST, request.orphan))
+        kinds = (
+            (Kind.LOCK, lock.orphan),
+            (Kind.KEY, key.orphan),
+            (Kind.REQUEST, request.orphan),
+            (Kind.PERMIT, permit.orphan),
+        )
         return all(self._give_up(session, kind, orphan) for kind, orphan in kinds)
 
     def _give_up(self, session: str, kind: Kind, orphan: Callable[..., Change | None]) -> bool:

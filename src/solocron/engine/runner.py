@@ -13,6 +13,7 @@ from solocron.clock import from_us
 from solocron.dispatch.contract import Away, Call, Dispatcher, Elsewhere, NotKept
 from solocron.engine.board import Board, Running
 from solocron.engine.context import AsyncRun, Previous, Run, Stop
+from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
 from solocron.engine.verbs import MakeVerbs
 from solocron.errors import Cancelled, Invalid, LeaseLost
@@ -49,6 +50,7 @@ class Runner:
         dispatchers: Mapping[str, Dispatcher],
         around: Around,
         ended: Ended,
+        permits: Permits,
         verbs: MakeVerbs | None = None,
     ) -> None:
         self._board = board
@@ -59,6 +61,7 @@ class Runner:
         self._dispatchers = dispatchers
         self._around = around
         self._ended = ended
+        self._permits = permits
         self._verbs = verbs
         self.watch: Callable[[], None] = lambda: None
         """Called when a body has got a moment at which someone must look after it."""
@@ -79,6 +82,10 @@ class Runner:
         if hold.cancel is not None:
             self._settle(running, Outcome.cancelled(hold.cancel))
             return True
+        if not self._permits.owns(hold):  # a claim that landed long after it was sent
+            self._board.revoke(running)
+            self._hand_back(running, f"the permit {hold.permit} is not this node's any more")
+            return False
         run = self._run(job, hold, handler, running)
         if self._verbs is not None:
             run._bind(self._verbs, session=session, scope=_scope(running))

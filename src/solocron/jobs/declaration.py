@@ -12,13 +12,15 @@ from typing import Any
 from solocron.duration import parse_duration, to_us
 from solocron.errors import Invalid
 from solocron.model.definition import Definition
+from solocron.model.permit import MOST
 from solocron.model.policy import Backoff, CatchUp, Overlap, whole
+from solocron.model.routing import NODES
 from solocron.model.run import Shards
 from solocron.model.slices import SHARDS
 from solocron.schedules import Cron, Schedule, dump, spread
 from solocron.size import format_size, parse_size
 
-__all__ = ["NAME", "Declaration", "check_name", "check_payload", "check_shards"]
+__all__ = ["NAME", "Declaration", "check_limit", "check_name", "check_payload", "check_shards"]
 
 Span = timedelta | int | float | str
 
@@ -27,6 +29,7 @@ PAYLOAD_LIMIT = 64 * 1024
 PAYLOAD_DEPTH = 32
 SLICE = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 NAMED_SLICES = 100
+LIMIT = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9]{1,4})")
 RUN_IN = ("auto", "thread", "loop", "process")
 LEAST_MEMORY = 64 << 20
 """A Python process with its imports takes nearly half of it before it calls anything."""
@@ -55,6 +58,30 @@ def check_shards(shards: object) -> Shards | None:
             "different names of up to 32 letters, digits and _ . - each. Nothing was registered."
         )
     return names
+
+
+def check_routing(nodes: object, prefer: object, shards: object) -> None:
+    """On how many nodes a slot runs, and who goes first."""
+    if nodes is not None and nodes != "all" and not (isinstance(nodes, int) and whole(nodes) and 1 <= nodes <= NODES):
+        raise Invalid(f'nodes={nodes!r:.80}: give a whole number from 1 to {NODES}, or "all". Nothing was registered.')
+    if prefer is not None and prefer != "last":
+        raise Invalid(f'prefer={prefer!r:.80} is not known; choose "last" or leave it out. Nothing was registered.')
+    if nodes is not None and (shards is not None or prefer is not None):
+        other = "shards" if shards is not None else "prefer"
+        raise Invalid(f"nodes= and {other}= do not go together; choose one of them. Nothing was registered.")
+
+
+def check_limit(limit: object) -> str | None:
+    """A limit as it is written down: its name, and how many runs of all jobs that name it may run at once."""
+    if limit is None:
+        return None
+    found = LIMIT.fullmatch(limit) if isinstance(limit, str) else None
+    if found is None or not 1 <= int(found[2]) <= MOST:
+        raise Invalid(
+            f"limit={limit!r:.150} cannot be used: give a name of up to 64 letters, digits and _ . - and a number from "
+            f'1 to {MOST}, such as "db-heavy:2". Nothing was registered.'
+        )
+    return f"{found[1]}:{int(found[2])}"
 
 
 def check_payload(payload: Any, *, whose: str) -> Any:
@@ -125,6 +152,9 @@ class Declaration:
         payload: Any = None,
         spread: Span | None = None,
         shards: int | Iterable[str] | None = None,
+        nodes: int | str | None = None,
+        prefer: str | None = None,
+        limit: str | None = None,
     ) -> Declaration:
         """Check every word of it; nothing is registered when one is wrong."""
         if name is not None:
@@ -141,6 +171,7 @@ class Declaration:
         _one_of("run_in", run_in, RUN_IN)
         _check_isolation(run_in, memory, cpu, on_lost)
         check_name(pool, "pool")
+        check_routing(nodes, prefer, shards)
         made = cls(
             when=when,
             name=name,
@@ -168,6 +199,9 @@ class Declaration:
                 cpu=cpu,
                 enabled=bool(enabled),
                 shards=check_shards(shards),
+                nodes=nodes,
+                prefer=prefer,
+                limit=check_limit(limit),
             ),
         )
         made.schedule_for(name or "any")  # a bad expression or zone is refused where it is declared

@@ -44,6 +44,9 @@ def cron(
     payload: Any = None,
     spread: Span | None = None,
     shards: int | Iterable[str] | None = None,
+    nodes: int | str | None = None,
+    prefer: str | None = None,
+    limit: str | None = None,
 ) -> Callable[[F], F]:
     """Run the function at the instants of a cron expression (or of any object with the `Schedule` protocol)."""
     options = {key: value for key, value in locals().items() if key != "expression"}

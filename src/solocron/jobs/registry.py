@@ -86,9 +86,21 @@ class Registry:
                 f"two jobs are named {name!r}: {known.place} and {declared.place}. "
                 "The first stays, the second was not registered; give one of them a name= of its own."
             )
+        self._one_bound(declared)
         self._add_handler(handler)
         self.jobs[name] = declared
         return declared
+
+    def _one_bound(self, declared: Declared) -> None:
+        """A limit is one number for all jobs that name it."""
+        limit = declared.definition.limit
+        for other in self.jobs.values():
+            known = other.definition.limit
+            if limit and known and limit != known and limit.rpartition(":")[0] == known.rpartition(":")[0]:
+                raise Invalid(
+                    f"{declared.name} says limit={limit!r} and {other.name} says limit={known!r}: a limit has one "
+                    f"number. {declared.name} was not registered; make them equal, or give one another name."
+                )
 
     def add_handler(self, function: Callable[..., Any], name: str | None = None) -> Handler:
         """Register a function without a schedule, for jobs that are added as data."""

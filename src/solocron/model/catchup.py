@@ -68,7 +68,7 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
     overlap = job.definition.overlap
     if overlap.kind == "replace":
         return _replace(job, slots, entries, since, until)
-    if not busy(job):
+    if not busy(job) and not _in_line(job):
         return owe(job, slots, since, until)
     if overlap.kind == "queue-all":
         room = max(0, QUEUE_LIMIT - job.queued)
@@ -109,6 +109,15 @@ def busy(job: Job) -> bool:
     """
     begun = {group_of(hold.run) for hold in job.active} | {group_of(owed.run) for owed in job.owed if owed.begun}
     return len(begun) >= job.definition.overlap.most
+
+
+def _in_line(job: Job) -> bool:
+    """Whether as many slots as may run wait for a permit of the job's limit: one more would only make it longer."""
+    if job.definition.limit is None:
+        return False
+    waiting = sum(1 for owed in job.owed if owed.origin is Origin.SCHEDULE and not owed.begun)
+    waiting += sum(stretch.count for stretch in job.stretches if stretch.origin is Origin.SCHEDULE)
+    return waiting >= job.definition.overlap.most
 
 
 def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
@@ -268,4 +277,6 @@ def _what_runs(job: Job) -> str:
     if job.active:
         hold = job.active[0]
         return f"{hold.run} still runs on {hold.node}" if len(job.active) == 1 else f"{len(job.active)} runs still run"
-    return "an earlier run waits for its next attempt"
+    if any(owed.begun for owed in job.owed):
+        return "an earlier run waits for its next attempt"
+    return f"an earlier slot waits for a permit of {job.definition.limit}"

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     STEP = "step"
     CALENDAR = "calendar"
     REQUEST = "request"
+    PERMIT = "permit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A small document of a plain kind (lock, key, step, calendar, request): a body in JSON, and who holds it."""
+    """A small document of a plain kind (lock, key, step, calendar, request, permit): a body in JSON, and its holder."""
 
     kind: Kind
     name: str

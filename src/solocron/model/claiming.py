@@ -10,12 +10,14 @@ from solocron.clock import MILLISECOND
 from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, pass_over
 from solocron.model.change import Absent, Change
 from solocron.model.job import Hold, Job, Owed, Stretch
+from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
 from solocron.model.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
+from solocron.model.session import Session
 from solocron.model.slices import SPREAD, cut, rest_of
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.values import replace
 
-__all__ = ["Claimant", "Later", "catch_up_to", "claim", "due_at", "record_of", "settle", "wake"]
+__all__ = ["Claimant", "Later", "Needs", "catch_up_to", "claim", "due_at", "record_of", "settle", "wake"]
 
 _ASKED = (Origin.TRIGGER, Origin.RERUN)
 """What a person asked for by name."""
@@ -23,12 +25,17 @@ _ASKED = (Origin.TRIGGER, Origin.RERUN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimant:
-    """Who claims, how long a slot counts as late before it is missed, and whether other nodes live."""
+    """Who claims, and how long a slot counts as late before it is missed.
+
+    `alone`: no other node lives. `sessions` and `permit` are fetched for a job that `Needs` them.
+    """
 
     session: str
     node: str
     late_for: int
     alone: bool = True
+    sessions: tuple[Session, ...] | None = None
+    permit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +45,30 @@ class Later:
     until: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """The answer of a claim that would take a run if its claimant brought the sessions, or a permit of this limit."""
+
+    sessions: bool = False
+    limit: str | None = None
+
+
 def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
-    """Decide every slot up to now and hold at most one run; the answer is the hold, `Later`, or None."""
+    """Decide every slot up to now and hold at most one run; the answer is the hold, `Needs`, `Later`, or None."""
     if isinstance(doc, Absent):
         return None
     slots = resolve(doc.definition.schedule)
     if not slots.known:
         return None
     job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
-    job, hold, opened = _take(job, resolve, now=now, by=by)
+    job, taken, opened = _take(job, resolve, now=now, by=by)
     job = settle(job, slots)
-    if job is doc and hold is None:
+    answer: Hold | Needs | Later | None = taken
+    if taken is None and job.due_at is not None and job.due_at <= now:
+        answer = Later(_look_again(job, slots, now=now, by=by))
+    if job is doc and answer is None:
         return None
-    return Change(job, (*decided, *opened), hold)
+    return Change(job, (*decided, *opened), answer)
 
 
 def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
@@ -79,22 +97,32 @@ def wake(job: Job, slots: Timetable, entries: list[Entry], *, until: int, now: i
     return decided_up_to(replace(job, paused=None), slots, until)
 
 
-def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, Hold | Later | None, tuple[Entry, ...]]:
+def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, Hold | Needs | None, tuple[Entry, ...]]:
     """Hold the first run that may start now; runs that waited beyond start_within are recorded as missed instead."""
     entries: list[Entry] = []
+    fleet: frozenset[str] = frozenset()
+    if _asks_who_lives(job, now=now, by=by):
+        if by.sessions is None:
+            return job, Needs(sessions=True), ()
+        fleet = fleet_of(job.definition, by.sessions, now=now) | {by.node}
+        job, gone = moved(job, fleet)
+        for part in gone:
+            if not part.tried:
+                entries.append(did_not_run(job, part, Status.MISSED, f"its node {part.only} is gone", now=now))
     while True:
-        owed, rest = _first(job, resolve, now, by)
-        if owed is None or isinstance(owed, Later):
-            return job, owed, tuple(entries)
+        owed, rest = _first(job, resolve, now, by, fleet)
+        if owed is None:
+            return job, None, tuple(entries)
         limit = job.definition.start_within
         if limit is not None and owed.origin is Origin.SCHEDULE and not owed.begun and now > owed.slot + limit:
             job = replace(job, **rest)
             entries.append(did_not_run(job, owed, Status.MISSED, "waited longer than start_within", now=now))
             continue
-        owed = cut(owed, job.definition.shards)
-        following = rest_of(owed)
-        if following is not None:
-            rest = {**rest, "owed": (*rest.get("owed", job.owed), following)}
+        if job.definition.limit is not None and by.permit is None:
+            return job, Needs(limit=job.definition.limit), tuple(entries)
+        owed, others = _parts(job, owed, by, fleet)
+        if others:
+            rest = {**rest, "owed": (*rest.get("owed", job.owed), *others)}
         timeout = job.definition.timeout
         hold = Hold(
             run=owed.run,
@@ -113,25 +141,37 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             crashed=owed.crashed,
             shard=owed.shard,
             shards=owed.shards,
+            only=owed.only,
+            among=owed.among,
+            permit=by.permit if job.definition.limit is not None else None,
         )
         job = replace(job, **rest, active=(*job.active, hold), fence=hold.fence)
         entries.append(Entry(Op.OPEN, record_of(job, hold, Status.RUNNING, now=now)))
         return job, hold, tuple(entries)
 
 
-def _first(job: Job, resolve: Resolve, now: int, by: Claimant) -> tuple[Owed | Later | None, Mapping[str, Any]]:
+def _parts(job: Job, owed: Owed, by: Claimant, fleet: frozenset[str]) -> tuple[Owed, tuple[Owed, ...]]:
+    """What this node takes of an entry, and what of it goes on waiting: slices, or the parts of other nodes."""
+    definition = job.definition
+    if definition.nodes is not None and owed.shards is None and owed.attempt == 1:
+        mine, *others = route(owed, definition.nodes, fleet, node=by.node)
+        return mine, tuple(others)
+    owed = cut(owed, definition.shards)
+    following = rest_of(owed)
+    return owed, () if following is None else (following,)
+
+
+def _first(
+    job: Job, resolve: Resolve, now: int, by: Claimant, fleet: frozenset[str] = frozenset()
+) -> tuple[Owed | None, Mapping[str, Any]]:
     """What to run next, and what the job is without it: retries first, then by slot."""
     waiting, stretches = _may_start(job)
-    ready = [owed for owed in waiting if owed.ready_at <= now]
-    if ready and not by.alone:
-        turns = [_turn(job, owed, by, now) for owed in ready]
-        ready = [owed for owed, turn in zip(ready, turns, strict=True) if turn <= now]
-        if not ready and not any(s.first <= now for s in stretches):
-            return Later(min(turns)), {}
+    wait = _courtesy(job, by, fleet)
+    ready = [owed for owed in waiting if owed.ready_at + wait <= now and _turn(job, owed, by, now) <= now]
     best = min(ready, key=lambda owed: (not owed.begun, owed.slot), default=None)
     if best is not None and best.begun:
         return best, _without(job, best)
-    spans = [s for s in stretches if s.first <= now and (best is None or s.first < best.slot)]
+    spans = [s for s in stretches if s.first + wait <= now and (best is None or s.first < best.slot)]
     if not spans:
         return (best, {} if best is None else _without(job, best))
     span = min(spans, key=lambda s: s.first)
@@ -152,9 +192,47 @@ def _first(job: Job, resolve: Resolve, now: int, by: Claimant) -> tuple[Owed | L
     return owed, {"stretches": rest}
 
 
+def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
+    """Whether what is due depends on which nodes live: it is for several, for certain ones, or another goes first."""
+    definition, last = job.definition, job.last
+    if definition.nodes is None and definition.prefer is None and not any(owed.only for owed in job.owed):
+        return False
+    waiting, stretches = _may_start(job)
+    ready = [owed for owed in waiting if owed.ready_at <= now]
+    if any(owed.only not in (None, by.node) for owed in ready):
+        return True
+    due = any(owed.only is None for owed in ready) or any(s.first <= now for s in stretches)
+    other_first = definition.prefer == "last" and last is not None and last.node not in (None, by.node)
+    return due and (definition.nodes is not None or other_first)
+
+
+def _courtesy(job: Job, by: Claimant, fleet: frozenset[str]) -> int:
+    """How long this node leaves what is due to the node that ran the job last, if that one lives."""
+    last = job.last
+    if job.definition.prefer != "last" or last is None or last.node in (None, by.node) or last.node not in fleet:
+        return 0
+    return PREFER
+
+
+def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
+    """When this node has something to do here, or should see whether another node has done its part."""
+    waiting, stretches = _may_start(job)
+    fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
+    wait = _courtesy(job, by, fleet)
+    moments = [now + ELSEWHERE, *(stretch.first + wait for stretch in stretches)]
+    moments += [max(owed.ready_at + wait, _turn(job, owed, by, now)) for owed in waiting]
+    if job.paused is None and job.definition.enabled and slots.known:
+        following = slots.after(slots.settled(job.cursor, job.nominal))
+        if following is not None:
+            moments.append(following)
+    return max(min(moments), now + MILLISECOND)
+
+
 def _turn(job: Job, owed: Owed, by: Claimant, now: int) -> int:
-    """From when on this node may take it: who has a slice of the slot lets the other nodes take theirs first."""
-    if owed.shards is None or owed.tried:
+    """From when on this node may take it, if ever: who has a slice of the slot lets the others take theirs first."""
+    if owed.only is not None:
+        return owed.ready_at if owed.only == by.node else now + ELSEWHERE
+    if by.alone or owed.shards is None or owed.tried:
         return owed.ready_at
     group = group_of(owed.run)
     mine = [hold.claimed_at for hold in job.active if hold.session == by.session and group_of(hold.run) == group]

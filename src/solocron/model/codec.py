@@ -117,39 +117,42 @@ def _job_state(job: Job) -> dict[str, Any]:
         out["x"] = job.failures
     if job.last is not None:
         last = job.last
-        out["l"] = _trim([last.run, last.slot, last.attempt, last.status, last.finished_at, last.error])
+        out["l"] = _trim([last.run, last.slot, last.attempt, last.status, last.finished_at, last.error, last.node])
     return out
 
 
 def _hold_to(h: Hold) -> list[Any]:
     return [
         h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline,
-        h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards,
+        h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards, h.only,
+        h.among or None, h.permit,
     ]  # fmt: skip
 
 
 def _hold_from(v: list[Any]) -> Hold:
-    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, *rest = _pad(v, 16)
-    request, payload, cancel, crashed, shard, shards = rest
+    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, *rest = _pad(v, 19)
+    request, payload, cancel, crashed, shard, shards, only, among, permit = rest
     return Hold(
         run=run, slot=slot, origin=_ORIGINS[origin], attempt=attempt, tries=tries, session=session, node=node,
         fence=fence, claimed_at=claimed_at, deadline=deadline, request=request, payload=payload, cancel=cancel,
-        crashed=bool(crashed), shard=shard, shards=_shards(shards),
+        crashed=bool(crashed), shard=shard, shards=_shards(shards), only=only, among=tuple(among or ()), permit=permit,
     )  # fmt: skip
 
 
 def _owed_to(o: Owed) -> list[Any]:
     return [
         o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload, o.crashed or None,
-        o.shard, o.shards, o.more or None,
+        o.shard, o.shards, o.more or None, o.only, o.among or None,
     ]  # fmt: skip
 
 
 def _owed_from(v: list[Any]) -> Owed:
-    run, slot, origin, ready_at, attempt, tries, request, payload, crashed, shard, shards, more = _pad(v, 12)
+    run, slot, origin, ready_at, attempt, tries, request, payload, crashed, *rest = _pad(v, 14)
+    shard, shards, more, only, among = rest
     return Owed(
         run=run, slot=slot, origin=_ORIGINS[origin], ready_at=ready_at, attempt=attempt, tries=tries,
         request=request, payload=payload, crashed=bool(crashed), shard=shard, shards=_shards(shards), more=more or 0,
+        only=only, among=tuple(among or ()),
     )  # fmt: skip
 
 
@@ -199,8 +202,10 @@ def _job_from(name: str, fixed: str, s: dict[str, Any]) -> Job:
 
 
 def _last_from(v: list[Any]) -> Last:
-    run, slot, attempt, status, finished_at, error = _pad(v, 6)
-    return Last(run=run, slot=slot, attempt=attempt, status=_STATUSES[status], finished_at=finished_at, error=error)
+    run, slot, attempt, status, finished_at, error, node = _pad(v, 7)
+    return Last(
+        run=run, slot=slot, attempt=attempt, status=_STATUSES[status], finished_at=finished_at, error=error, node=node
+    )
 
 
 _NOTHING: dict[str, Any] = {}

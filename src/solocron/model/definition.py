@@ -46,6 +46,11 @@ class Definition:
     enabled: bool = True
     shards: Shards | None = None
     """Into how many slices each slot is cut, or what they are called."""
+    nodes: int | str | None = None
+    """On how many nodes each slot runs, or "all"."""
+    prefer: str | None = None
+    limit: str | None = None
+    """The limit that its runs share with those of other jobs, and how many may run: `name:number`."""
 
     def to_json(self) -> dict[str, Any]:
         """Only what differs from the defaults, so that a field added later does not change a fingerprint."""

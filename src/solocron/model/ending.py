@@ -162,6 +162,7 @@ def _end(
             status=outcome.status,
             finished_at=now,
             error=None if good or error is None else error[-_ERROR_KEPT:],
+            node=hold.node,
         ),
     )
     return job, Entry(Op.CLOSE, record)
@@ -180,6 +181,8 @@ def _owed_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> Owed
         crashed=crashed,
         shard=hold.shard,
         shards=hold.shards,
+        only=hold.only,
+        among=hold.among,
     )
 
 

@@ -40,6 +40,10 @@ class Hold:
     """Whether the attempt before it was lost, and nobody has said since what became of its work."""
     shard: int | str | None = None
     shards: Shards | None = None
+    only: str | None = None
+    among: tuple[str, ...] = ()
+    permit: str | None = None
+    """The permit under which it runs, where the job has a limit."""
 
 
 @quick
@@ -61,6 +65,10 @@ class Owed:
     """The slices of its slot as they were when the first of them was taken; None before."""
     more: int = 0
     """How many slices after this one wait as well: an entry stands for a row of them."""
+    only: str | None = None
+    """The node that alone may run it."""
+    among: tuple[str, ...] = ()
+    """The nodes that have a part of its slot, where a part may move to another."""
 
     @property
     def tried(self) -> bool:
@@ -114,6 +122,7 @@ class Last:
     status: Status
     finished_at: int
     error: str | None = None
+    node: str | None = None
 
 
 @quick

@@ -7,6 +7,7 @@ from solocron.model.change import Kind
 from solocron.model.request import is_of, job_named
 from solocron.model.run import Status
 from solocron.model.session import Life, Session
+from solocron.simulator import limits
 from solocron.simulator.checker import Checker, Violation
 from solocron.simulator.slices import slot_of
 
@@ -103,7 +104,7 @@ AT_REST = {
     test.__name__: test
     for test in (
         *(i14_nothing_is_stuck, i5_nothing_is_left_lying, i13_answers_were_kept),
-        *(i5_no_request_lies_there, i14_takeover_in_time),
+        *(i5_no_request_lies_there, i14_takeover_in_time, limits.i5_no_permit_leaks),
     )
 }
-DRAINED = {i21_drained.__name__: i21_drained}
+DRAINED = {test.__name__: test for test in (i21_drained, limits.i21_no_permit_is_left)}

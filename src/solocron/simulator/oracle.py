@@ -16,6 +16,7 @@ from solocron.duration import parse_duration, to_us
 from solocron.model.definition import Definition
 from solocron.model.job import Job
 from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.run import Origin
 
 __all__ = ["Daily", "Even", "Slots", "fate_of", "slots_of"]
 
@@ -158,7 +159,11 @@ def _overlapping(job: Job, late: list[int], more: int, now: int) -> dict[int, st
     """Late slots beside what runs already; a run that waits for its retry counts as running."""
     kind, most = job.definition.overlap.kind, job.definition.overlap.most
     begun = [owed.run for owed in job.owed if owed.tries or owed.shards is not None]
-    if len({run.partition("#")[0] for run in [*(hold.run for hold in job.active), *begun]}) < most:
+    line = 0
+    if job.definition.limit is not None:  # slots that wait for a permit count, or the line would only get longer
+        line = more + sum(s.count for s in job.stretches if s.origin is Origin.SCHEDULE)
+        line += sum(1 for o in job.owed if o.origin is Origin.SCHEDULE and not o.tries and o.shards is None)
+    if len({run.partition("#")[0] for run in [*(hold.run for hold in job.active), *begun]}) < most and line < most:
         return dict.fromkeys(late, "owed")
     if kind == "queue-all":
         waiting = len({owed.run.partition("#")[0] for owed in job.owed}) + sum(s.count for s in job.stretches)

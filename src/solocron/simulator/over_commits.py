@@ -9,7 +9,7 @@ from solocron.model.change import Absent, Kind
 from solocron.model.job import Hold, Job
 from solocron.model.run import Op, Origin, Record, Status
 from solocron.model.session import Life, Session
-from solocron.simulator import slices
+from solocron.simulator import limits, slices
 from solocron.simulator.checker import Checker, Violation, first_owed, new_holds
 from solocron.simulator.database import Commit
 from solocron.simulator.oracle import fate_of
@@ -340,6 +340,7 @@ JOBS = _table(
     i13_a_request_has_one_effect,
     slices.i2_a_slot_is_cut_once,
     slices.i5_no_slice_vanishes,
+    limits.i1_a_part_runs_on_its_node,
 )
 SESSIONS = _table(i4_burial_is_final, i4_only_the_owner_renews, i1_nobody_is_buried_alive, i5_swept_means_swept)
 PRUNES = _table(i12_only_old_history_is_pruned)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from solocron.clock import MILLISECOND, SECOND
 from solocron.model.run import Origin
+from solocron.simulator import limits
 from solocron.simulator.checker import Checker, Violation
 from solocron.simulator.ledger import Line
 
@@ -79,5 +80,13 @@ def i20_no_storm(checker: Checker, line: Line) -> None:
 
 
 LINES = {
-    test.__name__: test for test in (i7_fail_closed, i8_zombie_bound, i15_not_early, i16_key_stability, i20_no_storm)
+    test.__name__: test
+    for test in (
+        i7_fail_closed,
+        i8_zombie_bound,
+        i15_not_early,
+        i16_key_stability,
+        i20_no_storm,
+        limits.i9_never_above_a_limit,
+    )
 }

@@ -113,7 +113,7 @@ def policies(lease: float, dice: random.Random, *, stoppable: bool) -> dict[str,
         "on_lost": "cancel" if stoppable else dice.choice(("cancel", "finish")),
         "on_stuck": dice.choice(("hold", "abandon")),
         "backoff": Backoff(first="1s", cap=lease),
-        "shards": dice.choice((None, None, None, 3, ("eu", "us"))),
+        **_placing(dice),
     }
     return drawn | _further(random.Random(repr(sorted(drawn.items()))))  # noqa: S311 - reproducible on purpose
 
@@ -121,6 +121,15 @@ def policies(lease: float, dice: random.Random, *, stoppable: bool) -> dict[str,
 def _further(dice: random.Random) -> dict[str, Any]:
     """Choices with dice of their own, made from the others: a new one changes no world that is known by its seed."""
     return {"pause_after": dice.choice((None, None, 3))}
+
+
+def _placing(dice: random.Random) -> dict[str, Any]:
+    """Where and how widely: slices, nodes, who goes first, and a limit that jobs share."""
+    limit = dice.choice((None, None, None, "scarce:2"))
+    chosen: dict[str, Any] = dice.choice(
+        ({}, {}, {}, {}, {"shards": 3}, {"shards": ("eu", "us")}, {"nodes": 2}, {"nodes": "all"}, {"prefer": "last"})
+    )
+    return {"limit": limit, "shards": None, **chosen}
 
 
 def unreadable() -> Job:

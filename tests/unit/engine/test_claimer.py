@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from solocron.engine.board import Board
 from solocron.engine.claimer import Claimer
+from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
 from solocron.events import Events
@@ -63,7 +64,8 @@ def test_i2_a_claim_that_was_answered_and_not_yet_started_is_not_adopted() -> No
 
     claimer = Claimer(
         store=cast(Store, Granting(batch)), board=board, runtime=runtime, settings=SETTINGS, events=Events(),
-        handlers={}, resolve=lambda spec: EMPTY, runner=cast(Runner, Slow()), lost=lambda reason: None,
+        handlers={}, resolve=lambda spec: EMPTY, runner=cast(Runner, Slow()),
+        permits=cast(Permits, None), lost=lambda reason: None,
     )  # fmt: skip
     claimer.step(runtime.clock.boot())
     assert adopted == []

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from solocron.engine.board import Board
 from solocron.engine.finisher import Finisher
+from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.model.definition import Definition
@@ -41,6 +42,7 @@ def test_claims_that_outcomes_held_back_go_on_once_these_are_written() -> None:
     finisher = Finisher(
         store=cast(Store, Refusing(seen)), board=board, runtime=runtime, settings=SETTINGS, events=Events(),
         resolve=lambda spec: EMPTY, wake_claimer=lambda due: seen.append("a place is free" if due is None else "due"),
+        permits=Permits(store=cast(Store, Refusing(seen)), runtime=runtime, node="n"),
     )  # fmt: skip
     board.hold_session("s", runtime.clock.boot())
     job = Job(name="j", incarnation=1, definition=Definition(handler="h", schedule=None), cursor=0)

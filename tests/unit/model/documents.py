@@ -86,6 +86,9 @@ def definitions(draw: st.DrawFn) -> Definition:
         pause_after=draw(maybe(st.integers(1, 4))),
         enabled=draw(st.booleans()),
         shards=draw(shards),
+        nodes=draw(st.sampled_from([None, None, 1, 3, "all"])),
+        prefer=draw(st.sampled_from([None, "last"])),
+        limit=draw(st.sampled_from([None, "db:2"])),
     )
 
 
@@ -107,6 +110,9 @@ holds = st.builds(
     crashed=st.booleans(),
     shard=st.sampled_from([None, 0, "eu"]),
     shards=shards,
+    only=maybe(names),
+    among=st.sampled_from([(), ("a", "b")]),
+    permit=st.sampled_from([None, "db:0"]),
 )
 
 
@@ -129,6 +135,8 @@ owed = st.builds(
         request=maybe(texts),
         payload=values,
         crashed=st.booleans(),
+        only=maybe(names),
+        among=st.sampled_from([(), ("a", "b")]),
     ),
     shards,
     st.integers(0, 2),
@@ -184,6 +192,7 @@ def jobs(draw: st.DrawFn) -> Job:
                     status=st.sampled_from(Status),
                     finished_at=instants,
                     error=maybe(texts),
+                    node=maybe(names),
                 )
             )
         ),

@@ -14,9 +14,9 @@ from solocron.cli.opening import opened
 from solocron.durable.steps import StepView, steps_of
 from solocron.errors import Invalid
 from solocron.model.run import Status
-from solocron.views import JobView, NodeView, RunView, StatusView, to_json
+from solocron.views import JobView, LimitView, NodeView, RunView, StatusView, to_json
 
-__all__ = ["describe_run", "jobs", "nodes", "runs", "runs_table", "show", "status"]
+__all__ = ["describe_run", "jobs", "limits", "nodes", "runs", "runs_table", "show", "status"]
 
 
 def jobs(args: Namespace) -> int:
@@ -155,6 +155,23 @@ def nodes(args: Namespace) -> int:
             return 0
         _nodes_table(found)
     return 0
+
+
+def limits(args: Namespace) -> int:
+    with opened(args) as client:
+        found = client.limits()
+        if args.json:
+            return output.dump(to_json(found))
+        if not found:
+            output.note(f"no job of namespace {client.store.namespace!r} names a limit")
+            return 0
+        output.table(["LIMIT", " MOST", " TAKEN", " WAITING", "JOBS", "BY"], [_limit_row(limit) for limit in found])
+    return 0
+
+
+def _limit_row(limit: LimitView) -> Sequence[str]:
+    by = ", ".join(f"{one.run or 'nothing yet'} on {one.node}" for one in limit.taken)
+    return limit.name, str(limit.most), str(len(limit.taken)), str(limit.waiting), ", ".join(limit.jobs), by
 
 
 def _nodes_table(found: Iterable[NodeView]) -> None:

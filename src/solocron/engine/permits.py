@@ -1,0 +1,150 @@
+"""The permits that this node holds of limits across jobs: taken before a claim, given back once its run is over.
+
+What is taken is bound to the node's session, so that the sweep frees what a dead node held. A permit whose claim has
+an unknown outcome is kept until the next beat shows whether the claim stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from solocron.errors import StoreError
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.job import Hold
+from solocron.model.permit import free, give, names_of, take, turn_of
+from solocron.runtime import Runtime
+from solocron.stores.contract import HeldBy, Named, Store, Verdict
+
+__all__ = ["Permits"]
+
+_IN_HAND, _IN_DOUBT = "", "?"
+
+
+@dataclass(slots=True)
+class _Mine:
+    turn: int
+    """Which taking it was: a late message about an earlier one changes nothing."""
+    run: str = _IN_HAND
+    """The run that has it, or that it is only in hand, or in doubt."""
+
+
+class Permits:
+    """Which permits this session has, and for which run; safe to call from any of the node's loops."""
+
+    def __init__(self, *, store: Store, runtime: Runtime, node: str) -> None:
+        self._store = store
+        self._node = node
+        self._mutex = runtime.mutex()
+        self._session: str | None = None
+        self._used: dict[str, _Mine] = {}
+        self._back: dict[str, int] = {}
+        """What is to be given back, and which taking of it."""
+        self._calls = 0
+        self._turn = 0
+        self._flushing = False
+        self.freed: Callable[[], None] = lambda: None
+        """Called when a permit was given back: a job of this node may wait for one."""
+
+    def take(self, limit: str, wanted: int, session: str) -> list[str]:
+        """Up to so many permits of a limit that nobody has."""
+        with self._mutex:
+            if self._session != session:  # what an earlier session held is freed with it
+                self._session, self._used, self._back = session, {}, {}
+            names = [name for name in names_of(limit) if name not in self._used and name not in self._back]
+            self._calls += 1
+            self._turn += 1
+            turn = self._turn
+        try:
+            docs = self._store.read(Named(Kind.PERMIT, tuple(names)))
+            held = {doc.name for doc in docs if isinstance(doc, Note) and not free(doc)}
+            # In vain one is asked for all the same: whoever gives it back then wakes the others.
+            chosen = [name for name in names if name not in held][:wanted] or names[:1]
+            if not chosen:
+                return []
+            applied = self._store.update(
+                Named(Kind.PERMIT, tuple(chosen)),
+                lambda doc, at: take(doc, session=session, node=self._node, turn=turn, now=at),
+                session=session,
+            )
+            got = [r.name for r in applied.results if r.verdict is Verdict.APPLIED and r.answer]
+            with self._mutex:
+                if self._session == session:
+                    self._used.update({name: _Mine(turn) for name in got})
+            return got
+        finally:
+            with self._mutex:
+                self._calls -= 1
+
+    def owns(self, hold: Hold) -> bool:
+        """Whether a claim may start: its permit is ours, and no other run has it. From then on this one has."""
+        if hold.permit is None:
+            return True
+        with self._mutex:
+            mine = self._used.get(hold.permit)
+            if hold.session != self._session or mine is None or mine.run not in (_IN_HAND, _IN_DOUBT, hold.run):
+                return False
+            mine.run = hold.run
+            return True
+
+    def doubt(self, permits: Iterable[str]) -> None:
+        """The claims for which they were taken may or may not stand."""
+        with self._mutex:
+            for name in permits:
+                mine = self._used.get(name)
+                if mine is not None and mine.run == _IN_HAND:
+                    mine.run = _IN_DOUBT
+
+    def release(self, permits: Iterable[str | None], session: str | None) -> None:
+        """They are not needed any more; `flush` gives them back."""
+        with self._mutex:
+            if session != self._session:
+                return
+            for name in permits:
+                mine = None if name is None else self._used.pop(name, None)
+                if name is not None and mine is not None:
+                    self._back[name] = mine.turn
+
+    def flush(self) -> None:
+        """Give back what is to be given back; what the store does not answer is tried again with the next beat."""
+        with self._mutex:
+            session, back = self._session, dict(self._back)
+            if not back or session is None or self._flushing:
+                return
+            self._flushing = True
+
+        def change(doc: Note | Absent, at: int) -> Change | None:
+            return give(doc, session=session, turn=back[doc.name], now=at)
+
+        try:
+            applied = self._store.update(Named(Kind.PERMIT, tuple(sorted(back))), change, session=session)
+            done = {r.name for r in applied.results if r.verdict in (Verdict.APPLIED, Verdict.DECLINED)}
+            asked = any(result.answer for result in applied.results)
+            if asked:
+                self._store.signal()
+        except StoreError:
+            return
+        finally:
+            with self._mutex:
+                self._flushing = False
+        with self._mutex:
+            self._back = {name: turn for name, turn in self._back.items() if name not in done or turn != back[name]}
+        self.freed()
+
+    def reconcile(self, session: str, holds: Iterable[Hold]) -> None:
+        """Every beat: what the store says is ours, but no claim uses, goes back."""
+        needed = {hold.permit for hold in holds if hold.permit is not None}
+        with self._mutex:
+            quiet, seen = self._calls == 0 and self._session == session, self._turn
+        if not quiet:
+            return
+        ours = [doc for doc in self._store.read(HeldBy(session, Kind.PERMIT)) if isinstance(doc, Note)]
+        with self._mutex:
+            if self._calls or self._turn != seen or self._session != session:
+                return
+            doubted = {n: m.turn for n, m in self._used.items() if m.run == _IN_DOUBT and n not in needed}
+            for name in doubted:
+                del self._used[name]
+            known = self._used.keys() | self._back.keys() | needed
+            self._back |= doubted | {doc.name: turn_of(doc) for doc in ours if doc.name not in known | doubted.keys()}
+        self.flush()

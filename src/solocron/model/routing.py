@@ -1,0 +1,85 @@
+"""Which nodes run a slot, and whose turn it is: pure functions of the document and of the sessions that live.
+
+A slot of a job with `nodes=` is cut into parts, each bound to one node, decided once from the live sessions. A part
+whose node is gone moves to another node (`nodes=n`), or is on record as missed (`nodes="all"`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+
+from solocron.clock import SECOND
+from solocron.model.definition import Definition
+from solocron.model.job import Job, Owed
+from solocron.model.run import group_of
+from solocron.model.session import Life, Session
+from solocron.model.values import replace
+
+__all__ = ["ELSEWHERE", "NODES", "PREFER", "fleet_of", "moved", "route"]
+
+NODES = 100
+"""How many nodes `nodes=` may ask for by number."""
+PREFER = 1 * SECOND
+"""How long a job with `prefer="last"` is left to the node that ran it last."""
+ELSEWHERE = 5 * SECOND
+"""How long a node leaves a job alone of which only other nodes have something to do."""
+
+
+def fleet_of(definition: Definition, sessions: Sequence[Session], *, now: int) -> frozenset[str]:
+    """The names of the live nodes that can run a job."""
+    return frozenset(
+        session.node
+        for session in sessions
+        if session.state is Life.LIVE
+        and session.expires_at > now
+        and definition.pool in session.pools
+        and (session.handlers is None or definition.handler in session.handlers)
+    )
+
+
+def route(owed: Owed, nodes: int | str, fleet: frozenset[str], *, node: str) -> tuple[Owed, ...]:
+    """The parts of a slot, each bound to a node; the first is the one of whoever decides."""
+    others = sorted(fleet - {node}, key=lambda other: _rank(owed.run, other))
+    chosen = [node, *others] if nodes == "all" else [node, *others][: int(nodes)]
+    # Where a part may move, each one knows who has the others; where none may, that would only make it large.
+    among = () if nodes == "all" else tuple(chosen)
+    return tuple(
+        replace(owed, run=f"{owed.run}#{index}", shard=index, shards=len(chosen), only=one, among=among)
+        for index, one in enumerate(chosen)
+    )
+
+
+def moved(job: Job, fleet: frozenset[str]) -> tuple[Job, tuple[Owed, ...]]:
+    """The job with every part that waits for a node that is gone on another node; and the parts that have none."""
+    lost: list[Owed] = []
+    for part in [owed for owed in job.owed if owed.only is not None and owed.only not in fleet]:
+        assert part.only is not None
+        new = _substitute(part, fleet) if part.among else None
+        rest = tuple(owed for owed in job.owed if owed is not part)
+        if new is None:
+            lost.append(part)
+            job = replace(job, owed=rest)
+            continue
+        among = tuple(new if one == part.only else one for one in part.among)
+        group = group_of(part.run)
+        job = replace(
+            job,
+            owed=(
+                *(replace(o, among=among) if group_of(o.run) == group and o.among else o for o in rest),
+                replace(part, only=new, among=among),
+            ),
+            active=tuple(replace(h, among=among) if group_of(h.run) == group and h.among else h for h in job.active),
+        )
+    return job, tuple(lost)
+
+
+def _substitute(part: Owed, fleet: Collection[str]) -> str | None:
+    """A live node that has no part of the slot."""
+    free = [node for node in fleet if node not in part.among]
+    return min(free, key=lambda node: _rank(part.run, node), default=None)
+
+
+def _rank(run: str, node: str) -> bytes:
+    """An order of nodes that is the same for everybody and another for every slot."""
+    return hashlib.blake2b(f"{group_of(run)}|{node}".encode(), digest_size=8).digest()

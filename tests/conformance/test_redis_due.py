@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,7 +13,10 @@ import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from solocron import Lock
 from solocron.clock import SECOND
+from solocron.locks.held import HELD
+from solocron.locks.listing import force_release
 from solocron.model.change import Change, Kind
 from solocron.stores.contract import Due, Named, Verdict
 from solocron.stores.redis import RedisStore
@@ -149,6 +153,47 @@ def test_a_whole_life_of_a_hundred_runs_takes_four_calls(url: str) -> None:
     assert len(got) == 100
     assert store.statements == {"fetch": 2, "swap": 2, "commit": 2}
     store.close()
+
+
+def test_a_lock_is_taken_with_two_calls_and_let_go_with_one(url: str) -> None:
+    with closing(Lock(url, "door")) as lock:
+        with lock:
+            pass
+        statements = lock.place.store.statements
+        statements.clear()
+        with lock as held:
+            assert statements == {"fetch": 1, "swap": 1, "commit": 1}
+        assert statements == {"fetch": 1, "swap": 2, "commit": 2}
+        with lock as again:
+            assert again.fence > held.fence
+
+
+def test_i4_what_a_client_remembers_of_a_lock_is_refused_when_it_is_old(url: str) -> None:
+    """Released by force meanwhile, and taken by somebody else: the old holder's release changes nothing."""
+    with closing(Lock(url, "door")) as ours, closing(Lock(url, "door")) as theirs:
+        held = ours.acquire()
+        assert held is not None
+        force_release(theirs.place.store, theirs.place.runtime, "door", reason="to see what happens")
+        HELD.set(())  # what this thread holds, so that it may ask again
+        other = theirs.acquire()
+        assert other is not None
+        assert held.release() is False
+        other.check()
+        assert other.release() is True
+
+
+def test_a_lock_that_was_taken_when_the_servers_clock_stood_elsewhere_is_looked_at_again(url: str) -> None:
+    """Our idea of the time is wrong by a minute: the server says so, and the release asks first."""
+    with closing(Lock(url, "door")) as lock:
+        held = lock.acquire()
+        assert held is not None
+        store = lock.place.store
+        assert isinstance(store, RedisStore)
+        (name, (row, server, boot)), *_ = store._notes._kept.items()
+        store._notes._kept[name] = (row, server + 60 * SECOND, boot)
+        store.statements.clear()
+        assert held.release() is True
+        assert store.statements == {"fetch": 1, "swap": 2, "commit": 2}
 
 
 def test_a_ring_that_fell_into_a_gap_is_heard_after_it(store: RedisStore, url: str, raw: redis.Redis) -> None:

@@ -157,7 +157,7 @@ class TestReplies:
     ) -> None:
         put(store, job("j"))
         (row,) = store._access.fetch_named(Kind.JOB, ["j"], "").rows
-        late = ["", "job", "0", "1", "delete", "j", row.version, "0", "0"]
+        late = ["", "job", "0", "1", "", "", "delete", "j", row.version, "0", "0"]
         assert store._caller.run("ask", ("node.1", "7", "60000")) == b"void"
         assert store._caller.run("swap", ("node.1", "7", "60000", *late)) == b"void"
         assert store._caller.run("swap", ("node.1", "6", "60000", *late)) == b"void"
@@ -166,7 +166,25 @@ class TestReplies:
         assert get(store, Kind.JOB, "j") is None
 
     def test_i13_the_same_request_twice_has_one_effect_and_one_answer(self, store: RedisStore) -> None:
-        request = ("node.1", "1", "60000", "", "key", "0", "1", "note", "n", "", "0", "{}", '{"body":{}}', "", "0")
+        request = (
+            "node.1",
+            "1",
+            "60000",
+            "",
+            "key",
+            "0",
+            "1",
+            "",
+            "",
+            "note",
+            "n",
+            "",
+            "0",
+            "{}",
+            '{"body":{}}',
+            "",
+            "0",
+        )
         first = store._caller.run("swap", request)
         assert first.startswith(b"a ")
         assert store._caller.run("swap", request) == first

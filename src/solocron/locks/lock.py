@@ -318,7 +318,8 @@ def _patience(wait: Span | bool | None, name: str) -> float | None:
 def _trusted(at_most: int) -> float:
     """How long a holder may trust a lock of that length by its own clock, which may run slower than the store's."""
     seconds = at_most / 1_000_000
-    return seconds - max(min(seconds / 10, 1.0), seconds / 40)
+    # At least some milliseconds: a store may count from a moment that is so much earlier than our request.
+    return seconds - max(min(seconds / 10, 1.0), seconds / 40, min(0.02, seconds / 2))
 
 
 def _said(change: Change | None) -> Change | None:

@@ -120,15 +120,26 @@ class Access:
 
     # --- replacing
 
-    def swap(self, kind: Kind, drafts: Sequence[Draft], session: str, release: Sequence[str] | None) -> str | None:
-        """Commit; `release` are documents that were offered and need no write, None where nothing was offered."""
+    def swap(
+        self,
+        kind: Kind,
+        drafts: Sequence[Draft],
+        session: str,
+        release: Sequence[str] | None,
+        window: tuple[int, int] | None = None,
+    ) -> str | None:
+        """Commit; `release` are documents that were offered and need no write, None where nothing was offered.
+
+        With `window`, only if the server's own time is in it.
+        """
         words = [session, kind, "0" if release is None else "1", str(len(drafts))]
+        words += ["", ""] if window is None else map(str, window)
         for draft in drafts:
             words += draft.words or ()
         known = self._commits
         answer = self._caller.commit([*words, *(release or ())])
         if answer is not None and answer not in (VOID, "dead"):
-            _, rang, commits = answer.partition("\n")[0].split(" ")
+            _, rang, commits, *_ = answer.partition("\n")[0].split(" ")
             self._saw(int(commits), known)
             if rang != "0":
                 self._rang(int(rang))

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import redis.exceptions as driver
 
-from solocron.clock import SECOND
+from solocron.clock import SECOND, SystemClock
 from solocron.errors import Invalid, StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.run import Record
@@ -35,6 +35,7 @@ from solocron.stores.redis.drafts import kind_of, readable
 from solocron.stores.redis.link import Link
 from solocron.stores.redis.listening import Bell
 from solocron.stores.redis.log import Log
+from solocron.stores.redis.notes import RecentNotes
 from solocron.stores.redis.updating import Update
 from solocron.stores.url import Secret, parse
 
@@ -66,6 +67,7 @@ class RedisStore:
         self._bell = Bell(self._link, self._caller.key("ring"), self._rings)
         self._access = Access(self._caller, url=self.url, rang=self._bell.rang, lost=self._writes_lost)
         self._recent = Recent()
+        self._notes = RecentNotes(SystemClock().boot)
         self._log = Log(self._caller)
         self._facts: settings.Facts | None = None
         self._lost = ""
@@ -183,7 +185,7 @@ class RedisStore:
 
     def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
         self.open()
-        return Update(self._access, which, change, session, recent=self._recent).run()
+        return Update(self._access, which, change, session, recent=self._recent, notes=self._notes).run()
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         self.open()

@@ -11,6 +11,7 @@ from solocron.stores.recent import Recent
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import VOID
 from solocron.stores.redis.drafts import Draft, draft, kind_of, still_selected
+from solocron.stores.redis.notes import RecentNotes
 from solocron.stores.redis.wire import Fetched, Row
 
 __all__ = ["Update"]
@@ -28,9 +29,19 @@ class _Over(Exception):
 class Update:
     """Collects the results; of several portions each is one commit."""
 
-    def __init__(self, access: Access, which: Which, change: ChangeFn, session: str | None, *, recent: Recent) -> None:
+    def __init__(
+        self,
+        access: Access,
+        which: Which,
+        change: ChangeFn,
+        session: str | None,
+        *,
+        recent: Recent,
+        notes: RecentNotes,
+    ) -> None:
         self._access = access
         self._recent = recent
+        self._notes = notes
         self._which = which
         self._kind = kind_of(which)
         self._change = change
@@ -43,8 +54,9 @@ class Update:
     def run(self) -> Applied:
         """Everything that could be decided; raises only while it certainly has written nothing."""
         try:
-            for fetched in self._portions():
-                self._portion(fetched)
+            if not self._recalled():
+                for fetched in self._portions():
+                    self._portion(fetched)
         except _Over:
             pass
         except StoreError:
@@ -56,6 +68,22 @@ class Update:
         if not self._alive and not self._written():
             return Applied(results=(), now=self._now or 0, alive=False)
         return Applied(results=tuple(self._results.values()), now=self._now or 0, next_due=self._next_due)
+
+    def _recalled(self) -> bool:
+        """Whether it could be decided at once, from the document as this client wrote it last.
+
+        Neither that nor our idea of the time is believed: the server writes only if both are right.
+        """
+        found = self._notes.take(self._which) if not self._session else None
+        if found is None:
+            return False
+        row, now, window = found
+        one = draft(self._kind, row, self._change, now + self._access.shift)
+        if one.error is not None or one.words is None:
+            return False  # nothing would be compared with the store: that is no answer to anybody
+        answer = self._access.swap(self._kind, [one], "", None, window)
+        self._now = now + self._access.shift
+        return not self._settle([one], answer)
 
     def _let_go(self) -> None:
         """Interrupted: what was offered to us is anybody's again, at once if the server can be told."""
@@ -138,6 +166,8 @@ class Update:
             self._alive = False
             raise _Over
         facts, _, refusals = answer.partition("\n")
+        if len(portion) == 1 and facts.startswith("a"):
+            self._notes.put(self._kind, portion[0], facts)
         reasons = dict(line.split(" ", 1) for line in refusals.split("\n") if line)
         lost = []
         for i, (one, verdict) in enumerate(zip(portion, facts.split(" ", 1)[0], strict=True), 1):

@@ -6,7 +6,8 @@
 -- The answer is kept for a while under the client's name and the request's number, so that a client whose connection
 -- broke can ask for it; a request that was called off meanwhile does nothing.
 local client, number, keep, session, kind = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local release, count, position = ARGV[6] == '1', tonumber(ARGV[7]), 7
+local release, count, position = ARGV[6] == '1', tonumber(ARGV[7]), 9
+local earliest, latest = ARGV[8], ARGV[9]
 
 local memory = PREFIX .. 'client:' .. client
 local known = call('GET', memory)
@@ -15,6 +16,8 @@ if known then
   if tonumber(last) == number then return answer end
   if tonumber(last) > number then return 'void' end
 end
+-- What was computed without asking for the time holds only if it was about this late.
+if earliest ~= '' and (time(0) < tonumber(earliest) or time(0) > tonumber(latest)) then return 'void' end
 if session ~= '' and call('HGET', doc_key('session', session), 'l') ~= 'live' then return 'dead' end
 
 -- Keys that somebody else has spoiled.
@@ -350,6 +353,7 @@ if release then
   many('ZREM', OFFERED, names)
 end
 local rang = rings and ring(client) or '0'
-local answer = table.concat(verdicts) .. ' ' .. rang .. ' ' .. (call('GET', COMMITS) or '0') .. table.concat(reasons)
+local answer = table.concat(verdicts) .. ' ' .. rang .. ' ' .. (call('GET', COMMITS) or '0') .. ' ' ..
+  (version or '-') .. ' ' .. int(time(0)) .. table.concat(reasons)
 call('SET', memory, int(number) .. ' ' .. answer, 'PX', keep)
 return answer

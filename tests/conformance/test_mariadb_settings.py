@@ -19,7 +19,7 @@ from solocron.stores.contract import All, Check, Tier
 from solocron.stores.sql import migrations
 from solocron.stores.sql.mysql import MySQLStore, checks
 from solocron.stores.sql.mysql.link import MySQLLink
-from solocron.stores.sql.mysql.store import is_read_only, statements, tier_of, version_of
+from solocron.stores.sql.mysql.store import is_read_only, statements, version_of
 from solocron.stores.url import make_store
 from solocron.testing.conformance.kit import get, job, log, note, opened, put, record, session, take
 from solocron.testing.conformance.rivals import processes
@@ -148,11 +148,16 @@ def test_tables_with_a_collation_that_folds_names(url: str) -> None:
         assert line(store, "collation").level == "FAIL"
 
 
-def test_galera_is_named_for_what_it_is() -> None:
-    """Not started here: what the server says of itself is what we go by."""
-    assert tier_of({"wsrep_on": "ON"}).tier is Tier.C
-    assert checks._galera({"wsrep_on": "ON"}).level == "FAIL"
-    assert checks._galera({"wsrep_on": "OFF"}).level == "OK"
+def test_galera_is_named_for_what_it_is(start_server: StartServer) -> None:
+    """A cluster of one without a provider: what the server says of itself is what we go by."""
+    server = start_server(MariaDB, settings={"wsrep-on": "ON", "wsrep-provider": "none", "binlog-format": "ROW"})
+    with opened_store(server.url) as store:
+        assert store.capabilities.tier is Tier.C
+        assert "Galera" in store.capabilities.why
+        assert line(store, "Galera").level == "FAIL"
+
+
+def test_a_mysql_that_only_its_owner_may_write_is_read_only() -> None:
     assert is_read_only({"super_read_only": "ON"})
 
 

@@ -18,7 +18,7 @@ from solocron.durable.tables import DDL
 from solocron.durable.transaction import OnceInTransaction, claim_items
 from solocron.errors import Invalid
 from tests.servers import MariaDB, Postgres
-from tests.unit.durable.libraries import LIBRARIES, LONG, Connect, mysql_options, open_database
+from tests.unit.durable.libraries import LIBRARIES, LONG, Connect, mysql_options, open_database, sqlalchemy_url
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -253,6 +253,41 @@ def test_coroutine_jobs_guard_over_connections_of_both_colours(postgres: Postgre
     run = a.trigger("bill")
     a.tick()
     assert a.run(run).result == [1, 2], a.run(run).error
+
+
+def test_coroutine_jobs_guard_over_sqlalchemys_asynchronous_connections_and_sessions(postgres: Postgres) -> None:
+    asyncio_ = pytest.importorskip("sqlalchemy.ext.asyncio", reason="SQLAlchemy is not installed")
+    a, url = scheduler(), sqlalchemy_url(postgres.fresh_url())
+
+    @a.every("1h", name="bill")
+    async def bill(run: AsyncRun) -> list[Any]:
+        engine = asyncio_.create_async_engine(url)
+        try:
+            async with engine.connect() as connection:
+                await run.guard(connection)
+                async with run.once("bill", connection=connection) as claim:
+                    assert claim
+                    claim.save(1)
+                await connection.commit()
+            async with asyncio_.AsyncSession(engine) as session:
+                await run.guard(session)
+                async with run.once("bill", connection=session) as claim:
+                    assert not claim
+                claimed = await run.claim_items(session, "invoices", [1, 2])
+                await session.commit()
+                return [claim.value, *claimed]
+        finally:
+            await engine.dispose()
+
+    @a.every("1h", name="plain")
+    def plain(run: Run) -> None:
+        run.guard(asyncio_.create_async_engine(url).connect())
+
+    a.tick()
+    run, refused = a.trigger("bill"), a.trigger("plain")
+    a.tick()
+    assert a.run(run).result == [1, 1, 2], a.run(run).error
+    assert "run_sync" in str(a.run(refused).error), "a thread cannot await it: refused in words"
 
 
 def test_a_held_lock_guards_with_its_own_fence(tmp_path: Path) -> None:

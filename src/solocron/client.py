@@ -15,6 +15,7 @@ from solocron.jobs.declaration import Declaration, check_name, check_payload
 from solocron.jobs.registry import Registry
 from solocron.locks.listing import raise_fences
 from solocron.model import asking, defining
+from solocron.model.alarm import is_open
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.job import Job, Owed
 from solocron.model.permit import limit_of, parse
@@ -27,7 +28,7 @@ from solocron.model.slices import each, labels
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, instants, load_zone
 from solocron.stores.contract import All, ChangeFn, Named, Query, Store, Verdict
-from solocron.views import JobView, LimitView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import AlarmView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
 
 __all__ = ["Client"]
 
@@ -35,6 +36,7 @@ Span = timedelta | int | float | str
 
 PAGE = 1_000
 _DAY = 86_400 * SECOND
+_OVERDUE = 300 * SECOND
 
 
 class Client:
@@ -128,6 +130,8 @@ class Client:
             paused=tuple(job.name for job in jobs if job.paused is not None),
             orphaned=tuple(job.name for job in jobs if _orphaned(job, sessions, now)),
             blocked=tuple(blocked.name for blocked in self.store.blocked()),
+            overdue=tuple(job.name for job in jobs if job.due_at is not None and now - job.due_at > _OVERDUE),
+            alarms=self._alarms(),
         )
 
     def next(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[datetime]:
@@ -396,6 +400,18 @@ class Client:
         if job.paused is None and job.definition.enabled and slots.schedule is not None:
             following = instants.after(slots.schedule, max(slots.settled(job.cursor, job.nominal), now))
         return JobView.of(job, slots.schedule, following=following, orphaned=orphaned)
+
+    def _alarms(self) -> tuple[AlarmView, ...]:
+        notes = [doc for doc in self.store.read(All(Kind.ALARM)) if isinstance(doc, Note) and is_open(doc)]
+        return tuple(
+            AlarmView(
+                kind=doc.body["kind"],
+                subject=doc.body["subject"],
+                detail=doc.body["detail"],
+                since=from_us(doc.body["since"]),
+            )
+            for doc in sorted(notes, key=lambda doc: (doc.body["since"], doc.name))
+        )
 
     def _jobs(self) -> list[Job]:
         found: list[Job] = []

@@ -33,6 +33,7 @@ from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, zone_data_version
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
+from solocron.telemetry.front import AlarmsFront
 from solocron.telemetry.log import log_event
 from solocron.version import __version__
 from solocron.views import JobView, LimitView, NodeView, ResumeView, RunView, StatusView
@@ -49,7 +50,7 @@ S = TypeVar("S", bound=Subscriber)
 Span = timedelta | int | float | str
 
 
-class Scheduler(EffectsFront):
+class Scheduler(EffectsFront, AlarmsFront):
     """Declares jobs, runs them while started, and answers what happened to them.
 
     Making one opens nothing and starts nothing. Any number of replicas may do the same on the same store: each slot
@@ -187,6 +188,7 @@ class Scheduler(EffectsFront):
         clean = True
         if node is not None and node.process == self._runtime.process():
             clean = node.drain(parse_duration(grace, what="grace").total_seconds())
+        self._deliver_the_rest()
         self._store.close()
         return clean
 
@@ -218,6 +220,8 @@ class Scheduler(EffectsFront):
             node.sweeper.sweep_for_tick()
             node.intake.step()
             node.claim_and_wait()
+            if node.alarms is not None:
+                node.alarms.step(self._runtime.clock.boot())
         finally:
             self.events.off("finished", note)
             self.stop("30s")
@@ -256,7 +260,7 @@ class Scheduler(EffectsFront):
             name = self._node_given or surroundings.node_name(self._settings.host, os.getpid(), token)
             self._settings = self._settings.renamed(name, os.getpid())
         self._loop = _running_loop() or self._loop
-        if any(declared.definition.run_in == "process" for declared in self.registry):
+        if not self._dispatchers and any(one.definition.run_in == "process" for one in self.registry):
             for wrapper in self._wrappers:
                 address_of(wrapper, f"around({wrapper!r:.60})")
         return Node(
@@ -277,6 +281,7 @@ class Scheduler(EffectsFront):
                 resolve=self.registry.resolve,
                 zone_data=zone_data_version(),
                 verbs=self._make_verbs,
+                alarms=self._bounds,
             )
         )
 

@@ -16,6 +16,7 @@ from solocron.model.session import Life, Session
 from solocron.schedules import Schedule, load_zone
 
 __all__ = [
+    "AlarmView",
     "JobView",
     "LimitView",
     "NodeView",
@@ -309,6 +310,16 @@ class NodeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmView:
+    """An alarm that is open: what is wrong with what, and since when."""
+
+    kind: str
+    subject: str
+    detail: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
     """The whole at a glance; `counts` are the records of the last 24 hours by status."""
 
@@ -323,6 +334,10 @@ class StatusView:
     paused: tuple[str, ...]
     orphaned: tuple[str, ...]
     blocked: tuple[str, ...]
+    overdue: tuple[str, ...]
+    """Due for more than five minutes, and claimed by nobody."""
+    alarms: tuple[AlarmView, ...]
+    """What is open, as the nodes that look for alarms have found it."""
 
 
 def _moment(us: int | None) -> datetime | None:

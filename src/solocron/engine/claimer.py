@@ -17,6 +17,7 @@ from solocron.jobs.registry import Handler
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.claiming import Claimant, Later, Needs, claim
 from solocron.model.job import Hold, Job
+from solocron.model.run import Record
 from solocron.model.session import Session
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
@@ -70,6 +71,8 @@ class Claimer:
         """Jobs that this node leaves alone, until when on its boot clock."""
         self._turns: dict[str, float] = {}
         """Those of them that it must look at again then."""
+        self._passing: dict[str, tuple[Record, ...]] = {}
+        """What the call under way passes over, by job."""
         self._granted: OrderedDict[tuple[str, int], int] = OrderedDict()
         """The highest fence that this node was granted, by job and incarnation, the latest last."""
         self.wake: Callable[[], None] = lambda: None
@@ -148,6 +151,7 @@ class Claimer:
             replied = self._runtime.clock.boot()
             self._board.saw_store_time(applied.now, asked=asked, replied=replied)
             started = 0
+            self._tell_passed(applied)
             if applied.alive:  # what was claimed starts before anything is fetched for the others
                 needy = tuple(result for result in applied.results if isinstance(result.answer, Needs))
                 started = self._start(_without(applied, needy), session, replied)
@@ -184,6 +188,7 @@ class Claimer:
                 self._permits.doubt(permits.values())
                 raise
             self._use(again, permits, session)
+            self._tell_passed(again)
             results = {result.name: result for result in (*applied.results, *again.results)}
             applied = replace(applied, results=tuple(results.values()), now=again.now, alive=again.alive)
         return applied
@@ -223,7 +228,13 @@ class Claimer:
 
     def _change(self, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
         """Claim, unless the store has gone back behind a fence that this node was granted: then it was restored."""
-        return None if self._went_back(doc) else claim(doc, now=now, by=by, resolve=self._resolve)
+        change = None if self._went_back(doc) else claim(doc, now=now, by=by, resolve=self._resolve)
+        passed = change is not None and change.entries and not change.entries[0].record.attempt  # they come first
+        if change is not None and passed:
+            self._passing[doc.name] = tuple(entry.record for entry in change.entries if not entry.record.attempt)
+        else:
+            self._passing.pop(doc.name, None)  # of several calls for one document the last one counts
+        return change
 
     def _remember(self, job: tuple[str, int], fence: int) -> None:
         self._granted[job] = fence
@@ -250,8 +261,6 @@ class Claimer:
                     self._wait_for(result.name, hold.until, replied)
                 elif isinstance(hold, Needs):  # no permit is free: others may give one back without a word
                     self._turns[result.name] = replied + PERMIT_POLL
-                else:
-                    self._events.emit("slot passed", job=result.name, node=self._settings.node)
             elif result.verdict is Verdict.BLOCKED:
                 self._events.emit("job blocked", job=result.name, error=result.error)
             elif result.verdict is Verdict.DECLINED:
@@ -262,6 +271,16 @@ class Claimer:
             else:  # contended, or unknown and then not ours until the store shows it
                 self._events.emit("held elsewhere", job=result.name, node=self._settings.node)
         return started
+
+    def _tell_passed(self, applied: Applied) -> None:
+        """Say which slots the claims that stand have passed over, and why."""
+        passing, self._passing = self._passing, {}
+        for result in applied.results if passing else ():
+            for record in passing.get(result.name, ()) if result.verdict is Verdict.APPLIED else ():
+                self._events.emit(
+                    "slot passed", job=record.job, node=self._settings.node, slot=record.slot, count=record.count,
+                    outcome=record.status, reason=record.reason,
+                )  # fmt: skip
 
     def _wait_for(self, job: str, until: int, replied: float) -> None:
         """Others go first: the job is left alone until its turn has come here."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from solocron.dispatch.contract import Dispatcher
+from solocron.engine.alarms import Alarms
 from solocron.engine.board import Board, Phase, Standing
 from solocron.engine.claimer import Claimer
 from solocron.engine.context import Stop
@@ -23,6 +24,7 @@ from solocron.engine.watchdog import Watchdog
 from solocron.errors import StoreError, StoreUnavailable
 from solocron.events import Events
 from solocron.jobs.registry import Declared, Handler
+from solocron.model.alarm import Bounds
 from solocron.model.change import Kind
 from solocron.model.session import Life, Session, end, swept
 from solocron.model.timetable import Resolve
@@ -51,6 +53,7 @@ class Parts:
     resolve: Resolve
     zone_data: str
     verbs: MakeVerbs | None = None
+    alarms: Bounds | None = None
 
 
 class Node:
@@ -107,6 +110,12 @@ class Node:
                 ("listener", self._listen),
             )
         }
+        self.alarms: Alarms | None = None
+        if parts.alarms is not None:
+            self.alarms = Alarms(
+                store=store, board=self.board, runtime=runtime, settings=settings, events=events, bounds=parts.alarms
+            )
+            self._loops["alarms"] = Loop("alarms", self.alarms.step, runtime=runtime, events=events)
         self.claimer.wake = self._loops["claimer"].wake
         self.permits.freed = self.claimer.look_again
         self.finisher.wake = self._loops["finisher"].wake
@@ -170,7 +179,7 @@ class Node:
     def drain(self, grace: float) -> bool:
         """Stop claiming, let runs end within the grace, hand back what never started; True when nothing is left."""
         self.board.draining = True
-        for name in ("claimer", "sweeper", "listener"):
+        for name in self._loops.keys() - {"keeper", "watchdog", "finisher"}:
             self._loops[name].stop()
         self._listening = False
         try:

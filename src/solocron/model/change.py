@@ -26,6 +26,7 @@ class Kind(StrEnum):
     CALENDAR = "calendar"
     REQUEST = "request"
     PERMIT = "permit"
+    ALARM = "alarm"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from solocron.clock import MILLISECOND
 from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, pass_over
 from solocron.model.change import Absent, Change
-from solocron.model.job import Hold, Job, Owed, Stretch
+from solocron.model.job import Hold, Job, Missed, Owed, Stretch
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
 from solocron.model.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
 from solocron.model.session import Session
@@ -62,6 +62,7 @@ def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Cha
         return None
     job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
     job, taken, opened = _take(job, resolve, now=now, by=by)
+    job = _noting_missed(job, opened)
     job = settle(job, slots)
     answer: Hold | Needs | Later | None = taken
     if taken is None and job.due_at is not None and job.due_at <= now:
@@ -85,7 +86,17 @@ def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple
     if job.paused is not None or not job.definition.enabled:
         return job, tuple(entries)
     job, decided = decide(job, slots, now=now, late_for=late_for)
-    return job, (*entries, *decided)
+    return _noting_missed(job, decided), (*entries, *decided)
+
+
+def _noting_missed(job: Job, entries: tuple[Entry, ...]) -> Job:
+    """The job with the newest slots that these entries say were missed."""
+    missed = [entry.record for entry in entries if entry.record.status is Status.MISSED]
+    if not missed:
+        return job
+    newest = max(missed, key=lambda record: record.slot)
+    first = newest.slot if newest.first is None else newest.first
+    return replace(job, missed=Missed(at=newest.recorded_at, first=first, last=newest.slot, count=newest.count))
 
 
 def wake(job: Job, slots: Timetable, entries: list[Entry], *, until: int, now: int, why: str | None = None) -> Job:

@@ -14,7 +14,7 @@ from typing import Any
 
 from solocron.model.change import Kind, Note
 from solocron.model.definition import Definition, canonical
-from solocron.model.job import Hold, Job, Last, Owed, Pause, Request, Stretch
+from solocron.model.job import Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
 from solocron.model.run import Origin, Shards, Status
 from solocron.model.session import Life, Session
 
@@ -28,7 +28,7 @@ _compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _ORIGINS = {str(origin): origin for origin in Origin}
 _STATUSES = {str(status): status for status in Status}
-_STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l"])
+_STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l", "m"])
 
 
 def encode(doc: Job | Session | Note) -> tuple[str, str]:
@@ -118,6 +118,8 @@ def _job_state(job: Job) -> dict[str, Any]:
     if job.last is not None:
         last = job.last
         out["l"] = _trim([last.run, last.slot, last.attempt, last.status, last.finished_at, last.error, last.node])
+    if job.missed is not None:
+        out["m"] = [job.missed.at, job.missed.first, job.missed.last, job.missed.count]
     return out
 
 
@@ -220,6 +222,7 @@ _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "k": ("accepted", tuple),
     "x": ("failures", lambda v: v),
     "l": ("last", _last_from),
+    "m": ("missed", lambda v: Missed(at=v[0], first=v[1], last=v[2], count=v[3])),
 }
 """How to read what may stand in a job's state; what does not stand there is as the class has it."""
 

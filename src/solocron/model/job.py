@@ -13,7 +13,7 @@ from solocron.model.definition import Definition
 from solocron.model.run import Origin, Shards, Status, group_of
 from solocron.model.values import quick
 
-__all__ = ["Hold", "Job", "Last", "Owed", "Pause", "Request", "Stretch"]
+__all__ = ["Hold", "Job", "Last", "Missed", "Owed", "Pause", "Request", "Stretch"]
 
 
 @quick
@@ -125,6 +125,16 @@ class Last:
     node: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """The last slots that were missed, and when that was recorded: alarms look here, never into the log."""
+
+    at: int
+    first: int
+    last: int
+    count: int
+
+
 @quick
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -153,6 +163,7 @@ class Job:
     """Fences of the last accepted finishes: a repeated one is answered as accepted."""
     failures: int = 0
     last: Last | None = None
+    missed: Missed | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     """State that newer code keeps here: handed on as it is."""
 

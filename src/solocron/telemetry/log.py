@@ -30,6 +30,9 @@ _LEVELS: Mapping[str, int] = {
     "request dropped": logging.WARNING,
     "stuck": logging.ERROR,
     "job blocked": logging.ERROR,
+    "alarm": logging.ERROR,
+    "alarm cleared": logging.WARNING,
+    "not delivered": logging.WARNING,
     "store went back": logging.ERROR,
     "store error": logging.ERROR,
     "loop error": logging.ERROR,
@@ -49,7 +52,9 @@ def log_event(event: Event) -> None:
     exception = facts.pop("exception", None)
     extra: dict[str, Any] = {"event": event.name}
     for name, value in facts.items():
-        extra[f"{name}_" if name in _RESERVED else name] = iso(value) if name in ("slot", "due_at") and value else value
+        extra[f"{name}_" if name in _RESERVED else name] = (
+            iso(value) if name in ("slot", "due_at", "since") and value else value
+        )
     if event.name == "registered":
         log.log(level, "registered %s [%s] -> %s", facts["job"], facts["schedule"], facts["place"], extra=extra)
         return

@@ -9,6 +9,7 @@ from datetime import datetime
 from difflib import get_close_matches
 
 from solocron.cli import output
+from solocron.cli.exits import FAILED
 from solocron.cli.moments import local, span, utc
 from solocron.cli.opening import opened
 from solocron.durable.steps import StepView, steps_of
@@ -206,16 +207,22 @@ def _node_row(node: NodeView) -> Sequence[str]:
 def status(args: Namespace) -> int:
     with opened(args) as client:
         found = client.status()
+        wrong = bool(found.alarms or found.overdue)
         if args.json:
-            return output.dump(to_json(found))
+            output.dump(to_json(found))
+            return FAILED if wrong else 0
         output.pairs(_glance(found))
+        if found.alarms:
+            print()
+            rows = [(alarm.kind, alarm.subject, utc(alarm.since), alarm.detail) for alarm in found.alarms]
+            output.table(["ALARM", "OF", "SINCE (UTC)", "WHY"], rows)
         if found.nodes:
             print()
             _nodes_table(found.nodes)
         if found.running:
             print()
             runs_table(found.running)
-    return 0
+    return FAILED if wrong else 0
 
 
 def _glance(found: StatusView) -> list[tuple[str, str]]:
@@ -230,6 +237,7 @@ def _glance(found: StatusView) -> list[tuple[str, str]]:
         ("paused", ", ".join(found.paused)),
         ("orphaned", ", ".join(found.orphaned)),
         ("blocked", ", ".join(found.blocked)),
+        ("overdue", ", ".join(found.overdue)),
         ("running", str(len(found.running))),
         ("24 hours", counts or "nothing on record"),
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.definition import Definition
-from solocron.model.job import Hold, Job, Last, Owed, Pause, Request, Stretch
+from solocron.model.job import Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.model.run import Origin, Status
 from solocron.model.session import Life, Session
@@ -16,7 +16,7 @@ from solocron.testing.conformance.kit import Clients, get, job, kind_of, names, 
 
 __all__ = ["Documents"]
 
-PLAIN = (Kind.LOCK, Kind.KEY, Kind.STEP, Kind.CALENDAR)
+PLAIN = (Kind.LOCK, Kind.KEY, Kind.STEP, Kind.CALENDAR, Kind.ALARM)
 STRANGE = ("Zürich ☂ 東京 🎉", "quote ' \" ` \\ % _ ; --", "a b\tc\nd", "ערב")
 
 
@@ -218,6 +218,7 @@ def full_job(name: str) -> Job:
         accepted=(1, 2, 3),
         failures=6,
         last=Last(run="n@0", slot=0, attempt=1, status=Status.TIMED_OUT, finished_at=5, error="e"),
+        missed=Missed(at=9, first=1, last=3, count=2),
         extra={"newer": {"code": "keeps this"}},
     )
 

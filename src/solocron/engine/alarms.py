@@ -1,0 +1,127 @@
+"""Looks for what should have run and did not, and says so: each alarm is raised once and cleared once in the fleet.
+
+The nodes take turns: every so often one of them reads the documents. It never reads the log, and writes only when an
+alarm begins or ends.
+"""
+
+from __future__ import annotations
+
+from solocron.engine.board import Board, Standing
+from solocron.engine.settings import Settings
+from solocron.events import Events
+from solocron.model import alarm
+from solocron.model.alarm import TURN, Bounds, Cause
+from solocron.model.change import Kind, Note
+from solocron.model.job import Job
+from solocron.model.session import Session
+from solocron.runtime import Runtime
+from solocron.stores.contract import All, ChangeFn, Named, Result, Store, Verdict
+
+__all__ = ["Alarms"]
+
+PAGE = 500
+_KEPT = 3_600_000_000
+"""Microseconds for which a closed alarm is kept: longer than any look takes."""
+
+
+class Alarms:
+    """One look per turn."""
+
+    def __init__(
+        self, *, store: Store, board: Board, runtime: Runtime, settings: Settings, events: Events, bounds: Bounds
+    ) -> None:
+        self._store = store
+        self._board = board
+        self._runtime = runtime
+        self._settings = settings
+        self._events = events
+        self._bounds = bounds
+        self._unsure: dict[str, tuple[str, str]] = {}
+        """Changes whose answer was lost: told once the document shows that they were ours."""
+
+    def step(self, now: float) -> float:
+        """Take a turn if it is time; returns when to ask again."""
+        pause = self._bounds.every / 1_000_000 * self._runtime.rng.uniform(1.0, 1.2)
+        if self._board.draining or self._board.standing() is not Standing.HELD:
+            return now + min(pause, self._settings.beat)
+        self._make_sure()
+        applied = self._store.update(
+            Named(Kind.ALARM, (TURN,)),
+            lambda doc, at: alarm.take_turn(doc, by=self._settings.node, every=self._bounds.every, now=at),
+        )
+        if applied.results[0].verdict is Verdict.APPLIED:
+            self.look()
+        return now + pause
+
+    def look(self) -> None:
+        """Compare what there is cause for with what is open."""
+        seen = self._store.clock()
+        sessions = [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+        found = alarm.causes(
+            self._jobs(), sessions, aside=self._aside(), tier=str(self._store.capabilities.tier), bounds=self._bounds,
+            now=seen,
+        )  # fmt: skip
+        known = {doc.name: doc for doc in self._store.read(All(Kind.ALARM)) if isinstance(doc, Note)}
+        for name, cause in sorted(found.items()):
+            if name not in known or not alarm.is_open(known[name]):
+                self._raise(cause, seen)
+        for name, doc in sorted(known.items()):
+            if name not in found and (alarm.is_open(doc) or alarm.is_waiting(doc)):
+                self._clear(name, seen)
+        old = tuple(name for name, doc in known.items() if alarm.forget(doc, before=seen - _KEPT) is not None)
+        if old:
+            self._store.update(Named(Kind.ALARM, old), lambda doc, at: alarm.forget(doc, before=seen - _KEPT))
+
+    def _jobs(self) -> list[Job]:
+        found: list[Job] = []
+        after = ""
+        while True:
+            page = self._store.read(All(Kind.JOB, after=after, limit=PAGE))
+            found += [doc for doc in page if isinstance(doc, Job)]
+            if len(page) < PAGE:
+                return found
+            after = page[-1].name
+
+    def _aside(self) -> frozenset[str]:
+        return frozenset(one.name for one in self._store.blocked() if one.kind is Kind.JOB)
+
+    # --- raising and clearing ------------------------------------------------------------------------------------
+
+    def _raise(self, cause: Cause, seen: int) -> None:
+        token = self._runtime.rng.token()
+        self._change(
+            cause.name, "raised", token, lambda doc, at: alarm.open_(doc, cause, seen=seen, now=at, token=token)
+        )
+
+    def _clear(self, name: str, seen: int) -> None:
+        token = self._runtime.rng.token()
+        self._change(name, "cleared", token, lambda doc, at: alarm.close(doc, seen=seen, now=at, token=token))
+
+    def _change(self, name: str, what: str, token: str, change: ChangeFn) -> None:
+        self._runtime.failpoint("alarm")
+        result: Result = self._store.update(Named(Kind.ALARM, (name,)), change).results[0]
+        if result.verdict is Verdict.UNKNOWN:
+            self._unsure[name] = what, token
+        elif result.verdict is Verdict.APPLIED and isinstance(result.doc, Note) and result.answer == what:
+            self._tell(what, result.doc)
+
+    def _make_sure(self) -> None:
+        """What was perhaps written by us is told if it was."""
+        if not self._unsure:
+            return
+        found = self._store.read(Named(Kind.ALARM, tuple(sorted(self._unsure))))
+        unsure, self._unsure = self._unsure, {}
+        for doc in found:
+            what, token = unsure[doc.name]
+            if isinstance(doc, Note) and doc.body.get("state") != "waiting" and doc.body.get(what) == token:
+                self._tell(what, doc)
+
+    def _tell(self, what: str, doc: Note) -> None:
+        kind, subject, detail, since = (doc.body[name] for name in ("kind", "subject", "detail", "since"))
+        job, node = None if kind in ("no node", "tier") else subject, self._settings.node
+        if what == "raised":
+            self._events.emit("alarm", kind=kind, subject=subject, job=job, detail=detail, since=since, node=node)
+        else:
+            self._events.emit(
+                "alarm cleared", kind=kind, subject=subject, job=job, detail=detail, since=since, node=node
+            )

@@ -1,0 +1,108 @@
+"""What a scheduler offers to be told by: bounds for alarms, and where they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from solocron.duration import parse_duration, to_us
+from solocron.errors import Invalid
+from solocron.events import Events
+from solocron.jobs.declaration import check_name
+from solocron.model.alarm import Bounds
+from solocron.model.policy import whole
+from solocron.stores.contract import Store, Tier
+from solocron.stores.url import Secret
+
+if TYPE_CHECKING:
+    from solocron.telemetry.delivery import Deliveries
+    from solocron.telemetry.messages import Notify, Webhook
+
+__all__ = ["AlarmsFront"]
+
+Span = timedelta | int | float | str
+
+_LEAST_SECRET = 16
+_NOTHING = "Nothing was configured."
+
+
+class AlarmsFront:
+    """The part of `Scheduler` that raises alarms."""
+
+    events: Events
+    _store: Store
+    _bounds: Bounds | None = None
+    _deliveries: Deliveries | None = None
+
+    def alarms(
+        self,
+        *,
+        every: Span = "30s",
+        late: Span = "5m",
+        failing: int = 3,
+        patience: Span = "1m",
+        tier: str | None = None,
+        webhook: str | None = None,
+        secret: str | None = None,
+        notify: str | Sequence[str] = (),
+        pings: Mapping[str, str] | None = None,
+        allow_private: bool = False,
+    ) -> None:
+        """Look, every so often and in turns with the other nodes, for what should have run and did not.
+
+        What is found is raised once and cleared once, as the events `alarm` and `alarm cleared`. Call it once, before
+        the start, with the same bounds on every node.
+        """
+        # Not at the top: who asks for no alarms does not pay for HTTP and TLS.
+        from solocron.telemetry.delivery import Deliveries
+        from solocron.telemetry.https import Target
+        from solocron.telemetry.messages import Notify, Pings, Webhook
+
+        if self._bounds is not None:
+            raise Invalid(f"alarms(...) was called before; call it once, before the start. {_NOTHING}")
+        if not whole(failing) or failing < 1:
+            raise Invalid(f"failing={failing!r}: give a whole number from 1 up. {_NOTHING}")
+        if tier is not None and tier not in set(Tier):
+            raise Invalid(f"tier={tier!r:.20} is not known; choose {', '.join(Tier)}. {_NOTHING}")
+        bounds = Bounds(
+            every=_span("every", every),
+            late=_span("late", late),
+            failing=failing,
+            patience=_span("patience", patience, zero=True),
+            tier=tier,
+        )
+        deliveries = Deliveries(self.events)
+        if (webhook is None) != (secret is None):
+            raise Invalid(f"webhook= and secret= belong together: messages are signed. {_NOTHING}")
+        subscribers: list[Webhook | Notify] = []
+        if webhook is not None and secret is not None:
+            if not isinstance(secret, str) or len(secret) < _LEAST_SECRET:
+                raise Invalid(f"secret= is shorter than {_LEAST_SECRET} characters; take a random one. {_NOTHING}")
+            target = Target(webhook, "webhook", allow_private)
+            subscribers.append(Webhook(target, Secret(secret), self._store.namespace, deliveries))
+        if notify:
+            subscribers.append(Notify([notify] if isinstance(notify, str) else list(notify), deliveries))
+        targets = {
+            check_name(job, "pings"): Target(url, f"the ping URL of {job}", allow_private)
+            for job, url in (pings or {}).items()
+        }
+        self._bounds, self._deliveries = bounds, deliveries
+        for subscriber in subscribers:
+            for name in ("alarm", "alarm cleared"):
+                self.events.on(name, subscriber)
+        if targets:
+            for name in ("started", "finished"):
+                self.events.on(name, Pings(targets, deliveries))
+
+    def _deliver_the_rest(self) -> None:
+        """What waits to be sent gets a moment when the scheduler stops."""
+        if self._deliveries is not None:
+            self._deliveries.close()
+
+
+def _span(what: str, value: Span, *, zero: bool = False) -> int:
+    found = to_us(parse_duration(value, what=what))
+    if not found and not zero:
+        raise Invalid(f"{what}={value!r}: give a time above zero. {_NOTHING}")
+    return found

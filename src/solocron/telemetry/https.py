@@ -1,0 +1,158 @@
+"""One HTTPS request to a target that somebody configured, and to nothing else.
+
+Only https, certificate checked; the name is resolved once, every address of it must be a public one (unless private
+ones are allowed), and the connection goes to that very address. Redirects are not followed, the whole exchange ends
+within its time however slowly the other side talks, and of the answer only its status counts.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+from solocron.errors import Invalid
+
+__all__ = ["NotDelivered", "Target"]
+
+TIMEOUT = 10.0
+_AGAIN = frozenset({408, 425, 429})
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class NotDelivered(Exception):
+    """The request did not succeed; `again` says whether another try may."""
+
+    def __init__(self, why: str, *, again: bool) -> None:
+        super().__init__(why)
+        self.again = again
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL that was checked. It may carry a token in its path, so it shows no more of itself than its host."""
+
+    url: str = field(repr=False)
+    what: str
+    allow_private: bool = False
+
+    def __post_init__(self) -> None:
+        parts = _split(self.url)
+        if parts is None or parts.scheme != "https" or not parts.hostname:
+            raise Invalid(f"{self.what} is no https URL, and others are not used. Nothing was configured.")
+        if parts.username or parts.password or parts.fragment or not self.url.isascii() or not self.url.isprintable():
+            raise Invalid(f"{self.what}: give a plain URL, without user, password or fragment. Nothing was configured.")
+        literal = _literal(parts.hostname)
+        if literal is not None:
+            self._refuse_private(literal, "Nothing was configured; allow_private=True allows it.", Invalid)
+
+    @property
+    def host(self) -> str:
+        return str(urlsplit(self.url).hostname)
+
+    def post(self, body: bytes, headers: Mapping[str, str], *, below: str = "", timeout: float = TIMEOUT) -> None:
+        """Send it, to a path below the target's if asked; returns when the answer is 2xx, else raises NotDelivered."""
+        until = time.monotonic() + timeout
+        parts = urlsplit(self.url)
+        port = parts.port or 443
+        path = (parts.path.rstrip("/") + below if below else parts.path or "/") + (
+            f"?{parts.query}" if parts.query else ""
+        )
+        try:
+            status = self._exchange(self._address(port), port, path, body, headers, until)
+        except NotDelivered:
+            raise
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            late = "it did not answer in time" if time.monotonic() >= until else f"{type(error).__name__}: {error}"
+            raise NotDelivered(f"{self.host}: {late}", again=True) from None
+        if 300 <= status < 400:
+            raise NotDelivered(f"{self.host} answered {status}, and redirects are not followed", again=False)
+        if not 200 <= status < 300:
+            raise NotDelivered(f"{self.host} answered {status}", again=status >= 500 or status in _AGAIN)
+
+    def _exchange(
+        self, address: str, port: int, path: str, body: bytes, headers: Mapping[str, str], until: float
+    ) -> int:
+        raw = socket.create_connection((address, port), timeout=max(until - time.monotonic(), 0.001))
+        try:
+            context = ssl.create_default_context()
+            safe = context.wrap_socket(raw, server_hostname=self.host, do_handshake_on_connect=False)
+        except BaseException:
+            raw.close()
+            raise
+        # A socket's own timeout counts anew with every byte; this one ends the whole.
+        end = threading.Timer(max(until - time.monotonic(), 0.0), _shut, [safe])
+        end.daemon = True
+        end.start()
+        try:
+            with safe:
+                safe.do_handshake()
+                connection = http.client.HTTPConnection(self.host, port)
+                connection.sock = safe
+                named = self.host if port == 443 else f"{self.host}:{port}"
+                connection.request("POST", path, body, {"Host": named, "Connection": "close", **headers})
+                with connection.getresponse() as response:
+                    return response.status
+        finally:
+            end.cancel()
+            end.join()
+
+    def _address(self, port: int) -> str:
+        """The one address to connect to; who changes the name's addresses afterwards changes nothing for us."""
+        found = [str(info[4][0]) for info in socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)]
+        for one in found:
+            self._refuse_private(ipaddress.ip_address(one.partition("%")[0]), "Nothing was sent.", _final)
+        return found[0]
+
+    def _refuse_private(self, address: Address, untouched: str, error: type[Invalid] | type[_final]) -> None:
+        if not self.allow_private and not _public(address):
+            raise error(f"{self.what}: {self.host} is {address}, which is not a public address. {untouched}")
+
+
+class _final(NotDelivered):  # noqa: N801 - never seen by name
+    """Refused before anything was sent: another try would be refused too."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, again=False)
+
+
+def _split(url: object) -> SplitResult | None:
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        return parts if parts is None or parts.port is None or parts.port > 0 else None
+    except ValueError:
+        return None
+
+
+def _literal(host: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _public(address: Address) -> bool:
+    """Whether it is out in the world, also where it is written inside another one."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if address in _NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None:
+            return _public(inner)
+    return address.is_global and not address.is_multicast
+
+
+def _shut(safe: ssl.SSLSocket) -> None:
+    """End what another thread reads; the plain method, because that of TLS would take its state away under it."""
+    try:
+        socket.socket.shutdown(safe, socket.SHUT_RDWR)
+    except OSError:
+        pass  # closed already

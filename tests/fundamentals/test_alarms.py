@@ -1,0 +1,36 @@
+"""What should have run and did not is an alarm: opened by one look, closed by another, told by whoever changed it."""
+
+from __future__ import annotations
+
+from solocron.clock import SECOND
+from solocron.model.alarm import Bounds, causes, close, is_open, open_
+from solocron.model.change import Absent, Kind, Note
+from solocron.model.session import Session
+from tests.fundamentals.one_job import T0, OneJob
+
+BOUNDS = Bounds(every=30 * SECOND, late=300 * SECOND, failing=3, patience=0)
+NODE = Session(name="s", node="a", host="h", pid=1, handlers=("work",), lease=15 * SECOND, expires_at=T0 + 10**12)
+
+
+def test_a_job_that_nobody_claims_is_late_until_somebody_does() -> None:
+    job = OneJob("1m").at(0)
+    absent = Absent(Kind.ALARM, "late:work")
+
+    def look(second: int) -> dict[str, object]:
+        now = T0 + second * SECOND
+        return dict(causes([job.doc], [NODE], aside=frozenset(), tier="A", bounds=BOUNDS, now=now))
+
+    assert look(360) == {}, "due for five minutes: not yet an alarm"
+    (cause,) = look(361).values()
+    raised = open_(absent, cause, seen=361, now=361, token="a")  # type: ignore[arg-type]
+    assert raised is not None
+    assert raised.answer == "raised"
+    assert isinstance(raised.doc, Note)
+    assert open_(raised.doc, cause, seen=362, now=362, token="b") is None, "another node finds it open"  # type: ignore[arg-type]
+    job.at(400).run_all()
+    assert look(400) == {"missed:work": look(400)["missed:work"]}, "it runs again; what was missed is another alarm"
+    cleared = close(raised.doc, seen=400, now=400, token="b")
+    assert cleared is not None
+    assert cleared.answer == "cleared"
+    assert isinstance(cleared.doc, Note)
+    assert not is_open(cleared.doc)

@@ -1,0 +1,241 @@
+"""Webhooks and pings against a real HTTPS server: signed, pinned to public addresses, bounded in time and tries."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from solocron import Invalid, MissingExtra, Scheduler
+from solocron.events import Event, Events
+from solocron.telemetry import delivery
+from solocron.telemetry.delivery import Deliveries
+from solocron.telemetry.https import NotDelivered, Target
+from tests.unit.telemetry.https_server import Server, certificate, serving
+
+SECRET = "a secret of the test's own"
+pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return certificate(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture
+def server(keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("SSL_CERT_FILE", str(keys[0]))
+    monkeypatch.setattr(delivery, "_PAUSES", (0.0, 0.0))
+    with serving(*keys) as made:
+        yield made
+
+
+def made(server: Server, **options: Any) -> tuple[Scheduler, list[Event]]:
+    """A scheduler whose pool has no node, so that the first look raises an alarm."""
+    scheduler = Scheduler("memory://", enabled=True, namespace="shop")
+    options = {"every": "1ms", "patience": 0, "allow_private": True, **options}
+    scheduler.alarms(**options)
+    failed: list[Event] = []
+    scheduler.on("not delivered", failed.append)
+    scheduler.every("1h", name="job", pool="gpu")(lambda: None)
+    return scheduler, failed
+
+
+def test_an_alarm_is_posted_once_with_a_signature_that_proves_it(server: Server) -> None:
+    scheduler, failed = made(server, webhook=f"{server.url}/hook?channel=1", secret=SECRET)
+    scheduler.tick()
+    server.wait()
+    (posted,) = server.posted
+    assert (posted.path, posted.headers["content-type"]) == ("/hook?channel=1", "application/json")
+    assert posted.headers["host"] == f"localhost:{server.port}"
+    told = json.loads(posted.body)
+    assert {name: told[name] for name in ("event", "kind", "subject", "job", "namespace")} == {
+        "event": "alarm", "kind": "no node", "subject": "gpu", "job": None, "namespace": "shop",
+    }  # fmt: skip
+    assert told["since"].endswith("Z")
+    assert posted.headers["solocron-id"] == told["id"]
+    at, mac = (part.partition("=")[2] for part in posted.headers["solocron-signature"].split(","))
+    signed = hmac.new(SECRET.encode(), f"{at}.".encode() + posted.body, hashlib.sha256).hexdigest()
+    assert hmac.compare_digest(mac, signed)
+    assert abs(int(at) - time.time()) < 60
+    assert failed == []
+
+
+def test_a_target_that_is_down_for_a_moment_gets_the_same_message_again(server: Server) -> None:
+    server.statuses = [503, 429, 200]
+    scheduler, failed = made(server, webhook=server.url, secret=SECRET)
+    scheduler.tick()
+    server.wait(3)
+    assert len({posted.headers["solocron-id"] for posted in server.posted}) == 1
+    assert failed == []
+
+
+@pytest.mark.parametrize(
+    ("statuses", "tries", "reason"),
+    [([500], 3, "localhost answered 500"), ([403], 1, "localhost answered 403")],
+)
+def test_tries_are_bounded_and_what_was_refused_is_told(
+    server: Server, statuses: list[int], tries: int, reason: str
+) -> None:
+    server.statuses = statuses
+    scheduler, failed = made(server, webhook=server.url, secret=SECRET)
+    scheduler.tick()
+    assert len(server.posted) == tries
+    assert [(event.what, event.reason) for event in failed] == [("webhook no node: gpu", reason)]
+
+
+def test_a_redirect_is_not_followed(server: Server) -> None:
+    server.statuses, server.location = [302], f"{server.url}/elsewhere"
+    scheduler, failed = made(server, webhook=server.url, secret=SECRET)
+    scheduler.tick()
+    assert [posted.path for posted in server.posted] == ["/"]
+    assert failed[0].reason == "localhost answered 302, and redirects are not followed"
+
+
+def test_a_server_that_talks_slowly_is_cut_off(server: Server) -> None:
+    server.slow = True
+    since = time.monotonic()
+    with pytest.raises(NotDelivered, match="localhost: it did not answer in time") as told:
+        Target(server.url, "webhook", True).post(b"x", {}, timeout=0.5)
+    assert told.value.again is True
+    assert time.monotonic() - since < 10
+
+
+def test_a_private_address_is_refused_before_anything_is_sent(server: Server) -> None:
+    with pytest.raises(NotDelivered, match="which is not a public address") as told:
+        Target(server.url, "webhook").post(b"x", {})
+    assert told.value.again is False
+    assert server.posted == []
+
+
+def test_a_name_with_one_public_and_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [(0, 0, 0, "", (address, 443)) for address in ("93.184.216.34", "10.0.0.7")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: answers)
+    monkeypatch.setattr(socket, "create_connection", lambda *args, **options: pytest.fail("it connected"))
+    with pytest.raises(NotDelivered, match=r"10\.0\.0\.7"):
+        Target("https://example.org/", "webhook").post(b"x", {})
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_used(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that points elsewhere when it is asked a second time changes nothing."""
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *args: Any, **options: Any) -> Any:
+        asked.append(host)
+        return real("127.0.0.1" if host == "localhost" else host, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    Target(server.url, "webhook", True).post(b"x", {})
+    assert asked.count("localhost") == 1
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(NotDelivered, match="CERTIFICATE_VERIFY_FAILED"):
+        Target(server.url, "webhook", True).post(b"x", {})
+    assert server.posted == []
+
+
+def test_pings_tell_start_success_and_failure(server: Server) -> None:
+    scheduler = Scheduler("memory://", enabled=True, lease="3s")
+    scheduler.alarms(pings={"job": f"{server.url}/ping/token?rid=1"}, allow_private=True)
+
+    @scheduler.every("1h", name="job")
+    def job() -> None:
+        if len(server.posted) >= 2:
+            raise ValueError("this time not")
+
+    @scheduler.every("1h", name="other")
+    def other() -> None: ...
+
+    with scheduler:
+        for name, expected in (("job", 2), ("other", 0), ("job", 2)):
+            scheduler.wait(scheduler.trigger(name), "10s")
+            server.wait(expected)
+    assert [posted.path.partition("?")[0] for posted in server.posted] == [
+        "/ping/token/start", "/ping/token", "/ping/token/start", "/ping/token/fail",
+    ]  # fmt: skip
+
+
+def test_apprise_is_handed_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real package is an extra that is not installed here: a stand-in with its two methods takes its place."""
+    sent: list[dict[str, str]] = []
+    stand_in = ModuleType("apprise")
+
+    class Apprise:
+        def add(self, url: str) -> bool:
+            return url.startswith("mailto:")
+
+        def notify(self, **what: str) -> bool:
+            sent.append(what)
+            return True
+
+    stand_in.Apprise = Apprise  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "apprise", stand_in)
+    scheduler = Scheduler("memory://", enabled=True)
+    with pytest.raises(Invalid, match="does not understand URL 1 of 1"):
+        scheduler.alarms(notify="nonsense")
+    scheduler.alarms(every="1ms", patience=0, notify=["mailto:a@example.org"])
+    scheduler.every("1h", name="job", pool="gpu")(lambda: None)
+    scheduler.tick()
+    assert sent == [{"title": "solocron alarm", "body": "no node: gpu: job and whatever else is in it cannot run"}]
+
+
+def test_without_apprise_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    with pytest.raises(MissingExtra, match=r"solocron\[notify\]"):
+        Scheduler("memory://", enabled=True).alarms(notify="mailto:a@example.org")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"webhook": "http://example.org", "secret": SECRET}, "is no https URL"),
+        ({"webhook": "https://", "secret": SECRET}, "is no https URL"),
+        ({"webhook": "https://example.org:99999", "secret": SECRET}, "is no https URL"),
+        ({"webhook": 7, "secret": SECRET}, "is no https URL"),
+        ({"webhook": "https://u:p@example.org", "secret": SECRET}, "without user, password or fragment"),
+        ({"webhook": "https://example.org/\n", "secret": SECRET}, "give a plain URL"),
+        ({"webhook": "https://127.0.0.1/x", "secret": SECRET}, "which is not a public address"),
+        ({"webhook": "https://[::1]/x", "secret": SECRET}, "which is not a public address"),
+        ({"webhook": "https://[::ffff:10.0.0.1]/x", "secret": SECRET}, "which is not a public address"),
+        ({"webhook": "https://[64:ff9b::a00:1]/x", "secret": SECRET}, "which is not a public address"),
+        ({"webhook": "https://169.254.169.254/x", "secret": SECRET}, "which is not a public address"),
+        ({"webhook": "https://example.org"}, "webhook= and secret= belong together"),
+        ({"secret": SECRET}, "webhook= and secret= belong together"),
+        ({"webhook": "https://example.org", "secret": "short"}, "shorter than 16 characters"),
+        ({"pings": {"job": "http://example.org"}}, "is no https URL"),
+        ({"pings": {"a job": "https://example.org"}}, "cannot be used"),
+        ({"failing": 0}, "from 1 up"),
+        ({"late": 0}, "above zero"),
+        ({"every": "soon"}, "is not a duration"),
+        ({"tier": "D"}, "is not known; choose A, B, C"),
+    ],
+)
+def test_nonsense_is_refused_and_nothing_is_configured(options: dict[str, Any], why: str) -> None:
+    scheduler = Scheduler("memory://", enabled=True)
+    with pytest.raises(Invalid, match=why):
+        scheduler.alarms(**options)
+    scheduler.alarms()
+    with pytest.raises(Invalid, match="was called before"):
+        scheduler.alarms()
+
+
+def test_a_queue_that_is_full_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "_LIMIT", 0)
+    events = Events()
+    told: list[Event] = []
+    events.on("not delivered", told.append)
+    Deliveries(events).add("message", lambda: None)
+    assert [event.reason for event in told] == ["0 messages wait already"]

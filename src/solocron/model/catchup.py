@@ -41,7 +41,7 @@ def _missed(job: Job, slots: Timetable, entries: list[Entry], since: int, until:
     count = slots.count(since, until)
     if not count:
         return job
-    policy, keep = job.definition.catch_up, until
+    policy, keep, pace = job.definition.catch_up, until, job.definition.catch_up.pace
     if policy.kind == "latest":
         keep = (slots.before(until + 1) or until) - 1
         reason = "nobody was there in time; a later slot ran instead (catch_up=latest)"
@@ -57,7 +57,7 @@ def _missed(job: Job, slots: Timetable, entries: list[Entry], since: int, until:
         keep = min(now - start_within - 1, until)
         reason = "nobody was there within start_within"
     pass_over(job, slots, entries, since, keep, Status.MISSED, reason, now=now)
-    return owe(job, slots, keep, until)
+    return owe(job, slots, keep, until, pace=pace)
 
 
 def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
@@ -76,7 +76,9 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
         job = owe(job, slots, since, cut)
         pass_over(job, slots, entries, cut, until, Status.DROPPED, f"{QUEUE_LIMIT} runs are waiting", now=until)
         return job
-    queued = job.stretches or any(not owed.begun and owed.ready_at <= until for owed in job.owed)
+    queued = any(s.pace is None for s in job.stretches) or any(
+        not owed.begun and owed.ready_at <= until for owed in job.owed
+    )
     if overlap.kind == "queue" and not queued:
         first = slots.after(since)
         assert first is not None
@@ -116,12 +118,12 @@ def _in_line(job: Job) -> bool:
     if job.definition.limit is None:
         return False
     waiting = sum(1 for owed in job.owed if owed.origin is Origin.SCHEDULE and not owed.begun)
-    waiting += sum(stretch.count for stretch in job.stretches if stretch.origin is Origin.SCHEDULE)
+    waiting += sum(stretch.count for stretch in job.stretches if stretch.origin is Origin.SCHEDULE and not stretch.pace)
     return waiting >= job.definition.overlap.most
 
 
-def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
-    """The job with the scheduled slots in (since, until] owed: one by name, neighbours as a stretch."""
+def owe(job: Job, slots: Timetable, since: int, until: int, *, pace: int | None = None) -> Job:
+    """The job with the scheduled slots in (since, until] owed: one by name, neighbours as a stretch, perhaps paced."""
     if since < job.cursor:
         job, since = _owe_by_reading(job, slots, since, min(until, job.cursor))
     count = slots.count(since, until)
@@ -131,18 +133,19 @@ def owe(job: Job, slots: Timetable, since: int, until: int) -> Job:
     assert first is not None
     assert last is not None
     tail = job.stretches[-1] if job.stretches else None
-    if tail and tail.origin is Origin.SCHEDULE and tail.schedule is None and slots.after(tail.last) == first:
+    same = tail and (tail.origin, tail.schedule, tail.pace) == (Origin.SCHEDULE, None, pace)
+    if tail and same and slots.after(tail.last) == first:
         longer = replace(tail, last=last, count=tail.count + count)
         return replace(job, stretches=(*job.stretches[:-1], longer))
-    for owed in job.owed:
+    for owed in job.owed if pace is None else ():
         plain = owed.origin is Origin.SCHEDULE and owed.attempt == 1 and owed.request is None and not owed.begun
         if plain and slots.after(owed.slot) == first:
             rest = tuple(other for other in job.owed if other is not owed)
             stretch = Stretch(first=owed.slot, last=last, count=count + 1)
             return replace(job, owed=rest, stretches=(*job.stretches, stretch))
-    if count == 1:
+    if count == 1 and pace is None:
         return replace(job, owed=(*job.owed, _owed(job, first)))
-    return replace(job, stretches=(*job.stretches, Stretch(first=first, last=last, count=count)))
+    return replace(job, stretches=(*job.stretches, Stretch(first=first, last=last, count=count, pace=pace)))
 
 
 def _owed(job: Job, slot: int) -> Owed:

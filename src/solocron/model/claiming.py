@@ -175,14 +175,17 @@ def _parts(job: Job, owed: Owed, by: Claimant, fleet: frozenset[str]) -> tuple[O
 def _first(
     job: Job, resolve: Resolve, now: int, by: Claimant, fleet: frozenset[str] = frozenset()
 ) -> tuple[Owed | None, Mapping[str, Any]]:
-    """What to run next, and what the job is without it: retries first, then by slot."""
+    """What to run next, and what the job is without it: retries first, then by slot, then what is paced."""
     waiting, stretches = _may_start(job)
     wait = _courtesy(job, by, fleet)
     ready = [owed for owed in waiting if owed.ready_at + wait <= now and _turn(job, owed, by, now) <= now]
     best = min(ready, key=lambda owed: (not owed.begun, owed.slot), default=None)
     if best is not None and best.begun:
         return best, _without(job, best)
-    spans = [s for s in stretches if s.first + wait <= now and (best is None or s.first < best.slot)]
+    usual = [s for s in stretches if s.pace is None]
+    spans = [s for s in usual if s.first + wait <= now and (best is None or s.first < best.slot)]
+    if not spans and best is None:
+        spans = [s for s in stretches if s.pace is not None and _ready_at(job, s) + wait <= now]
     if not spans:
         return (best, {} if best is None else _without(job, best))
     span = min(spans, key=lambda s: s.first)
@@ -200,7 +203,12 @@ def _first(
         # Zone data that differ from those of whoever made the stretch may know no slot here: its last is one for sure.
         following = span.last if following is None else min(following, span.last)
         rest = (replace(span, first=following, count=max(span.count - 1, 1)), *rest)
-    return owed, {"stretches": rest}
+    return owed, {"stretches": rest} | ({} if span.pace is None else {"paced": now})
+
+
+def _ready_at(job: Job, stretch: Stretch) -> int:
+    """When its next run may start. One pace for all that is paced in a job: two stretches are not twice as fast."""
+    return stretch.first if stretch.pace is None else max(stretch.first, job.paced + stretch.pace)
 
 
 def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
@@ -212,7 +220,7 @@ def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
     ready = [owed for owed in waiting if owed.ready_at <= now]
     if any(owed.only not in (None, by.node) for owed in ready):
         return True
-    due = any(owed.only is None for owed in ready) or any(s.first <= now for s in stretches)
+    due = any(owed.only is None for owed in ready) or any(_ready_at(job, s) <= now for s in stretches)
     other_first = definition.prefer == "last" and last is not None and last.node not in (None, by.node)
     return due and (definition.nodes is not None or other_first)
 
@@ -230,7 +238,7 @@ def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
     waiting, stretches = _may_start(job)
     fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
     wait = _courtesy(job, by, fleet)
-    moments = [now + ELSEWHERE, *(stretch.first + wait for stretch in stretches)]
+    moments = [now + ELSEWHERE, *(_ready_at(job, stretch) + wait for stretch in stretches)]
     moments += [max(owed.ready_at + wait, _turn(job, owed, by, now)) for owed in waiting]
     if job.paused is None and job.definition.enabled and slots.known:
         following = slots.after(slots.settled(job.cursor, job.nominal))
@@ -298,7 +306,7 @@ def due_at(job: Job, slots: Timetable) -> int | None:
             moments.append(following)
     waiting, stretches = _may_start(job)
     moments += [owed.ready_at for owed in waiting]
-    moments += [stretch.first for stretch in stretches]
+    moments += [_ready_at(job, stretch) for stretch in stretches]
     return min(moments, default=None)
 
 

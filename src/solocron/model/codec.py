@@ -28,7 +28,7 @@ _compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _ORIGINS = {str(origin): origin for origin in Origin}
 _STATUSES = {str(status): status for status in Status}
-_STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l", "m"])
+_STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l", "m", "pc"])
 
 
 def encode(doc: Job | Session | Note) -> tuple[str, str]:
@@ -108,13 +108,15 @@ def _job_state(job: Job) -> dict[str, Any]:
     if job.owed:
         out["o"] = [_trim(_owed_to(owed)) for owed in job.owed]
     if job.stretches:
-        out["s"] = [_trim([s.first, s.last, s.count, s.origin, s.request, s.schedule]) for s in job.stretches]
+        out["s"] = [_trim([s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace]) for s in job.stretches]
     if job.requests:
         out["r"] = [[request.id, request.answer] for request in job.requests]
     if job.accepted:
         out["k"] = list(job.accepted)
     if job.failures:
         out["x"] = job.failures
+    if job.paced:
+        out["pc"] = job.paced
     if job.last is not None:
         last = job.last
         out["l"] = _trim([last.run, last.slot, last.attempt, last.status, last.finished_at, last.error, last.node])
@@ -163,8 +165,10 @@ def _shards(value: int | list[str] | None) -> Shards | None:
 
 
 def _stretch_from(v: list[Any]) -> Stretch:
-    first, last, count, origin, request, schedule = _pad(v, 6)
-    return Stretch(first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule)
+    first, last, count, origin, request, schedule, pace = _pad(v, 7)
+    return Stretch(
+        first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule, pace=pace
+    )
 
 
 def _trim(values: list[Any]) -> list[Any]:
@@ -221,6 +225,7 @@ _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "r": ("requests", lambda v: tuple(Request(id=i, answer=a) for i, a in v)),
     "k": ("accepted", tuple),
     "x": ("failures", lambda v: v),
+    "pc": ("paced", lambda v: v),
     "l": ("last", _last_from),
     "m": ("missed", lambda v: Missed(at=v[0], first=v[1], last=v[2], count=v[3])),
 }

@@ -91,6 +91,8 @@ class Stretch:
     origin: Origin = Origin.SCHEDULE
     request: str | None = None
     schedule: Mapping[str, Any] | None = None
+    pace: int | None = None
+    """Microseconds between two of its starts, at the least; such a stretch lets everything else go first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +164,8 @@ class Job:
     accepted: tuple[int, ...] = ()
     """Fences of the last accepted finishes: a repeated one is answered as accepted."""
     failures: int = 0
+    paced: int = 0
+    """When the last run of a stretch with a pace was claimed."""
     last: Last | None = None
     missed: Missed | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -181,5 +185,6 @@ class Job:
 
     @property
     def queued(self) -> int:
-        """How many slots and requests have runs that wait."""
-        return len({group_of(owed.run) for owed in self.owed}) + sum(stretch.count for stretch in self.stretches)
+        """How many slots and requests stand in the queue, whose length is bounded; what is paced stands aside."""
+        ranges = sum(stretch.count for stretch in self.stretches if stretch.pace is None)
+        return len({group_of(owed.run) for owed in self.owed}) + ranges

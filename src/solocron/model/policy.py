@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Any
 
+from solocron.clock import SECOND
 from solocron.duration import parse_duration, to_us
 from solocron.errors import Invalid
 
-__all__ = ["QUEUE_LIMIT", "Backoff", "CatchUp", "Overlap", "allow", "catch_up_all", "whole"]
+__all__ = ["QUEUE_LIMIT", "Backoff", "CatchUp", "Overlap", "allow", "catch_up_all", "parse_rate", "whole"]
 
 QUEUE_LIMIT = 1_000
 """How many runs may wait in one job's queue; what comes after them is `dropped`."""
@@ -66,6 +68,8 @@ class CatchUp:
     kind: str = "latest"
     limit: int | None = None
     within: int | None = None
+    pace: int | None = None
+    """Microseconds between the starts of two missed slots, at the least."""
 
     @classmethod
     def parse(cls, value: CatchUp | str) -> CatchUp:
@@ -74,11 +78,14 @@ class CatchUp:
         if value in ("skip", "latest", "all"):
             return _catch_up(value)
         raise Invalid(
-            f'catch_up={value!r} is not known; choose "skip", "latest", "all" or catch_up_all(limit=, within=). '
+            f'catch_up={value!r} is not known; choose "skip", "latest", "all" or '
+            "catch_up_all(limit=, within=, rate=). "
             "Nothing was registered."
         )
 
     def to_json(self) -> Any:
+        if self.pace is not None:
+            return [self.kind, self.limit, self.within, self.pace]
         return [self.kind, self.limit, self.within] if (self.limit, self.within) != (None, None) else self.kind
 
     @classmethod
@@ -86,13 +93,33 @@ class CatchUp:
         return cls(*value) if isinstance(value, list) else cls(value)
 
 
-def catch_up_all(*, limit: int | None = None, within: Span | None = None) -> CatchUp:
-    """Run every missed slot, newest `limit` of them, none older than `within`; the rest is recorded as missed."""
+def catch_up_all(*, limit: int | None = None, within: Span | None = None, rate: str | None = None) -> CatchUp:
+    """Run every missed slot, newest `limit` of them, none older than `within`; the rest is recorded as missed.
+
+    `rate="10/m"` starts them evenly, no faster than that; slots that fall due meanwhile go first.
+    """
     if limit is not None and (not whole(limit) or limit < 1):
         raise Invalid(f"catch_up_all(limit={limit!r}): give a whole number from 1 up. Nothing was registered.")
     return CatchUp(
-        "all", limit, None if within is None else to_us(parse_duration(within, what="catch_up_all(within=)"))
+        "all",
+        limit,
+        None if within is None else to_us(parse_duration(within, what="catch_up_all(within=)")),
+        None if rate is None else parse_rate(rate, what="catch_up_all(rate=)"),
     )
+
+
+_RATE = re.compile(r"([1-9][0-9]{0,5})/([smhd])")
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+def parse_rate(rate: str, *, what: str) -> int:
+    """ "10/m" as the microseconds that lie between two starts, never less."""
+    found = _RATE.fullmatch(rate) if isinstance(rate, str) else None
+    if found is None:
+        raise Invalid(
+            f'{what}: {rate!r:.60} is not a rate; write it like "10/m", "1/s" or "100/h". Nothing was changed.'
+        )
+    return -(-_UNITS[found[2]] * SECOND // int(found[1]))
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -33,8 +33,9 @@ def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
     long_ago = database.clock() - round(patience * SECOND)
     for job in database.jobs.values():
         if job.waiting and job.paused is None and job.definition.enabled and not checker.world.is_nobodys(job):
-            oldest = min([owed.ready_at for owed in job.owed] + [s.first for s in job.stretches])
-            if oldest < long_ago:
+            # What is paced takes its time.
+            ready = [owed.ready_at for owed in job.owed] + [s.first for s in job.stretches if s.pace is None]
+            if ready and (oldest := min(ready)) < long_ago:
                 raise Violation("I5", f"{job.name} owes a run since {iso(oldest)}")
 
 

@@ -69,6 +69,8 @@ class Checker:
     granted_at: dict[tuple[str, int], int] = field(default_factory=dict)
     """The store's time at which each claim was committed."""
     started: set[tuple[str, int]] = field(default_factory=set)
+    paced: dict[str, int] = field(default_factory=dict)
+    """When a missed slot of a job with a rate was last claimed, by the store's time."""
     answered: dict[tuple[str, int], str] = field(default_factory=dict)
     """What on_retry said before an attempt, by run and fence."""
     starts: Counter[str] = field(default_factory=Counter)

@@ -134,7 +134,8 @@ def fate_of(job: Job, slots: Slots, *, now: int, late_for: int) -> dict[int, str
         # The newest replaces whatever came before it, what was to be caught up included.
         fates |= dict.fromkeys(caught_up, "skipped") | dict.fromkeys(late, "skipped") | {late[-1]: "owed"}
         return fates
-    return fates | _overlapping(job, late, len(caught_up), now)
+    # What is caught up at a rate of its own stands aside: it is not in the queue.
+    return fates | _overlapping(job, late, 0 if policy.catch_up.pace else len(caught_up), now)
 
 
 def _is_late(slot: int, policy: Definition, *, now: int, late_for: int) -> bool:
@@ -155,6 +156,11 @@ def _caught_up(missed: list[int], policy: Definition, *, now: int) -> list[int]:
     return [slot for slot in chosen if policy.start_within is None or slot >= now - policy.start_within]
 
 
+def _queue(job: Job) -> int:
+    waiting = len({owed.run.partition("#")[0] for owed in job.owed})
+    return waiting + sum(s.count for s in job.stretches if s.pace is None)
+
+
 def _overlapping(job: Job, late: list[int], more: int, now: int) -> dict[int, str]:
     """Late slots beside what runs already; a run that waits for its retry counts as running."""
     kind, most = job.definition.overlap.kind, job.definition.overlap.most
@@ -166,13 +172,12 @@ def _overlapping(job: Job, late: list[int], more: int, now: int) -> dict[int, st
     if len({run.partition("#")[0] for run in [*(hold.run for hold in job.active), *begun]}) < most and line < most:
         return dict.fromkeys(late, "owed")
     if kind == "queue-all":
-        waiting = len({owed.run.partition("#")[0] for owed in job.owed}) + sum(s.count for s in job.stretches)
-        room = max(0, QUEUE_LIMIT - waiting - more)
+        room = max(0, QUEUE_LIMIT - _queue(job) - more)
         return dict.fromkeys(late[:room], "owed") | dict.fromkeys(late[room:], "dropped")
     fates = dict.fromkeys(late, "skipped")
     queued = (
         more
-        or job.stretches
+        or any(s.pace is None for s in job.stretches)
         or any(not owed.tries and owed.shards is None and owed.ready_at <= now for owed in job.owed)
     )
     if kind == "queue" and late and not queued:

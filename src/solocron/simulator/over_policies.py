@@ -35,6 +35,18 @@ def i10_pause_after(_: Checker, commit: Commit) -> None:
         raise Violation("I10", f"{commit.name} was paused after {before.failures + failed} failures, {most} allowed")
 
 
+def i10_catch_up_rate(checker: Checker, commit: Commit) -> None:
+    """Missed slots of a job with a rate start no faster than that, whichever node claims them."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not isinstance(after, Job) or after.paced == before.paced:
+        return
+    paces = [s.pace for s in (*before.stretches, *after.stretches) if s.pace] + [before.definition.catch_up.pace or 0]
+    last = checker.paced.get(commit.name, 0)
+    checker.paced[commit.name] = commit.decided
+    if commit.decided - last < min(pace for pace in paces if pace or len(paces) == 1):
+        raise Violation("I10", f"{commit.name} started missed slots {(commit.decided - last) / 1e6:.3f} s apart")
+
+
 def i17_asked_before_a_repeat(checker: Checker, line: Line) -> None:
     """A run of a job with on_retry starts again after a crash only if that said so, under this very claim."""
     job = checker.world.database.jobs.get(line.job)
@@ -68,5 +80,5 @@ def _asks(checker: Checker, job: Job) -> bool:
     return any(plan.name == job.definition.handler and plan.asks for plan in checker.world.workload.plans)
 
 
-POLICIES = {test.__name__: test for test in (i10_pause_after, i17_answers_are_kept)}
+POLICIES = {test.__name__: test for test in (i10_pause_after, i10_catch_up_rate, i17_answers_are_kept)}
 LINES = {test.__name__: test for test in (i17_asked_before_a_repeat,)}

@@ -115,12 +115,15 @@ def policies(lease: float, dice: random.Random, *, stoppable: bool) -> dict[str,
         "backoff": Backoff(first="1s", cap=lease),
         **_placing(dice),
     }
-    return drawn | _further(random.Random(repr(sorted(drawn.items()))))  # noqa: S311 - reproducible on purpose
+    return drawn | _further(drawn, random.Random(repr(sorted(drawn.items()))))  # noqa: S311 - reproducible on purpose
 
 
-def _further(dice: random.Random) -> dict[str, Any]:
+def _further(drawn: dict[str, Any], dice: random.Random) -> dict[str, Any]:
     """Choices with dice of their own, made from the others: a new one changes no world that is known by its seed."""
-    return {"pause_after": dice.choice((None, None, 3))}
+    more: dict[str, Any] = {"pause_after": dice.choice((None, None, 3))}
+    if drawn["catch_up"] == "all":
+        more["catch_up"] = dice.choice(("all", catch_up_all(rate="30/m"), catch_up_all(limit=20, rate="6/m")))
+    return more
 
 
 def _placing(dice: random.Random) -> dict[str, Any]:

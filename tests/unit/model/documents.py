@@ -54,7 +54,11 @@ overlaps = st.sampled_from([Overlap.parse(kind) for kind in ("skip", "queue", "q
     allow, st.integers(1, 9)
 )
 catch_ups = st.sampled_from([CatchUp("skip"), CatchUp("latest"), CatchUp("all")]) | st.builds(
-    CatchUp, st.just("all"), maybe(st.integers(1, 9)), maybe(st.integers(0, DAY))
+    CatchUp,
+    st.just("all"),
+    maybe(st.integers(1, 9)),
+    maybe(st.integers(0, DAY)),
+    maybe(st.integers(1, 60 * SECOND)),
 )
 backoffs = st.builds(
     Backoff,
@@ -154,6 +158,7 @@ def stretches(draw: st.DrawFn) -> Stretch:
         origin=draw(st.sampled_from(Origin)),
         request=draw(maybe(texts)),
         schedule=None if schedule is None else dump(schedule),
+        pace=draw(maybe(st.integers(1, 60 * SECOND))),
     )
 
 
@@ -182,6 +187,7 @@ def jobs(draw: st.DrawFn) -> Job:
         requests=draw(rows(st.builds(Request, id=texts, answer=texts))),
         accepted=draw(rows(fences, 4)),
         failures=draw(st.integers(0, 9)),
+        paced=draw(st.sampled_from([0, T0])),
         last=draw(
             maybe(
                 st.builds(

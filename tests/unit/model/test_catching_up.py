@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from solocron.model.policy import allow, catch_up_all
 from solocron.schedules import Cron
-from tests.fundamentals.one_job import LATE_FOR, OneJob
+from tests.fundamentals.one_job import LATE_FOR, OneJob, seconds
 
 LATE = 60 + LATE_FOR
 """The first second at which the slot of second 60 is missed."""
@@ -167,3 +171,38 @@ def test_catching_up_twice_records_nothing_twice() -> None:
     entries = len(job.log)
     assert job.claim() is None
     assert len(job.log) == entries
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from([1, 7, 60, 600]),
+    st.lists(st.tuples(st.integers(1, 900), st.sampled_from([0, 0, 1, 7])), min_size=1, max_size=60),
+)
+def test_i10_missed_slots_start_no_faster_than_their_rate_and_every_slot_once(
+    pace: int, looks: list[tuple[int, int]]
+) -> None:
+    """Whenever nodes look, and however long runs take: two missed slots never start closer than the rate allows."""
+    job = OneJob("1m", catch_up=catch_up_all(rate=f"{3600 // pace}/h"), overlap="queue-all")
+    now, seen = 0.0, 0.0
+    ran: list[float] = []
+    paced: list[float] = []
+    owed_late: set[float] = set()
+    for wait, length in looks:
+        now += wait
+        job.at(now)
+        missed = [slot for slot in range(60, int(now), 60) if slot > seen and now - slot >= LATE_FOR]
+        owed_late |= {*missed}
+        while (hold := job.claim()) is not None:
+            slot = seconds(hold.slot)
+            ran.append(slot)
+            if slot in owed_late:
+                paced.append(now)
+            now += length
+            job.at(now).finish(hold)
+        seen = now
+    assert len(ran) == len(set(ran))
+    assert all(later - earlier >= pace for earlier, later in pairwise(paced))
+    owed = [seconds(o.slot) for o in job.job.owed]
+    owed += [slot for s in job.job.stretches for slot in range(int(seconds(s.first)), int(seconds(s.last)) + 1, 60)]
+    decided = range(60, int(seconds(job.job.cursor)) + 1, 60)
+    assert sorted(ran + owed) == list(decided)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, timedelta
 from typing import Any
 
+from solocron.calendars import CalendarView, days_off, notes_of, save, unknown_calendar
+from solocron.calendars import view as calendar_view
 from solocron.clock import SECOND, from_us, to_us
 from solocron.durable.requests import check_connection, leave
 from solocron.duration import parse_duration
+from solocron.engine.calendars import Calendars
 from solocron.errors import Conflict, Invalid, NotFound, StoreError, WaitTimeout
 from solocron.jobs.declaration import Declaration, check_name, check_payload
 from solocron.jobs.registry import Registry
 from solocron.locks.listing import raise_fences
 from solocron.model import asking, defining
 from solocron.model.alarm import is_open
+from solocron.model.calendars import calendar_of, with_revision
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.job import Job, Owed
 from solocron.model.permit import limit_of, parse
@@ -26,7 +30,7 @@ from solocron.model.run import Origin, Record, Status, group_of, job_of, key_of,
 from solocron.model.session import Life, Session
 from solocron.model.slices import each, labels
 from solocron.runtime import Runtime, Threads
-from solocron.schedules import Schedule, instants, load_zone
+from solocron.schedules import Calendar, Calendared, Schedule, Spread, instants, load_zone
 from solocron.stores.contract import All, ChangeFn, Named, Query, Store, Verdict
 from solocron.views import AlarmView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
 
@@ -35,6 +39,8 @@ __all__ = ["Client"]
 Span = timedelta | int | float | str
 
 PAGE = 1_000
+_FETCH_FIRST = object()
+"""The answer of a change that cannot be made before a calendar has been fetched."""
 _DAY = 86_400 * SECOND
 _OVERDUE = 300 * SECOND
 
@@ -54,6 +60,7 @@ class Client:
         self._registry = registry or Registry()
         self._runtime = runtime or Threads()
         self._late_for = late_for
+        self._calendars_of: Calendars | None = None
         self._asked = 0
         self.changed: list[Callable[[], None]] = []
         """Called after each change, so that a node in the same process looks at once."""
@@ -338,6 +345,12 @@ class Client:
             )
         self._known_handler(handler)
         self._one_bound(name, definition.limit)
+        if declaration.calendar is not None:
+            latest = self._calendars.latest()
+            if declaration.calendar not in latest:
+                raise unknown_calendar(declaration.calendar, latest, job=name, untouched="Nothing was added.")
+            definition = with_revision(definition, latest[declaration.calendar])
+            self._calendars.fetch([(declaration.calendar, latest[declaration.calendar])])
         proposal = defining.Proposal(definition=definition, source=None)
 
         def define(doc: Job | Absent, now: int) -> Change | None:
@@ -388,6 +401,56 @@ class Client:
             "Stop the nodes, see `solocron doctor`, and repeat it."
         )
 
+    # --- calendars -------------------------------------------------------------------------------------------
+
+    def calendar(
+        self,
+        name: str,
+        *,
+        weekend: Iterable[str] = ("sat", "sun"),
+        holidays: Iterable[date] | Mapping[date, str] = (),
+        country: str | None = None,
+        subdivision: str | None = None,
+    ) -> CalendarView:
+        """Make or change a business calendar, for all nodes. Its jobs go on under the new revision from now on."""
+        now = self.store.clock()
+        wanted = days_off(name, weekend=weekend, holidays=holidays, country=country, subdivision=subdivision, now=now)
+        made, jobs = save(self._calendars, wanted, late_for=self._late_for, known=self._calendar(name))
+        for call in self.changed:
+            call()
+        return calendar_view(made, jobs)
+
+    def calendars(self) -> list[CalendarView]:
+        """Every calendar of the namespace at its latest revision, and the jobs that name it."""
+        found = [self._calendar(name) for name in sorted(self._calendars.latest())]
+        jobs = self._jobs()
+        return [
+            calendar_view(one, [job.name for job in jobs if calendar_of(job.definition.schedule) == one.name])
+            for one in found
+            if one is not None
+        ]
+
+    def next_notes(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[str]:
+        """What the job's calendar does to the slots up to its n-th next one, and why; a sentence each."""
+        slots = self.next(job, n, start=start)
+        rule = self.schedule(job)
+        inner = rule.schedule if isinstance(rule, Spread) else rule
+        if not isinstance(inner, Calendared) or not slots:
+            return []
+        begin = self.store.clock() if start is None else to_us(start)
+        return notes_of(inner, begin, to_us(slots[-1]))
+
+    @property
+    def _calendars(self) -> Calendars:
+        if self._calendars_of is None or self._calendars_of.store is not self.store:
+            self._calendars_of = Calendars(self.store, self._registry)
+        return self._calendars_of
+
+    def _calendar(self, name: str) -> Calendar | None:
+        latest = self._calendars.latest([name])
+        self._calendars.fetch(latest.items())
+        return self._registry.calendars.get((name, latest.get(name, 0)))
+
     # --- inside ----------------------------------------------------------------------------------------------
 
     def _view(self, job: Job, sessions: list[Session], now: int) -> JobView:
@@ -420,6 +483,7 @@ class Client:
             page = self.store.read(All(Kind.JOB, after=after, limit=PAGE))
             found += [doc for doc in page if isinstance(doc, Job)]
             if len(page) < PAGE:
+                self._calendars.learn(found)
                 return found
             after = page[-1].name
 
@@ -429,6 +493,7 @@ class Client:
     def _one(self, name: str) -> Job:
         for doc in self.store.read(Named(Kind.JOB, (name,))):
             if isinstance(doc, Job):
+                self._calendars.learn([doc])
                 return doc
         raise self._unknown(name)
 
@@ -520,8 +585,19 @@ class Client:
 
     def _change(self, name: str, change: ChangeFn) -> Any:
         """Apply one change; requests carry ids of their own, so what is contended or unknown is simply repeated."""
+
+        def informed(doc: Job | Absent, now: int) -> Change | None:
+            if isinstance(doc, Job) and self._calendars.unknown(doc) and not tried:
+                return Change(doc, answer=_FETCH_FIRST)
+            return change(doc, now)
+
+        tried = False
         for _ in range(8):
-            result = self.store.update(Named(Kind.JOB, (name,)), change).results[0]
+            result = self.store.update(Named(Kind.JOB, (name,)), informed).results[0]
+            if result.answer is _FETCH_FIRST:
+                tried = True
+                self._calendars.learn([result.doc] if isinstance(result.doc, Job) else [])
+                continue
             if result.verdict is Verdict.APPLIED:
                 for call in self.changed:
                     call()

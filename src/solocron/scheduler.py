@@ -6,11 +6,12 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from solocron import surroundings
+from solocron.calendars import CalendarView, unknown_calendar
 from solocron.client import Client
 from solocron.discovery import discover
 from solocron.dispatch.contract import Dispatcher
@@ -18,16 +19,18 @@ from solocron.dispatch.lazy import LazyDispatcher
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.durable.front import EffectsFront
 from solocron.duration import parse_duration
+from solocron.engine.calendars import Calendars
 from solocron.engine.context import Run
 from solocron.engine.node import Node, Parts
 from solocron.engine.settings import Settings
-from solocron.errors import Invalid
+from solocron.errors import Invalid, StoreUnavailable
 from solocron.events import NAMES, Event, Events, Subscriber
 from solocron.jobs import decorators
 from solocron.jobs.address import address_of
 from solocron.jobs.around import Wrapper, check_wrapper, wrap
 from solocron.jobs.declaration import check_name
 from solocron.jobs.registry import Declared, Handler, Registry
+from solocron.model.calendars import calendar_of
 from solocron.model.policy import whole
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, zone_data_version
@@ -243,6 +246,7 @@ class Scheduler(EffectsFront, AlarmsFront):
         return not self.enabled
 
     def _start(self, *, ticking: bool) -> Node:
+        self._refuse_unknown_calendars()
         node = self._build()
         self._node = node
         try:
@@ -252,6 +256,20 @@ class Scheduler(EffectsFront, AlarmsFront):
             node.drain(0)
             raise
         return node
+
+    def _refuse_unknown_calendars(self) -> None:
+        """A job under a calendar that nobody has made would never run: said at start, not found out later."""
+        wanted = {name: calendar_of(job.definition.schedule) for name, job in self.registry.jobs.items()}
+        if not any(wanted.values()):
+            return
+        try:
+            self._store.open()
+            known = Calendars(self._store, self.registry).latest()
+        except StoreUnavailable:
+            return  # a node is patient; its registrar looks again
+        for job, calendar in wanted.items():
+            if calendar is not None and calendar not in known:
+                raise unknown_calendar(calendar, known, job=job, untouched="Nothing was started.")
 
     def _build(self) -> Node:
         """The node as it runs in production; the simulator builds the very same from its own parts."""
@@ -282,6 +300,7 @@ class Scheduler(EffectsFront, AlarmsFront):
                 zone_data=zone_data_version(),
                 verbs=self._make_verbs,
                 alarms=self._bounds,
+                calendars=Calendars(self._store, self.registry),
             )
         )
 
@@ -422,6 +441,26 @@ class Scheduler(EffectsFront, AlarmsFront):
     def resume_preview(self, job: str) -> ResumeView:
         """What `resume` would do now, without doing it."""
         return self.client.resume_preview(job)
+
+    def calendar(
+        self,
+        name: str,
+        *,
+        weekend: Iterable[str] = ("sat", "sun"),
+        holidays: Iterable[date] | Mapping[date, str] = (),
+        country: str | None = None,
+        subdivision: str | None = None,
+    ) -> CalendarView:
+        """Make or change a business calendar in the store, for all nodes."""
+        return self.client.calendar(name, weekend=weekend, holidays=holidays, country=country, subdivision=subdivision)
+
+    def calendars(self) -> list[CalendarView]:
+        """Every calendar of the namespace, and the jobs that name it."""
+        return self.client.calendars()
+
+    def next_notes(self, job: str, n: int = 10) -> list[str]:
+        """What its calendar does to the next slots of a job, and why."""
+        return self.client.next_notes(job, n)
 
     def cancel(self, run: str) -> str:
         """Stop a run."""

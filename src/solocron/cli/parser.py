@@ -224,6 +224,11 @@ def _resume(parser: ArgumentParser) -> None:
     _job(parser)
 
 
+def _calendars(parser: ArgumentParser) -> None:
+    parser.add_argument("calendar", metavar="NAME", nargs="?", help="the days off of this one")
+    _listing(parser)
+
+
 def _locks(parser: ArgumentParser) -> None:
     parser.add_argument("--release", metavar="NAME", help="take this lock from whoever has it")
     parser.add_argument("--reason", metavar="WHY", help="why it is released by force; stays on record")
@@ -299,6 +304,11 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "cancel": ("stop a run", f"{_HERE}.asking:cancel", _run_id),
     "remove": ("forget a job that no running code declares", f"{_HERE}.asking:remove", _job),
     "restored": ("after a backup was restored: let nothing before now run again", f"{_HERE}.asking:restored", _listing),
+    "calendars": (
+        "list the business calendars, or the days off of one",
+        f"{_HERE}.calendars:calendars",
+        _calendars,
+    ),
     "locks": ("list the locks, or release one by force", f"{_HERE}.locks:locks", _locks),
     "limits": ("list the limits across jobs, and who has their permits", f"{_HERE}.looking:limits", _listing),
     "doctor": ("look for what is wrong, and say what to do", f"{_HERE}.examining:doctor", _doctor),

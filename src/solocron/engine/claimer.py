@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import inf
 
 from solocron.engine.board import Board, Standing
+from solocron.engine.calendars import Calendars
 from solocron.engine.loop import Patience
 from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
@@ -49,6 +50,7 @@ class Claimer:
         runner: Runner,
         permits: Permits,
         lost: Callable[[str], None],
+        calendars: Calendars | None = None,
     ) -> None:
         self._store = store
         self._board = board
@@ -61,6 +63,9 @@ class Claimer:
         self._permits = permits
         self._lost = lost
         self._anew = False
+        self._calendars = calendars
+        self._again = False
+        """Whether a job was left alone only because its calendar had to be fetched first."""
         self._planned = 0.0
         self._expected: float | None = None
         """Boot time at which something falls due as far as this node knows."""
@@ -125,10 +130,11 @@ class Claimer:
         decided = [
             r for r in applied.results if r.verdict is Verdict.APPLIED and not isinstance(r.answer, Later | Needs)
         ]
-        return max(started, len(decided))
+        return max(started, len(decided), int(self._again))
 
     def _claim(self, session: str, limit: int, asked: float) -> tuple[Applied, float, int]:
         """Claim and start; what the store said, when it had said it, and how many bodies were started."""
+        self._again = False
         by = Claimant(
             session=session,
             node=self._settings.node,
@@ -242,6 +248,10 @@ class Claimer:
         if len(self._granted) > REMEMBERED:
             self._granted.popitem(last=False)
 
+    def _learned(self, doc: object) -> bool:
+        """Whether a revision of a calendar was missing here, and has been fetched."""
+        return isinstance(doc, Job) and self._calendars is not None and self._calendars.learn([doc])
+
     def _went_back(self, doc: object) -> bool:
         return isinstance(doc, Job) and doc.fence < self._granted.get((doc.name, doc.incarnation), 0)
 
@@ -263,6 +273,8 @@ class Claimer:
                     self._turns[result.name] = replied + PERMIT_POLL
             elif result.verdict is Verdict.BLOCKED:
                 self._events.emit("job blocked", job=result.name, error=result.error)
+            elif result.verdict is Verdict.DECLINED and self._learned(result.doc):
+                self._again = True
             elif result.verdict is Verdict.DECLINED:
                 # A due document that this node cannot decide must not head every batch.
                 self._declined[result.name] = replied + self._settings.beat
@@ -288,6 +300,8 @@ class Claimer:
         self._turns[job] = replied + self._settings.beat if at is None else min(at, replied + self._settings.beat)
 
     def _next(self, applied: Applied, limit: int, replied: float) -> float:
+        if self._again:
+            return replied
         latest = min((*self._turns.values(), replied + self._settings.poll))
         # `next_due` speaks of what was not returned; what was has a next instant of its own.
         moments = [

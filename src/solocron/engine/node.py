@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from solocron.dispatch.contract import Dispatcher
 from solocron.engine.alarms import Alarms
 from solocron.engine.board import Board, Phase, Standing
+from solocron.engine.calendars import Calendars
 from solocron.engine.claimer import Claimer
 from solocron.engine.context import Stop
 from solocron.engine.finisher import Finisher
@@ -54,6 +55,7 @@ class Parts:
     zone_data: str
     verbs: MakeVerbs | None = None
     alarms: Bounds | None = None
+    calendars: Calendars | None = None
 
 
 class Node:
@@ -67,7 +69,7 @@ class Node:
         self.board = Board(runtime, settings)
         self.registrar = Registrar(
             store=store, settings=settings, events=events, declared=parts.declared, resolve=parts.resolve,
-            zone_data=parts.zone_data,
+            zone_data=parts.zone_data, calendars=parts.calendars,
         )  # fmt: skip
         self.permits = Permits(store=store, runtime=runtime, node=settings.node)
         self.finisher = Finisher(
@@ -81,7 +83,7 @@ class Node:
         )  # fmt: skip
         self.claimer = Claimer(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,
-            resolve=parts.resolve, runner=self.runner, permits=self.permits, lost=self.lose,
+            resolve=parts.resolve, runner=self.runner, permits=self.permits, lost=self.lose, calendars=parts.calendars,
         )  # fmt: skip
         self.keeper = Keeper(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, runner=self.runner,
@@ -92,7 +94,7 @@ class Node:
         )
         self.sweeper = Sweeper(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
-            wake_claimer=self._look_at, fleet_changed=self._fleet_changed,
+            wake_claimer=self._look_at, fleet_changed=self._fleet_changed, calendars=parts.calendars,
         )  # fmt: skip
         self.intake = Intake(
             store=store, board=self.board, runtime=runtime, events=events, resolve=parts.resolve,

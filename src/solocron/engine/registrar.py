@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
+from solocron.engine.calendars import Calendars
 from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.jobs.registry import Declared
+from solocron.model.calendars import calendar_of, with_revision
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.defining import Proposal, propose
 from solocron.model.job import Job
@@ -37,6 +39,7 @@ class Registrar:
         declared: Mapping[str, Declared],
         resolve: Resolve,
         zone_data: str,
+        calendars: Calendars | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -44,13 +47,15 @@ class Registrar:
         self._declared = declared
         self._resolve = resolve
         self._zone_data = zone_data
+        self._calendars = calendars
+        self._latest: Mapping[str, int] = {}
         self._fleet: frozenset[str] | None = None
         self.fingerprint = fingerprint_of(declared)
 
     def register(self, live: frozenset[str]) -> None:
         """Propose every declared job; `live` are the sets that live sessions advertise, our own not needed."""
         self._fleet = live
-        names = sorted(self._declared)
+        names = self._known(sorted(self._declared))
         for start in range(0, len(names), BATCH):
             applied = self._store.update(
                 Named(Kind.JOB, tuple(names[start : start + BATCH])), lambda doc, at: self._propose(doc, at, live)
@@ -58,10 +63,24 @@ class Registrar:
             for result in applied.results:
                 if result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
                     mine = self._declared[result.name].definition
-                    if result.doc.definition != mine:
+                    if result.doc.definition.fingerprint != mine.fingerprint:
                         self._events.emit("definition kept", job=result.name, node=self._settings.node)
                 elif result.verdict is not Verdict.APPLIED and result.verdict is not Verdict.DECLINED:
                     self._fleet = None  # try again with the next look at the fleet
+
+    def _known(self, names: list[str]) -> list[str]:
+        """Those whose calendar is in the store, if they name one; the others wait until somebody has put it there."""
+        wanted = {name: calendar_of(self._declared[name].definition.schedule) for name in names}
+        calendars = {calendar for calendar in wanted.values() if calendar is not None}
+        if not calendars or self._calendars is None:
+            return names
+        self._latest = self._calendars.latest(calendars)
+        self._calendars.fetch(self._latest.items())
+        for name, calendar in wanted.items():
+            if calendar is not None and calendar not in self._latest:
+                self._fleet = None
+                self._events.emit("job blocked", job=name, error=f"there is no calendar {calendar!r} in the store")
+        return [name for name in names if wanted[name] is None or wanted[name] in self._latest]
 
     def fleet_changed(self, live: frozenset[str]) -> bool:
         """Called with every look at the sessions; True when the proposals were made again."""
@@ -71,8 +90,12 @@ class Registrar:
         return True
 
     def _propose(self, doc: Job | Absent, now: int, live: frozenset[str]) -> Change | None:
+        definition = self._declared[doc.name].definition
+        calendar = calendar_of(definition.schedule)
+        if calendar is not None:
+            definition = with_revision(definition, self._latest[calendar])
         proposal = Proposal(
-            definition=self._declared[doc.name].definition,
+            definition=definition,
             source=self.fingerprint,
             revision=self._settings.revision,
             zone_data=self._zone_data,

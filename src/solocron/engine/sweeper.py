@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from solocron.engine.board import Board
+from solocron.engine.calendars import Calendars
 from solocron.engine.notes import Notes
 from solocron.engine.settings import Settings
 from solocron.events import Events
@@ -49,6 +50,7 @@ class Sweeper:
         resolve: Resolve,
         wake_claimer: Callable[[int | None], None],
         fleet_changed: Callable[[frozenset[str]], None],
+        calendars: Calendars | None = None,
     ) -> None:
         self._store = store
         self._board = board
@@ -59,6 +61,7 @@ class Sweeper:
         self._wake_claimer = wake_claimer
         self._fleet_changed = fleet_changed
         self._notes = Notes(store)
+        self._calendars = calendars
         self._watched: dict[str, _Watch] = {}
         self._housekeeping = 0.0
 
@@ -86,6 +89,8 @@ class Sweeper:
             self._housekeeping = now + max(4 * self._settings.lease, 60.0)
             self._free_unknown(holders, sessions)
             self._prune()
+            if self._calendars is not None and self._calendars.follow(self._settings.late_for):
+                self._wake_claimer(None)
         return min(moments)
 
     def sessions(self) -> list[Session]:

@@ -17,7 +17,8 @@ from solocron.model.policy import Backoff, CatchUp, Overlap, whole
 from solocron.model.routing import NODES
 from solocron.model.run import Shards
 from solocron.model.slices import SHARDS
-from solocron.schedules import Cron, Schedule, dump, spread
+from solocron.schedules import RULES, Cron, Schedule, dump, spread
+from solocron.schedules.calendar import check_movable
 from solocron.size import format_size, parse_size
 
 __all__ = ["NAME", "Declaration", "check_limit", "check_name", "check_payload", "check_shards"]
@@ -121,6 +122,8 @@ class Declaration:
     tz: str = "UTC"
     dst: dict[str, str] | None = None
     spread: timedelta | None = None
+    calendar: str | None = None
+    on_holiday: str = "skip"
     on_retry: Callable[..., Any] | None = None
     """Lives in the code alone: a store keeps names, never functions."""
     options: Definition
@@ -146,6 +149,8 @@ class Declaration:
         run_in: str = "auto",
         pause_after: int | None = None,
         on_retry: Callable[..., Any] | None = None,
+        calendar: str | None = None,
+        on_holiday: str | None = None,
         memory: int | str | None = None,
         cpu: int | None = None,
         enabled: bool = True,
@@ -165,6 +170,10 @@ class Declaration:
             raise Invalid(f"pause_after={pause_after!r}: give a whole number from 1 to 10000. Nothing was registered.")
         if on_retry is not None and not callable(on_retry):
             raise Invalid(f"on_retry={on_retry!r:.80} is not a function of the run. Nothing was registered.")
+        if on_holiday is not None:
+            _one_of("on_holiday", on_holiday, RULES)
+            if calendar is None:
+                raise Invalid(f"on_holiday={on_holiday!r} needs a calendar=; nothing was registered.")
         _one_of("on_crash", on_crash, ("retry", "fail"))
         _one_of("on_lost", on_lost, ("cancel", "finish"))
         _one_of("on_stuck", on_stuck, ("hold", "abandon"))
@@ -178,6 +187,8 @@ class Declaration:
             tz=tz,
             dst=dst,
             spread=None if spread is None else parse_duration(spread, what="spread"),
+            calendar=None if calendar is None else check_name(calendar, "calendar"),
+            on_holiday=on_holiday or "skip",
             on_retry=on_retry,
             options=Definition(
                 handler="",
@@ -204,7 +215,8 @@ class Declaration:
                 limit=check_limit(limit),
             ),
         )
-        made.schedule_for(name or "any")  # a bad expression or zone is refused where it is declared
+        # A bad expression or zone is refused where it is declared, and so is what cannot be moved.
+        made.define(name or "any", "any")
         return made
 
     def schedule_for(self, name: str) -> Schedule:
@@ -221,6 +233,15 @@ class Declaration:
         spec = dump(schedule)
         if spec["kind"] == "custom":
             spec["job"] = name  # the only way back to it is through the code that declares the job
+        if self.calendar is not None:
+            if spec["kind"] == "custom":
+                raise Invalid(
+                    f"{type(schedule).__name__} brings its own instants, so calendar= has no effect; leave days out "
+                    "there. Nothing was registered."
+                )
+            if self.on_holiday != "skip":
+                check_movable(schedule)
+            spec |= {"calendar": self.calendar, "on_holiday": self.on_holiday}
         return replace(self.options, handler=handler, schedule=spec), schedule
 
 

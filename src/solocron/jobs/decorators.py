@@ -38,6 +38,8 @@ def cron(
     run_in: str = "auto",
     pause_after: int | None = None,
     on_retry: Callable[..., Any] | None = None,
+    calendar: str | None = None,
+    on_holiday: str | None = None,
     memory: int | str | None = None,
     cpu: int | None = None,
     enabled: bool = True,

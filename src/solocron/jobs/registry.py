@@ -10,9 +10,9 @@ from typing import Any
 from solocron.errors import Invalid
 from solocron.jobs.address import address_of
 from solocron.jobs.declaration import Declaration, check_name
-from solocron.model.definition import Definition
+from solocron.model.definition import CALENDAR_REVISION, Definition
 from solocron.model.timetable import EMPTY, Timetable
-from solocron.schedules import Schedule, load
+from solocron.schedules import Calendar, Schedule, load
 
 __all__ = ["Declared", "Handler", "Registry", "default_name", "place_of"]
 
@@ -59,6 +59,8 @@ class Registry:
     def __init__(self) -> None:
         self.jobs: dict[str, Declared] = {}
         self.handlers: dict[str, Handler] = {}
+        self.calendars: dict[tuple[str, int], Calendar] = {}
+        """Revisions of calendars that were fetched; their content never changes."""
 
     def __iter__(self) -> Iterator[Declared]:
         return iter(self.jobs.values())
@@ -113,7 +115,11 @@ class Registry:
         if spec is None:
             return EMPTY
         if spec["kind"] != "custom":
-            return Timetable(load(spec))
+            calendar = (
+                self.calendars.get((spec["calendar"], spec.get(CALENDAR_REVISION, 0))) if "calendar" in spec else None
+            )
+            schedule = load(spec, calendar)
+            return Timetable(schedule, known=schedule is not None)
         declared = self.jobs.get(spec.get("job", ""))
         if declared is None or declared.definition.schedule != spec:
             return Timetable(None, known=False)

@@ -13,11 +13,27 @@ from solocron.model.slices import each
 from solocron.model.timetable import Timetable
 from solocron.model.values import replace
 
-__all__ = ["busy", "decide", "decided_up_to", "did_not_run", "give_up", "owe", "pass_over"]
+__all__ = ["busy", "decide", "decided_up_to", "did_not_run", "give_up", "leave_out", "owe", "pass_over"]
 
 
 def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
     """Decide every slot up to now. The caller has seen to it that the job is neither paused nor disabled."""
+    decided, entries = _decide(job, slots, now=now, late_for=late_for)
+    if decided.cursor != job.cursor:
+        entries = (*entries, *leave_out(job, slots, job.cursor, decided.cursor, now=now))
+    return decided, entries
+
+
+def leave_out(job: Job, slots: Timetable, since: int, until: int, *, now: int) -> tuple[Entry, ...]:
+    """Record what a calendar left out in (since, until]; one record, however many they are."""
+    found = slots.left_out(since, until) if until > since else None
+    if found is None:
+        return ()
+    count, first, last, why = found
+    return (_summary(job, first, last, count, Status.SKIPPED, why, now),)
+
+
+def _decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
     cursor = slots.settled(job.cursor, job.nominal)
     first = slots.after(cursor)
     if first is None or first > now:

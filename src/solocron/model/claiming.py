@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solocron.clock import MILLISECOND
-from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, pass_over
+from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
 from solocron.model.change import Absent, Change
 from solocron.model.job import Hold, Job, Missed, Owed, Stretch
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
@@ -58,7 +58,7 @@ def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Cha
     if isinstance(doc, Absent):
         return None
     slots = resolve(doc.definition.schedule)
-    if not slots.known:
+    if not slots.known or not all(resolve(s.schedule).known for s in doc.stretches if _under_calendar(s)):
         return None
     job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
     job, taken, opened = _take(job, resolve, now=now, by=by)
@@ -70,6 +70,10 @@ def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Cha
     if job is doc and answer is None:
         return None
     return Change(job, (*decided, *opened), answer)
+
+
+def _under_calendar(stretch: Stretch) -> bool:
+    return stretch.schedule is not None and "calendar" in stretch.schedule
 
 
 def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
@@ -105,6 +109,7 @@ def wake(job: Job, slots: Timetable, entries: list[Entry], *, until: int, now: i
         why = "disabled" if job.paused is None else "paused" + (f": {job.paused.note}" if job.paused.note else "")
     since = slots.settled(job.cursor, job.nominal)
     pass_over(job, slots, entries, since, until, Status.SKIPPED, why, now=now)
+    entries.extend(leave_out(job, slots, since, until, now=now))
     return decided_up_to(replace(job, paused=None), slots, until)
 
 

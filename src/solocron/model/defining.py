@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from solocron.model.catchup import give_up
+from solocron.model.catchup import give_up, leave_out
 from solocron.model.change import Absent, Change
 from solocron.model.claiming import catch_up_to, settle, wake
 from solocron.model.definition import Definition
@@ -90,6 +90,7 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         if asleep:  # its slots so far belong to the old rule; a pause itself goes on
             job = replace(wake(job, old_slots, entries, until=now, now=now), paused=pause)
         if pause is None or changed:
+            entries.extend(leave_out(job, old_slots, job.cursor, now, now=now))
             job = _from_now(job, old_slots, slots, now)
         if changed:
             job = replace(

@@ -11,7 +11,10 @@ from typing import Any
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.model.run import Shards
 
-__all__ = ["Definition", "canonical"]
+__all__ = ["CALENDAR_REVISION", "Definition", "canonical"]
+
+CALENDAR_REVISION = "calendar_revision"
+"""Where a schedule notes the revision of its calendar: the store's business, not the declaration's."""
 
 
 def canonical(value: Any) -> str:
@@ -77,8 +80,10 @@ class Definition:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal definitions, on every node."""
-        return hashlib.blake2b(canonical(self.to_json()).encode(), digest_size=8).hexdigest()
+        """Equal for equal definitions, on every node, under whichever revision of their calendar."""
+        value = self.to_json()
+        value.get("schedule", {}).pop(CALENDAR_REVISION, None)
+        return hashlib.blake2b(canonical(value).encode(), digest_size=8).hexdigest()
 
 
 _VALUES: dict[str, Any] = {"backoff": Backoff, "overlap": Overlap, "catch_up": CatchUp}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solocron.schedules import Schedule, instants
+from solocron.schedules import Calendared, Schedule, Spread, instants
 
 __all__ = ["EMPTY", "Resolve", "Timetable"]
 
@@ -44,6 +44,21 @@ class Timetable:
             return cursor
         instant = instants.instant_of(self.schedule, nominal)
         return cursor if instant is None else instant
+
+    def left_out(self, a: int, b: int) -> tuple[int, int, int, str] | None:
+        """What a calendar left out between: how many slots, the first, the last, and a sentence; None for nothing."""
+        schedule, shift = self.schedule, 0
+        if isinstance(schedule, Spread):
+            shift = schedule.offset_us
+            schedule = schedule.schedule
+        if not isinstance(schedule, Calendared):
+            return None
+        found = schedule.left_out(a - shift, b - shift)
+        if found is None:
+            return None
+        count, first, last, why = found
+        calendar = schedule.calendar
+        return count, first + shift, last + shift, f"calendar {calendar.name}, revision {calendar.revision}: {why}"
 
     def newest(self, a: int, b: int, limit: int) -> int:
         """An instant after which, up to `b`, at most `limit` slots lie: the closest to `a` that there is."""

@@ -2,6 +2,7 @@
 
 from solocron.schedules import instants
 from solocron.schedules.at import At
+from solocron.schedules.calendar import RULES, WEEKDAYS, Calendar, Calendared
 from solocron.schedules.contract import Schedule
 from solocron.schedules.cron import Cron
 from solocron.schedules.every import Every
@@ -11,7 +12,11 @@ from solocron.schedules.spread import Spread, spread
 from solocron.schedules.zone import load_zone, zone_data_version
 
 __all__ = [
+    "RULES",
+    "WEEKDAYS",
     "At",
+    "Calendar",
+    "Calendared",
     "Cron",
     "Every",
     "Schedule",

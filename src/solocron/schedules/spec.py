@@ -11,6 +11,7 @@ from solocron.clock import iso
 from solocron.duration import format_duration
 from solocron.errors import Invalid, InvalidSchedule
 from solocron.schedules.at import At
+from solocron.schedules.calendar import Calendar, Calendared
 from solocron.schedules.contract import Schedule
 from solocron.schedules.cron import DEFAULT_DST, Cron
 from solocron.schedules.every import Every
@@ -41,15 +42,18 @@ def dump(schedule: Schedule) -> dict[str, Any]:
             return {"kind": "custom", "describe": schedule.describe()}
 
 
-def load(spec: Mapping[str, Any]) -> Schedule | None:
-    """The schedule that was dumped, shared by all equal specs; None for a user's own class, which only code makes."""
+def load(spec: Mapping[str, Any], calendar: Calendar | None = None) -> Schedule | None:
+    """The schedule that was dumped, shared by all equal specs; None for a user's own class, which only code makes.
+
+    One under a calendar needs the revision that it names; without it, None as well.
+    """
     try:
         match spec["kind"]:
             case "custom":
                 return None
             case "cron":
                 dst = tuple(spec.get("dst", DEFAULT_DST).items())
-                schedule: Cron | Every | At = _cron(spec["expression"], spec["tz"], dst, spec.get("seed"))
+                schedule: Cron | Every | At | Calendared = _cron(spec["expression"], spec["tz"], dst, spec.get("seed"))
             case "every":
                 schedule = _every(spec["period"])
             case "at":
@@ -58,6 +62,10 @@ def load(spec: Mapping[str, Any]) -> Schedule | None:
                 raise InvalidSchedule(
                     f"unknown kind of schedule {kind!r:.40}; a newer release wrote it: update this one."
                 )
+        if "calendar" in spec:
+            if calendar is None:
+                return None
+            schedule = _calendared(schedule, calendar, spec["on_holiday"])
         return _spread(schedule, spec["spread"], spec["spread_by"]) if "spread" in spec else schedule
     except Invalid:
         raise
@@ -81,5 +89,10 @@ def _at(moment: str) -> At:
 
 
 @lru_cache(maxsize=_SHARED)
-def _spread(schedule: Cron | Every | At, within: str, seed: str) -> Spread:
+def _spread(schedule: Cron | Every | At | Calendared, within: str, seed: str) -> Spread:
     return Spread(schedule, within, seed)
+
+
+@lru_cache(maxsize=_SHARED)
+def _calendared(schedule: Cron | Every | At, calendar: Calendar, rule: str) -> Calendared:
+    return Calendared(schedule, calendar, rule)

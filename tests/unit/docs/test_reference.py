@@ -14,6 +14,7 @@ import pytest
 import solocron
 from solocron import AsyncRun, Run, Scheduler, cron
 from solocron.aio import _METHODS
+from solocron.calendars import CalendarView
 from solocron.cli.exits import EXITS
 from solocron.errors import SolocronError
 from solocron.events import NAMES
@@ -86,7 +87,7 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
     assert asking | {"stop", "tick"} == _METHODS - WITHOUT_A_PAGE
 
 
-@pytest.mark.parametrize("view", [RunView, JobView, NodeView, ResumeView, StatusView])
+@pytest.mark.parametrize("view", [CalendarView, RunView, JobView, NodeView, ResumeView, StatusView])
 def test_the_fields_of_a_view(view: Any) -> None:
     page = [row[0] for row in table(REFERENCE / "scheduler.md", view.__name__)]
     assert page == [field.name for field in fields(view)]

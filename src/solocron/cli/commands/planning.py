@@ -37,9 +37,10 @@ def following(args: Namespace) -> int:
         slots = [slot.astimezone(zone) for slot in client.next(args.what, args.n, start=begin)]
         start = client.store.clock() if begin is None else to_us(begin)
         rule = client.schedule(args.what)
+        days_off = client.next_notes(args.what, args.n, start=begin)
     if job.paused is not None or not job.enabled:
         output.note(f"{args.what} is {'disabled' if job.paused is None else 'paused'}: these slots will be skipped")
-    return _show(args, slots, start, [] if rule is None else _notes(rule, start, slots))
+    return _show(args, slots, start, days_off + ([] if rule is None else _notes(rule, start, slots)))
 
 
 def explain(args: Namespace) -> int:

@@ -1,0 +1,70 @@
+"""What jobs keep beside their slots, on every store: calendars in their revisions, paced stretches, pauses."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from solocron import Scheduler, catch_up_all
+from solocron.clock import from_us
+
+STORES = ["sqlite", "postgres", "mariadb", "redis_server", "valkey"]
+
+
+@pytest.fixture(params=STORES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/solocron.db"
+    found: str = request.getfixturevalue(request.param).fresh_url()
+    return found
+
+
+def test_a_calendar_is_kept_in_revisions_and_followed_by_its_jobs(url: str) -> None:
+    scheduler, other = Scheduler(url), Scheduler(url)
+    today = from_us(scheduler.client.store.clock()).date()
+    made = scheduler.calendar("bank", weekend=(), holidays={today: "größer als \U0001f552", date(2030, 5, 1): "x"})
+    assert made.revision == 1
+    ran: list[datetime] = []
+    scheduler.every("1s", name="every", calendar="bank")(lambda run: ran.append(run.slot))
+    scheduler.tick()
+    assert [slot.date() > today for slot in scheduler.next("every", 2)] == [True, True]
+    assert other.calendar("bank", weekend=()).jobs == ("every",)
+    assert other.next("every", 1)[0].date() == from_us(other.client.store.clock()).date()
+    (seen,) = scheduler.calendars()
+    assert (seen.revision, dict(seen.holidays), seen.jobs) == (2, {}, ("every",))
+    for one in (scheduler, other):
+        one.stop()
+
+
+def test_a_rate_survives_in_the_document(url: str) -> None:
+    scheduler = Scheduler(url)
+    ran: list[datetime] = []
+    scheduler.every("1s", name="every", catch_up=catch_up_all(rate="1/d"))(lambda run: ran.append(run.slot))
+    scheduler.tick()
+    scheduler.client.store.shift_clock(60_000_000)
+    scheduler.tick()
+    first = len(ran)
+    assert scheduler.job("every").waiting > 0
+    scheduler.tick()
+    late = [slot for slot in ran if slot < datetime.now(UTC) + timedelta(seconds=30)]
+    assert len(late) == 1, "one missed slot a day"
+    assert len(ran) >= first
+    scheduler.stop()
+
+
+def test_a_pause_after_failures_is_written_with_the_outcome(url: str) -> None:
+    scheduler = Scheduler(url)
+
+    @scheduler.every("1d", name="fails", pause_after=1)
+    def fails() -> None:
+        raise ValueError("no")
+
+    scheduler.tick()
+    scheduler.trigger("fails")
+    scheduler.tick()
+    paused = scheduler.job("fails").paused
+    assert paused is not None
+    assert (paused.note or "").endswith("ValueError: no")
+    scheduler.stop()

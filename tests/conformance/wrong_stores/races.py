@@ -170,6 +170,7 @@ class SaysThatItIsShared(MemoryStore):
     "test_i4_a_session_that_is_not_live_writes_nothing",
     "test_a_session_writes_its_own_documents_under_its_own_condition",
     "test_a_run_is_claimed_finished_and_taken_over",
+    "test_a_permit_is_not_taken_by_a_dead_session",
 )
 class IgnoresSessions(MemoryStore):
     """Whoever claims, claims."""

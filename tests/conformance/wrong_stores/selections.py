@@ -142,7 +142,11 @@ class SweepsAFew(MemoryStore):
         return dict(list(found.items())[:3]) if isinstance(which, HeldBy) else found
 
 
-@breaks("test_plain_documents_are_held_too", "test_holders_names_every_session_that_holds_anything")
+@breaks(
+    "test_plain_documents_are_held_too",
+    "test_holders_names_every_session_that_holds_anything",
+    "test_a_permit_has_one_holder_and_goes_with_its_session",
+)
 class IndexesJobsAlone(MemoryStore):
     """Locks and keys have holders too."""
 

@@ -19,6 +19,7 @@ import pytest
 _CHAPTERS = (
     *("kit", "rivals"),
     *("documents", "due", "holding", "races", "sessions", "logbook", "poison", "telling", "keeping", "life"),
+    "placing",
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{chapter}" for chapter in _CHAPTERS))
 
@@ -29,6 +30,7 @@ from solocron.testing.conformance.keeping import Keeping  # noqa: E402
 from solocron.testing.conformance.kit import Clients, Make  # noqa: E402
 from solocron.testing.conformance.life import Life  # noqa: E402
 from solocron.testing.conformance.logbook import Logbook  # noqa: E402
+from solocron.testing.conformance.placing import Placing  # noqa: E402
 from solocron.testing.conformance.poison import Poison  # noqa: E402
 from solocron.testing.conformance.races import Races  # noqa: E402
 from solocron.testing.conformance.sessions import Sessions  # noqa: E402
@@ -37,7 +39,7 @@ from solocron.testing.conformance.telling import Telling  # noqa: E402
 __all__ = ["Clients", "Make", "StoreConformance"]
 
 
-class StoreConformance(Documents, DueJobs, Holding, Races, Sessions, Logbook, Poison, Telling, Keeping, Life):
+class StoreConformance(Documents, DueJobs, Holding, Races, Sessions, Logbook, Poison, Telling, Keeping, Life, Placing):
     """All chapters. Subclass it, supply `make`."""
 
     @pytest.fixture

@@ -6,13 +6,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from solocron import surroundings
-from solocron.calendars import CalendarView, unknown_calendar
+from solocron.calendars import unknown_calendar
 from solocron.client import Client
+from solocron.client.front import ClientFront
 from solocron.discovery import discover
 from solocron.dispatch.contract import Dispatcher
 from solocron.dispatch.lazy import LazyDispatcher
@@ -39,12 +40,12 @@ from solocron.stores.url import Secret, make_store
 from solocron.telemetry.front import AlarmsFront
 from solocron.telemetry.log import log_event
 from solocron.version import __version__
-from solocron.views import JobView, LimitView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import RunView
 
 if TYPE_CHECKING:
     from solocron.aio import Aio
 
-__all__ = ["Scheduler"]
+__all__ = ["Scheduler", "configuration_of", "reconfigure"]
 
 log = logging.getLogger("solocron")
 
@@ -53,7 +54,7 @@ S = TypeVar("S", bound=Subscriber)
 Span = timedelta | int | float | str
 
 
-class Scheduler(EffectsFront, AlarmsFront):
+class Scheduler(ClientFront, EffectsFront, AlarmsFront):
     """Declares jobs, runs them while started, and answers what happened to them.
 
     Making one opens nothing and starts nothing. Any number of replicas may do the same on the same store: each slot
@@ -366,113 +367,7 @@ class Scheduler(EffectsFront, AlarmsFront):
         if self._node is not None:
             self._node.wake()
 
-    # --- operating -------------------------------------------------------------------------------------------
-
-    @property
-    def client(self) -> Client:
-        """The client behind the methods below, its store opened."""
-        self._store.open()
-        return self._client
-
-    def jobs(self) -> list[JobView]:
-        """Every job of the namespace."""
-        return self.client.jobs()
-
-    def job(self, name: str) -> JobView:
-        """One job as it stands."""
-        return self.client.job(name)
-
-    def runs(
-        self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
-    ) -> list[RunView]:
-        """Records of runs, newest first."""
-        return self.client.runs(job, status=status, limit=limit)
-
-    def run(self, id: str) -> RunView:
-        """The last attempt of one run."""
-        return self.client.run(id)
-
-    def nodes(self) -> list[NodeView]:
-        """The nodes of the namespace."""
-        return self.client.nodes()
-
-    def limits(self) -> list[LimitView]:
-        """The limits across jobs: how many may run, and who has the permits."""
-        return self.client.limits()
-
-    def status(self) -> StatusView:
-        """Nodes, what runs, the counts of the last 24 hours."""
-        return self.client.status()
-
-    def next(self, job: str, n: int = 10) -> list[datetime]:
-        """The next slots of a job."""
-        return self.client.next(job, n)
-
-    def trigger(
-        self,
-        job: str,
-        payload: Any = None,
-        *,
-        at: datetime | None = None,
-        key: str | None = None,
-        shard: int | str | None = None,
-        connection: Any = None,
-    ) -> str:
-        """Run a job now or at an instant; answers the run's id. The same key twice is one run.
-
-        With `connection`, in the transaction that you have open there: no commit, no run.
-        """
-        return self.client.trigger(job, payload, at=at, key=key, shard=shard, connection=connection)
-
-    def wait(self, run: str, timeout: Span | None = None) -> RunView:
-        """Wait until a run is over, retries included."""
-        return self.client.wait(run, timeout)
-
-    def pause(
-        self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
-    ) -> JobView:
-        """Start nothing more of a job by schedule."""
-        return self.client.pause(job, by=by, note=note, until=until)
-
-    def resume(self, job: str) -> JobView:
-        """Go on with a paused job."""
-        return self.client.resume(job)
-
-    def resume_preview(self, job: str) -> ResumeView:
-        """What `resume` would do now, without doing it."""
-        return self.client.resume_preview(job)
-
-    def calendar(
-        self,
-        name: str,
-        *,
-        weekend: Iterable[str] = ("sat", "sun"),
-        holidays: Iterable[date] | Mapping[date, str] = (),
-        country: str | None = None,
-        subdivision: str | None = None,
-    ) -> CalendarView:
-        """Make or change a business calendar in the store, for all nodes."""
-        return self.client.calendar(name, weekend=weekend, holidays=holidays, country=country, subdivision=subdivision)
-
-    def calendars(self) -> list[CalendarView]:
-        """Every calendar of the namespace, and the jobs that name it."""
-        return self.client.calendars()
-
-    def next_notes(self, job: str, n: int = 10) -> list[str]:
-        """What its calendar does to the next slots of a job, and why."""
-        return self.client.next_notes(job, n)
-
-    def cancel(self, run: str) -> str:
-        """Stop a run."""
-        return self.client.cancel(run)
-
-    def add(self, name: str, handler: str, schedule: str | Schedule, **options: Any) -> JobView:
-        """Add or change a job as data."""
-        return self.client.add(name, handler, schedule, **options)
-
-    def remove(self, name: str) -> None:
-        """Forget a job."""
-        self.client.remove(name)
+    # --- awaited ---------------------------------------------------------------------------------------------
 
     @property
     def aio(self) -> Aio:
@@ -498,6 +393,33 @@ class Scheduler(EffectsFront, AlarmsFront):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aio.stop()
+
+
+def configuration_of(scheduler: Scheduler) -> tuple[Settings, Store]:
+    """The numbers that a scheduler's node will live by, and its store, as it is."""
+    return scheduler._settings, scheduler._store
+
+
+def reconfigure(
+    scheduler: Scheduler,
+    settings: Settings,
+    *,
+    node: str | None = None,
+    place: tuple[str, Store] | None = None,
+    store_given: bool = False,
+) -> None:
+    """For the command line, before the start: other settings, another name, another store with its URL."""
+    if scheduler._alive():
+        raise Invalid("this scheduler runs already, so nothing was changed; configure it before it starts.")
+    scheduler._settings = settings
+    scheduler._node_given = node or scheduler._node_given
+    scheduler._client.late_for = settings.late_for
+    if place is not None:
+        url, store = place
+        scheduler._store.close()
+        scheduler._store = scheduler._client.store = store
+        scheduler._store_url = Secret(url)
+        scheduler._store_given = scheduler._store_given or store_given
 
 
 def _running_loop() -> Any:

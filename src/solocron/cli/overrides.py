@@ -11,7 +11,8 @@ from solocron.duration import parse_duration
 from solocron.engine.settings import Settings
 from solocron.errors import Invalid
 from solocron.jobs.declaration import check_name
-from solocron.scheduler import Scheduler
+from solocron.scheduler import Scheduler, configuration_of, reconfigure
+from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
 
 __all__ = ["Overrides"]
@@ -41,17 +42,16 @@ class Overrides:
 
     def apply(self, scheduler: Scheduler, target: str) -> None:
         """Change a scheduler that has not started yet; whatever the module does with it later sees the same one."""
-        if scheduler._alive():
+        old, store = configuration_of(scheduler)
+        settings = self._settings(old)
+        place = self._place(store, settings, target) if self.store or self.namespace or self.lease else None
+        try:
+            reconfigure(scheduler, settings, node=self.node, place=place, store_given=self.store is not None)
+        except Invalid:
             raise Invalid(
                 f"{target} starts its scheduler when it is imported, which is this command's part; leave start() out "
                 "of the module."
-            )
-        settings = self._settings(scheduler._settings)
-        if self.store or self.namespace or self.lease:
-            self._point_at_store(scheduler, settings, target)
-        scheduler._settings = settings
-        scheduler._node_given = self.node or scheduler._node_given
-        scheduler._client._late_for = settings.late_for
+            ) from None
 
     def _settings(self, old: Settings) -> Settings:
         return Settings.make(
@@ -67,9 +67,8 @@ class Overrides:
             version=old.version,
         )
 
-    def _point_at_store(self, scheduler: Scheduler, settings: Settings, target: str) -> None:
+    def _place(self, old: Store, settings: Settings, target: str) -> tuple[str, Store]:
         """The namespace and the lease are part of how a store is made, so it is made anew, from a URL that we know."""
-        old = scheduler._store
         url = self.store
         if url is None:
             url = surroundings.store_url() or surroundings.DEFAULT_STORE
@@ -80,8 +79,4 @@ class Overrides:
                     "Give --store as well, or change it in the code."
                 )
         lease = parse_duration(settings.lease, what="lease")
-        store = make_store(url, namespace=self.namespace or old.namespace, lease=lease)
-        old.close()
-        scheduler._store = scheduler._client.store = store
-        scheduler._store_url = Secret(url)
-        scheduler._store_given = scheduler._store_given or self.store is not None
+        return url, make_store(url, namespace=self.namespace or old.namespace, lease=lease)

@@ -1,0 +1,174 @@
+"""Adds and removes jobs as data, and sets a restored store right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from typing import Any
+
+from solocron.calendars import CalendarView, days_off, notes_of, save, unknown_calendar
+from solocron.calendars import view as calendar_view
+from solocron.client.asking import Asker
+from solocron.client.reading import PAGE, is_orphaned
+from solocron.clock import to_us
+from solocron.errors import Conflict, Invalid, NotFound, StoreError
+from solocron.jobs.declaration import Declaration, check_name
+from solocron.locks.listing import raise_fences
+from solocron.model import defining
+from solocron.model.calendars import calendar_of, with_revision
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.job import Job
+from solocron.model.permit import parse
+from solocron.model.session import Life
+from solocron.schedules import Calendar, Calendared, Schedule, Spread
+from solocron.stores.contract import Named, Verdict
+from solocron.views import JobView
+
+__all__ = ["Client"]
+
+
+class Client(Asker):
+    """A view on one namespace of a store, and the hands to change it."""
+
+    def add(self, name: str, handler: str, schedule: str | Schedule | None, **options: Any) -> JobView:
+        """Add or change a job as data; its handler is the name of a declared job or of a registered function."""
+        check_name(name)
+        if schedule is None:
+            raise Invalid(f"add({name!r}): a schedule is needed; nothing was added.")
+        try:
+            declaration = Declaration.make(schedule, name=name, **options)
+        except TypeError as error:
+            raise Invalid(f"{error}; nothing was added.") from None
+        if declaration.on_retry is not None:
+            raise Invalid(
+                f"add({name!r}): on_retry lives only in code; declare it with the handler. Nothing was added."
+            )
+        definition, made = declaration.define(name, handler)
+        if (definition.schedule or {}).get("kind") == "custom":
+            raise Invalid(
+                f"{type(made).__name__} lives only in code and cannot be added as data; declare {name} there."
+            )
+        self._known_handler(handler)
+        self._one_bound(name, definition.limit)
+        if declaration.calendar is not None:
+            latest = self._calendars.latest()
+            if declaration.calendar not in latest:
+                raise unknown_calendar(declaration.calendar, latest, job=name, untouched="Nothing was added.")
+            definition = with_revision(definition, latest[declaration.calendar])
+            self._calendars.fetch([(declaration.calendar, latest[declaration.calendar])])
+        proposal = defining.Proposal(definition=definition, source=None)
+
+        def define(doc: Job | Absent, now: int) -> Change | None:
+            if isinstance(doc, Job) and doc.source is not None and not doc.removed:
+                return Change(doc, answer="!declared")
+            return defining.define(
+                doc, proposal=proposal, now=now, late_for=self.late_for, resolve=self._registry.resolve
+            )
+
+        if self._change(name, define) == "!declared":
+            raise Conflict(
+                f"{name} is declared in code, so it was not changed; change it there, or choose another name."
+            )
+        return self.job(name)
+
+    def remove(self, name: str) -> None:
+        """Forget a job: what waits is cancelled, what runs is asked to stop."""
+        doc = self._one(name)
+        if doc.source is not None and not is_orphaned(doc, self._sessions(), self.store.clock()):
+            raise Conflict(f"{name} is declared in code that runs now, so it was not removed; take it out of the code.")
+        self._change(
+            name,
+            lambda found, now: defining.remove(found, now=now, late_for=self.late_for, resolve=self._registry.resolve),
+        )
+
+    def restored(self) -> int:
+        """After a backup was restored: move every cursor to now and raise every fence; answers how many jobs."""
+        fence = self.store.clock() // 1_000
+        names = [job.name for job in self._jobs()]
+        for start in range(0, len(names), PAGE):
+            self._restore(tuple(names[start : start + PAGE]), fence)
+        raise_fences(self.store, self._runtime, fence)
+        return len(names)
+
+    def _restore(self, names: tuple[str, ...], fence: int) -> None:
+        left = names
+        for _ in range(8):
+            applied = self.store.update(
+                Named(Kind.JOB, left),
+                lambda doc, now: defining.move_to_now(doc, fence=fence, now=now, resolve=self._registry.resolve),
+            )
+            done = (Verdict.APPLIED, Verdict.DECLINED)
+            left = tuple(result.name for result in applied.results if result.verdict not in done)
+            if not left:
+                return
+        raise StoreError(
+            f"{len(left)} jobs could not be moved to now, {left[0]} among them; the others were. "
+            "Stop the nodes, see `solocron doctor`, and repeat it."
+        )
+
+    def _one_bound(self, name: str, limit: str | None) -> None:
+        """A limit is one number for all jobs that name it."""
+        if limit is None:
+            return
+        for job in self._jobs():
+            other = job.definition.limit
+            if other not in (None, limit) and job.name != name and parse(other)[0] == parse(limit)[0]:
+                raise Conflict(
+                    f"{name} says limit={limit!r} and {job.name} {other!r}: a limit has one number. Nothing was added."
+                )
+
+    def _known_handler(self, handler: str) -> None:
+        """A handler that nobody has is a mistake more often than a plan."""
+        if handler in self._registry.handlers:
+            return
+        sessions = [session for session in self._sessions() if session.state is Life.LIVE]
+        known = {name for session in sessions for name in session.handlers or ()}
+        known |= {job.definition.handler for job in self._jobs()} | set(self._registry.handlers)
+        if handler in known or any(session.handlers is None for session in sessions):
+            return
+        close = difflib.get_close_matches(handler, sorted(known), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "name a declared job or a registered function."
+        raise NotFound(f"no node has a handler {handler!r}; {hint} Nothing was added.")
+
+    def calendar(
+        self,
+        name: str,
+        *,
+        weekend: Iterable[str] = ("sat", "sun"),
+        holidays: Iterable[date] | Mapping[date, str] = (),
+        country: str | None = None,
+        subdivision: str | None = None,
+    ) -> CalendarView:
+        """Make or change a business calendar, for all nodes. Its jobs go on under the new revision from now on."""
+        now = self.store.clock()
+        wanted = days_off(name, weekend=weekend, holidays=holidays, country=country, subdivision=subdivision, now=now)
+        made, jobs = save(self._calendars, wanted, late_for=self.late_for, known=self._calendar(name))
+        for call in self.changed:
+            call()
+        return calendar_view(made, jobs)
+
+    def calendars(self) -> list[CalendarView]:
+        """Every calendar of the namespace at its latest revision, and the jobs that name it."""
+        found = [self._calendar(name) for name in sorted(self._calendars.latest())]
+        jobs = self._jobs()
+        return [
+            calendar_view(one, [job.name for job in jobs if calendar_of(job.definition.schedule) == one.name])
+            for one in found
+            if one is not None
+        ]
+
+    def next_notes(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[str]:
+        """What the job's calendar does to the slots up to its n-th next one, and why; a sentence each."""
+        slots = self.next(job, n, start=start)
+        rule = self.schedule(job)
+        inner = rule.schedule if isinstance(rule, Spread) else rule
+        if not isinstance(inner, Calendared) or not slots:
+            return []
+        begin = self.store.clock() if start is None else to_us(start)
+        return notes_of(inner, begin, to_us(slots[-1]))
+
+    def _calendar(self, name: str) -> Calendar | None:
+        latest = self._calendars.latest([name])
+        self._calendars.fetch(latest.items())
+        return self._registry.calendars.get((name, latest.get(name, 0)))

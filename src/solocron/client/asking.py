@@ -1,0 +1,229 @@
+"""Asks things of jobs: trigger, wait, cancel, pause, resume. Every request can be repeated without harm."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from solocron.client.reading import Reader
+from solocron.clock import SECOND, from_us, to_us
+from solocron.durable.requests import check_connection, leave
+from solocron.duration import parse_duration
+from solocron.errors import Conflict, Invalid, NotFound, StoreError, WaitTimeout
+from solocron.jobs.declaration import check_payload
+from solocron.model import asking
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.job import Job
+from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.request import leave as request_left
+from solocron.model.request import run_named
+from solocron.model.run import Origin, job_of, run_id
+from solocron.model.slices import labels
+from solocron.stores.contract import ChangeFn, Named, Query, Verdict
+from solocron.views import JobView, ResumeView, RunView
+
+__all__ = ["Asker"]
+
+Span = timedelta | int | float | str
+_FETCH_FIRST = object()
+"""The answer of a change that cannot be made before a calendar has been fetched."""
+
+
+class Asker(Reader):
+    """A view on one namespace, and the hands to change what runs in it."""
+
+    def trigger(
+        self,
+        job: str,
+        payload: Any = None,
+        *,
+        at: datetime | None = None,
+        key: str | None = None,
+        shard: int | str | None = None,
+        connection: Any = None,
+    ) -> str:
+        """Run a job now, or at an instant; answers the run's id. The same key twice is one run.
+
+        A sliced job runs every slice, or the one named; `run`, `wait` and `cancel` take the answer for all of them.
+        With `connection`, in the transaction that is open there: no commit, no run.
+        """
+        if connection is not None:
+            check_connection(self.store, connection)
+            note = self.request(job, payload, at=at, key=key, shard=shard)
+            leave(self.store, connection, note)
+            return run_named(note)
+        payload, when = self._checked(job, payload, at=at, key=key)
+        request = key if key is not None else self._runtime.rng.token()
+        if key is not None:
+            # The document remembers its last requests; the log remembers the rest.
+            doc = self._one(job)
+            run = run_id(job, doc.incarnation, Origin.TRIGGER, request)
+            if any(self.store.history(Query(run=known, limit=1)) for known in (run, f"{run}#0")):
+                return run
+        answer = self._ask(
+            job,
+            lambda doc, now: asking.trigger(
+                doc, request=request, payload=payload, at=when, now=now, resolve=self._registry.resolve, shard=shard
+            ),
+        )
+        if answer == "!slice":
+            raise _no_slice(job, shard)
+        if answer == "!disabled":
+            raise _disabled(job)
+        if answer == "!full":
+            raise Conflict(
+                f"{QUEUE_LIMIT} runs of {job} wait already, so it was not triggered; see `solocron runs {job}`."
+            )
+        return str(answer)
+
+    def request(
+        self,
+        job: str,
+        payload: Any = None,
+        *,
+        at: datetime | None = None,
+        key: str | None = None,
+        shard: int | str | None = None,
+    ) -> Note:
+        """A trigger as a document that a transaction of the caller's own can leave in the store."""
+        payload, when = self._checked(job, payload, at=at, key=key)
+        doc = self._one(job)
+        if doc.removed:
+            raise self._unknown(job)
+        if not doc.definition.enabled:
+            raise _disabled(job)
+        if shard is not None and str(shard) not in map(str, labels(doc.definition.shards or ())):
+            raise _no_slice(job, shard)
+        request, rng = key if key is not None else self._runtime.rng.token(), self._runtime.rng
+        self._asked += 1
+        return request_left(
+            run=run_id(job, doc.incarnation, Origin.TRIGGER, request),
+            request=request,
+            payload=payload,
+            at=when,
+            shard=shard,
+            keyed=key is not None,
+            asked=(round(self._runtime.clock.wall() * SECOND), self._asked),
+            token=rng.token(),
+        )
+
+    @staticmethod
+    def _checked(job: str, payload: Any, *, at: datetime | None, key: str | None) -> tuple[Any, int | None]:
+        if payload is not None:
+            payload = check_payload(payload, whose=f"a trigger of {job}")
+        if key is not None and (not isinstance(key, str) or not 0 < len(key) <= 256 or not key.isprintable()):
+            raise Invalid(f"key={key!r:.80} cannot be used: 1 to 256 printable characters. Nothing was triggered.")
+        if at is not None and at.utcoffset() is None:
+            raise Invalid(f"at={at!r} has no time zone; nothing was triggered. Hand over an aware datetime.")
+        return payload, None if at is None else to_us(at)
+
+    def wait(self, run: str, timeout: Span | None = None) -> RunView:
+        """Wait until a run is over, retries included; answers its last attempt."""
+        limit = None if timeout is None else parse_duration(timeout, what="timeout").total_seconds()
+        clock, pause = self._runtime.clock, 0.01
+        until = None if limit is None else clock.boot() + limit
+        sleeper = self._runtime.event()
+        while True:
+            found = self._find(run)
+            if found is None:
+                raise NotFound(f"there is no run {run!r} in namespace {self.store.namespace!r}.")
+            if found[1]:
+                return found[0]
+            left = None if until is None else until - clock.boot()
+            if left is not None and left <= 0:
+                raise WaitTimeout(f"{run} is {found[0].status} after {limit:g} s of waiting; it goes on by itself.")
+            sleeper.wait(pause if left is None else min(pause, left))
+            pause = min(pause * 1.5, 0.5)
+
+    def cancel(self, run: str, *, reason: str = "cancelled by request") -> str:
+        """Stop a run: "asked" when a node has to stop it, "cancelled" when it only waited, or its end if it is over."""
+        name = job_of(run)
+        answer = None
+        if name:
+            answer = self._change(
+                name,
+                lambda doc, now: asking.cancel(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve),
+            )
+        return str(answer) if answer is not None else self.run(run).status
+
+    def pause(
+        self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
+    ) -> JobView:
+        """Start nothing more of this job by schedule, until it is resumed or until an instant."""
+        if until is not None and until.utcoffset() is None:
+            raise Invalid(f"until={until!r} has no time zone; nothing was paused. Hand over an aware datetime.")
+        end = None if until is None else to_us(until)
+        if end is not None and end <= self.store.clock():
+            raise Invalid(f"until={until} is over already; nothing was paused.")
+        self._ask(
+            job,
+            lambda doc, now: asking.pause(
+                doc, by=by, note=note, until=end, now=now, late_for=self.late_for, resolve=self._registry.resolve
+            ),
+        )
+        return self.job(job)
+
+    def resume(self, job: str) -> JobView:
+        """Go on; the slots of the pause are on record as skipped."""
+        self._ask(job, lambda doc, now: asking.resume(doc, now=now, resolve=self._registry.resolve))
+        return self.job(job)
+
+    def resume_preview(self, job: str) -> ResumeView:
+        """What `resume` would do now: how many slots are skipped, what waits and starts, and when the next slot is."""
+        doc, now = self._one(job), self.store.clock()
+        if not self._registry.resolve(doc.definition.schedule).known:
+            raise Invalid(
+                f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
+            )
+        plan = asking.preview_resume(doc, now=now, late_for=self.late_for, resolve=self._registry.resolve)
+        return ResumeView(
+            job=job,
+            paused=self._view(doc, [], now).paused,
+            skipped=plan.skipped,
+            missed=plan.missed,
+            first=None if plan.first is None else from_us(plan.first),
+            last=None if plan.last is None else from_us(plan.last),
+            waiting=plan.waiting,
+            next=self._view(plan.job, [], now).next,
+        )
+
+    def _ask(self, name: str, change: ChangeFn) -> Any:
+        answer = self._change(name, change)
+        if answer is None:
+            raise self._unknown(name)
+        return answer
+
+    def _change(self, name: str, change: ChangeFn) -> Any:
+        """Apply one change; requests carry ids of their own, so what is contended or unknown is simply repeated."""
+
+        def informed(doc: Job | Absent, now: int) -> Change | None:
+            if isinstance(doc, Job) and self._calendars.unknown(doc) and not tried:
+                return Change(doc, answer=_FETCH_FIRST)
+            return change(doc, now)
+
+        tried = False
+        for _ in range(8):
+            result = self.store.update(Named(Kind.JOB, (name,)), informed).results[0]
+            if result.answer is _FETCH_FIRST:
+                tried = True
+                self._calendars.learn([result.doc] if isinstance(result.doc, Job) else [])
+                continue
+            if result.verdict is Verdict.APPLIED:
+                for call in self.changed:
+                    call()
+                return result.answer
+            if result.verdict is Verdict.DECLINED:
+                return None
+            if result.verdict is Verdict.BLOCKED:
+                raise StoreError(f"{name} could not be changed: {result.error}; nothing was written.")
+        raise StoreError(
+            f"{name} could not be changed: others keep changing it or the store does not answer; try again."
+        )
+
+
+def _no_slice(job: str, shard: int | str | None) -> Invalid:
+    return Invalid(f"{job} has no slice {shard!r}, so it was not triggered; `solocron jobs {job}` shows them.")
+
+
+def _disabled(job: str) -> Conflict:
+    return Conflict(f"{job} is disabled, so it was not triggered; enable it where it is declared.")

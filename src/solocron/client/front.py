@@ -1,0 +1,130 @@
+"""The part of `Scheduler` that looks and asks: the client's methods, on its own store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from solocron.calendars import CalendarView
+from solocron.client.adding import Client
+from solocron.schedules import Schedule
+from solocron.stores.contract import Store
+from solocron.views import JobView, LimitView, NodeView, ResumeView, RunView, StatusView
+
+__all__ = ["ClientFront"]
+
+Span = timedelta | int | float | str
+
+
+class ClientFront:
+    """Works without a node: a scheduler that was never started can look and ask."""
+
+    _store: Store
+    _client: Client
+
+    @property
+    def client(self) -> Client:
+        """The client behind the methods below, its store opened."""
+        self._store.open()
+        return self._client
+
+    def jobs(self) -> list[JobView]:
+        """Every job of the namespace."""
+        return self.client.jobs()
+
+    def job(self, name: str) -> JobView:
+        """One job as it stands."""
+        return self.client.job(name)
+
+    def runs(
+        self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
+    ) -> list[RunView]:
+        """Records of runs, newest first."""
+        return self.client.runs(job, status=status, limit=limit)
+
+    def run(self, id: str) -> RunView:
+        """The last attempt of one run."""
+        return self.client.run(id)
+
+    def nodes(self) -> list[NodeView]:
+        """The nodes of the namespace."""
+        return self.client.nodes()
+
+    def limits(self) -> list[LimitView]:
+        """The limits across jobs: how many may run, and who has the permits."""
+        return self.client.limits()
+
+    def status(self) -> StatusView:
+        """Nodes, what runs, the counts of the last 24 hours."""
+        return self.client.status()
+
+    def next(self, job: str, n: int = 10) -> list[datetime]:
+        """The next slots of a job."""
+        return self.client.next(job, n)
+
+    def trigger(
+        self,
+        job: str,
+        payload: Any = None,
+        *,
+        at: datetime | None = None,
+        key: str | None = None,
+        shard: int | str | None = None,
+        connection: Any = None,
+    ) -> str:
+        """Run a job now or at an instant; answers the run's id. The same key twice is one run.
+
+        With `connection`, in the transaction that you have open there: no commit, no run.
+        """
+        return self.client.trigger(job, payload, at=at, key=key, shard=shard, connection=connection)
+
+    def wait(self, run: str, timeout: Span | None = None) -> RunView:
+        """Wait until a run is over, retries included."""
+        return self.client.wait(run, timeout)
+
+    def pause(
+        self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
+    ) -> JobView:
+        """Start nothing more of a job by schedule."""
+        return self.client.pause(job, by=by, note=note, until=until)
+
+    def resume(self, job: str) -> JobView:
+        """Go on with a paused job."""
+        return self.client.resume(job)
+
+    def resume_preview(self, job: str) -> ResumeView:
+        """What `resume` would do now, without doing it."""
+        return self.client.resume_preview(job)
+
+    def calendar(
+        self,
+        name: str,
+        *,
+        weekend: Iterable[str] = ("sat", "sun"),
+        holidays: Iterable[date] | Mapping[date, str] = (),
+        country: str | None = None,
+        subdivision: str | None = None,
+    ) -> CalendarView:
+        """Make or change a business calendar in the store, for all nodes."""
+        return self.client.calendar(name, weekend=weekend, holidays=holidays, country=country, subdivision=subdivision)
+
+    def calendars(self) -> list[CalendarView]:
+        """Every calendar of the namespace, and the jobs that name it."""
+        return self.client.calendars()
+
+    def next_notes(self, job: str, n: int = 10) -> list[str]:
+        """What its calendar does to the next slots of a job, and why."""
+        return self.client.next_notes(job, n)
+
+    def cancel(self, run: str) -> str:
+        """Stop a run."""
+        return self.client.cancel(run)
+
+    def add(self, name: str, handler: str, schedule: str | Schedule, **options: Any) -> JobView:
+        """Add or change a job as data."""
+        return self.client.add(name, handler, schedule, **options)
+
+    def remove(self, name: str) -> None:
+        """Forget a job."""
+        self.client.remove(name)

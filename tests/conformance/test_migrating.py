@@ -182,6 +182,14 @@ def test_a_mariadb_user_who_may_not_is_told_who_may_and_nothing_changes(mariadb:
     execute(url, f"DROP USER {user}@'%'")
 
 
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb", "redis"])
+@pytest.mark.parametrize("flags", [[], ["--status"], ["--sql"], ["--json"]])
+def test_no_answer_shows_the_password(scheme: str, flags: list[str], migrate: Any) -> None:
+    code, out, err = migrate(f"{scheme}://canary:c4n4ry-p4ss@127.0.0.1:1/0", *flags)
+    assert code in (0, 2, 5)
+    assert "c4n4ry" not in out + err
+
+
 @pytest.mark.parametrize("flags", [["--sql", "--status"], ["--sql", "--store", "redis://localhost"]])
 def test_a_question_without_an_answer_is_refused(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["migrate", *flags]) == 2

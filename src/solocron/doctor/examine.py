@@ -76,6 +76,7 @@ def _fleet_and_work(store: Store, around: Circumstances, trip: float) -> Iterato
     yield from work.unreadable(sight)
     yield from work.orphaned(sight)
     yield from work.overdue(sight)
+    yield from work.requests(sight)
     yield from work.blocked(sight)
     yield from work.stuck_holds(sight)
 

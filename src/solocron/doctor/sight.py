@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solocron.model.change import Kind
+from solocron.model.change import Kind, Note
 from solocron.model.job import Hold, Job
 from solocron.model.session import Life, Session
 from solocron.stores.contract import All, Blocked, Store
@@ -23,6 +23,8 @@ class Sight:
     jobs: tuple[Job, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     holders: frozenset[str] = frozenset()
+    requests: tuple[Note, ...] = ()
+    """What committed transactions have asked for and no node has taken in; the first page of it."""
 
     @property
     def live(self) -> tuple[Session, ...]:
@@ -77,4 +79,5 @@ def look(store: Store) -> Sight:
         jobs=tuple(jobs),
         blocked=tuple(store.blocked()),
         holders=holders,
+        requests=tuple(doc for doc in store.read(All(Kind.REQUEST, limit=_PAGE)) if isinstance(doc, Note)),
     )

@@ -9,13 +9,17 @@ from solocron.doctor.line import fail, listed, ok, seconds, warn
 from solocron.doctor.sight import Sight
 from solocron.errors import Invalid
 from solocron.jobs.registry import Registry
+from solocron.model.request import job_named
 from solocron.model.session import Life
 from solocron.stores.contract import Check
 
-__all__ = ["blocked", "orphaned", "overdue", "stuck_holds", "unreadable"]
+__all__ = ["blocked", "orphaned", "overdue", "requests", "stuck_holds", "unreadable"]
 
 _LATE = 25 * SECOND
 """Lease and two beats by default: what is still due after that has been left lying."""
+
+_LYING = 60 * SECOND
+"""Twice as long as a node ever sleeps."""
 
 
 def orphaned(sight: Sight) -> Iterator[Check]:
@@ -66,6 +70,21 @@ def unreadable(sight: Sight) -> Iterator[Check]:
         yield fail("schedules", f"{name}: {why}", "pip install -U solocron tzdata, or declare the job again")
     if not found:
         yield ok("schedules", f"all {len(sight.jobs)} can be read")
+
+
+def requests(sight: Sight) -> Iterator[Check]:
+    """Triggers that committed transactions have left: a node takes them in within seconds."""
+    if not sight.requests:
+        yield ok("requests", "none waits")
+        return
+    count = f"{len(sight.requests)} triggers" if len(sight.requests) > 1 else "1 trigger"
+    waited = sight.now - min(int(note.body["asked"][0]) for note in sight.requests)
+    told = f"{count} of committed transactions not taken in, the oldest asked for {seconds(max(waited, 0))} ago"
+    if waited > _LYING:
+        jobs = sorted({job_named(note) for note in sight.requests})
+        yield warn("requests", f"{told} ({listed(jobs)})", "start a node; if one runs, see `set aside` and its log")
+    else:
+        yield ok("requests", told)
 
 
 def blocked(sight: Sight) -> Iterator[Check]:

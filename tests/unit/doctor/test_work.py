@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from solocron.clock import SECOND
 from solocron.doctor import work
-from solocron.model.change import Kind
+from solocron.model.change import Kind, Note
+from solocron.model.request import leave
 from solocron.model.session import Life
 from solocron.stores.contract import Blocked
 from tests.unit.doctor.kit import NOW, dead, job, levels, only, session, sight
@@ -48,6 +49,18 @@ def test_a_due_job_that_nobody_claims_is_a_warning() -> None:
     assert "work: due for up to 120 s" in found.detail
     assert only(work.overdue(sight(job(late=20), session("a")))).level == "OK"
     assert only(work.overdue(sight(job(late=120)))).level == "OK"  # nobody is there: said elsewhere
+
+
+def test_a_request_that_nobody_takes_in_is_a_warning() -> None:
+    def left(seconds: int) -> Note:
+        asked = (NOW - seconds * SECOND, 1)
+        return leave(run="work@1", request="r", payload=None, at=None, keyed=False, asked=asked, token="t")
+
+    assert only(work.requests(sight())).detail == "none waits"
+    assert only(work.requests(replace(sight(), requests=(left(5),)))).level == "OK"
+    found = only(work.requests(replace(sight(), requests=(left(5), left(90)))))
+    assert found.level == "WARN"
+    assert found.detail == "2 triggers of committed transactions not taken in, the oldest asked for 90 s ago (work)"
 
 
 def test_a_schedule_that_cannot_be_read_is_a_failure() -> None:

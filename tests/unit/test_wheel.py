@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from solocron.cli.completion import FILES, script
+from solocron.cli.parser import build
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -27,9 +30,16 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel: zipfile.ZipFile) -> No
     source = ROOT / "src"
     files = {str(file.relative_to(source)) for file in (source / "solocron").rglob("*") if file.is_file()}
     wanted = {name for name in files if "__pycache__" not in name}
-    packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    packed = {name for name in wheel.namelist() if ".dist-info/" not in name and ".data/" not in name}
     assert packed == wanted
     assert "solocron/py.typed" in packed
+
+
+def test_the_completion_files_are_where_the_shells_look_for_them(wheel: zipfile.ZipFile) -> None:
+    packed = {name.partition(".data/data/")[2]: name for name in wheel.namelist() if ".data/" in name}
+    assert packed.keys() == set(FILES.values())
+    for shell, place in FILES.items():
+        assert wheel.read(packed[place]).decode() == script(shell, build(with_demo=True))
 
 
 def test_the_wheel_asks_for_two_small_packages_and_offers_the_rest(wheel: zipfile.ZipFile) -> None:

@@ -281,6 +281,10 @@ def _simulate(parser: ArgumentParser) -> None:
     _json(parser)
 
 
+def _completion(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+
+
 def _nothing(parser: ArgumentParser) -> None:
     """The demo's flags come from its own module."""
 
@@ -314,4 +318,5 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "doctor": ("look for what is wrong, and say what to do", f"{_HERE}.examining:doctor", _doctor),
     "migrate": ("make the store's tables, or bring them up to date", f"{_HERE}.migrating:migrate", _migrate),
     "simulate": ("put the engine through simulated faults, and check it", f"{_HERE}.simulating:simulate", _simulate),
+    "completion": ("print what makes a shell complete the command line", f"{_HERE}.completing:completion", _completion),
 }

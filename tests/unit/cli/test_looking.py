@@ -260,3 +260,30 @@ def test_limits_show_who_has_the_permits_and_who_waits(cli: Cli, shop: Shop) -> 
     assert answer.lines[1].split() == ["db-heavy", "2", "0", "0", "heavy"]
     (limit,) = cli("limits", "--store", shop.url, "--json").json
     assert limit == {"name": "db-heavy", "most": 2, "taken": [], "jobs": ["heavy"], "waiting": 0}
+
+
+def test_status_tells_monitoring_by_its_exit_code_what_should_have_run_and_did_not(cli: Cli) -> None:
+    scheduler = Scheduler("memory://alarmed", enabled=True)
+    scheduler.alarms(every="1ms", patience=0)
+    scheduler.every("1h", name="well")(lambda: None)
+    scheduler.tick()
+    assert cli("status", "--store", "memory://alarmed").code == 0
+    scheduler.every("1h", name="ill", pool="gpu")(lambda: None)
+    scheduler.tick()
+    answer = cli("status", "--store", "memory://alarmed")
+    assert answer.code == 1
+    assert "no node" in answer.out
+    assert "ill and whatever else is in it cannot run" in answer.out
+    answer = cli("status", "--store", "memory://alarmed", "--json")
+    assert (answer.code, [one["subject"] for one in answer.json["alarms"]]) == (1, ["gpu"])
+
+
+def test_status_finds_what_is_overdue_without_any_node(cli: Cli) -> None:
+    scheduler = Scheduler("memory://overdue", enabled=True)
+    scheduler.every("1h", name="forgotten")(lambda: None)
+    scheduler.tick()
+    assert cli("status", "--store", "memory://overdue").code == 0
+    scheduler.client.store.shift_clock(3 * 3_600_000_000)
+    answer = cli("status", "--store", "memory://overdue", "--json")
+    assert answer.json["overdue"] == ["forgotten"]
+    assert answer.code == 1

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from solocron import Conflict, Invalid, Run, Scheduler, every
+from solocron.stores.memory import MemoryStore, World
 
 
 @pytest.fixture
@@ -85,8 +86,10 @@ def test_a_permit_that_is_taken_says_by_whom(scheduler: Scheduler) -> None:
         scheduler.wait(run, "20s")
 
 
-def test_every_node_runs_its_part(scheduler: Scheduler) -> None:
-    other = Scheduler(scheduler._store, enabled=True, node="there")
+def test_every_node_runs_its_part() -> None:
+    world = World()
+    scheduler = Scheduler(MemoryStore(world=world), enabled=True, node="here")
+    other = Scheduler(MemoryStore(world=world), enabled=True, node="there")
     ran: Counter[str] = Counter()
 
     def warm(run: Run) -> None:

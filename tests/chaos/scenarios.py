@@ -11,7 +11,7 @@ from pathlib import Path
 
 from solocron.clock import SystemClock
 from solocron.schedules import Schedule
-from solocron.testing.fleet import Fleet, Incident, Judge, Line, Replica, wait_until
+from solocron.testing.fleet import Fleet, Incident, Judge, Replica, wait_until
 from solocron.testing.fleet.ledger import END, START
 from tests.chaos.arena import Arena
 from tests.chaos.fault import Fault
@@ -103,8 +103,7 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
         _open_window(arena, (judge,))
         ledger = arena.fleet.ledger
         sleeper, healthy = (berth.replica for berth in arena.berths)
-        wait_until(lambda: _open_of(ledger.open(), sleeper.pid) >= 2, within=30, what="runs on the node to be frozen")
-        arena.freeze(sleeper)
+        left = _freeze_in_the_middle(arena, sleeper)
         threading.Event().wait(frozen_for)
         thawed = SystemClock().boot()
         sleeper.thaw()
@@ -113,19 +112,15 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
             within=30,
             what="a run of the node that was frozen",
         )
-        tell(f"        frozen for {frozen_for:g} s, and at work again")
+        tell(f"        frozen for {frozen_for:g} s in the middle of {len(left)} runs, and at work again")
         _heal(arena, (judge,), figures, tell)
         _conclude(arena, (judge,), figures)
         ran = {line.key: line.at for line in ledger.lines(event=END) if line.pid == healthy.pid}
-        again = [
-            line
-            for line in ledger.lines(event=START)
-            if line.pid == sleeper.pid and ran.get(line.key, line.at) < line.at
-        ]
+        starts = [line for line in ledger.lines(event=START) if line.pid == sleeper.pid]
+        again = [line for line in starts if ran.get(line.key, line.at) < line.at]
         figures.faults += [f"ran again after its freeze: {line.key} of {line.node}" for line in again]
+        figures.faults += [f"not taken over: {run}" for run in sorted(left - _started_elsewhere(arena, [sleeper]))]
         figures.struck = {FREEZE.number: 1}
-        if not figures.stale_refused:
-            figures.faults.append("no run was in the middle when its node was frozen")
     return figures
 
 
@@ -241,5 +236,11 @@ def _alarms(replica: Replica) -> list[str]:
     return [f"{name}: {event.get('error') or event.get('job')}"[:500] for name, event in told.items()]
 
 
-def _open_of(lines: Sequence[Line], pid: int) -> int:
-    return sum(1 for line in lines if line.pid == pid)
+def _freeze_in_the_middle(arena: Arena, replica: Replica) -> set[str]:
+    """Freeze a node that has runs under way; those that it still had when it stood still."""
+    while True:
+        wait_until(lambda: len(_runs_of(arena, replica)) >= 2, within=30, what="runs on the node to be frozen")
+        arena.freeze(replica)
+        if left := _runs_of(arena, replica):
+            return left
+        replica.thaw()

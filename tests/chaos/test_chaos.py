@@ -12,10 +12,11 @@ from tests.chaos import report
 from tests.chaos.arena import Arena
 from tests.chaos.fault import Fault, Scene
 from tests.chaos.figures import Figures
+from tests.chaos.forgetful import ACKNOWLEDGED, forgetful
 from tests.chaos.network_faults import CUT, LOST_REPLY
 from tests.chaos.node_faults import FREEZE, KILL
 from tests.chaos.places import STORES, Place
-from tests.chaos.scenarios import storm
+from tests.chaos.scenarios import beside, storm
 from tests.chaos.store_faults import CRASH, RESTART, RIVALS
 from tests.chaos.storm import Storm
 from tests.servers import SERVERS
@@ -41,6 +42,26 @@ def test_every_store_survives_a_short_storm(store: str, tmp_path: Path) -> None:
     if store in SERVERS:
         assert figures.restarts >= 2
         assert figures.calls_per_run
+
+
+@pytest.mark.parametrize("store", ["redis", "valkey"])
+def test_without_an_append_only_file_acknowledged_writes_are_gone_and_doctor_has_said_so(
+    store: str, tmp_path: Path
+) -> None:
+    """Fifty of fifty, as on every server that keeps nothing on disk; with the file none."""
+    require(SERVERS[store])
+    figures = forgetful(store, tmp_path, tell=lambda text: None)
+    assert figures.clean, "\n".join(figures.faults)
+    assert figures.losses == ACKNOWLEDGED
+    assert len(figures.notes) == 2
+
+
+def test_a_node_that_was_frozen_runs_nothing_that_the_healthy_one_has_run(tmp_path: Path) -> None:
+    """A peer on PostgreSQL ran three of four again."""
+    with Place("sqlite") as place:
+        figures = beside(place, tmp_path, frozen_for=4.0, tell=lambda text: None)
+    assert figures.clean, "\n".join(figures.faults)
+    assert figures.freezes >= 1
 
 
 def test_a_fault_that_never_strikes_fails_the_run() -> None:

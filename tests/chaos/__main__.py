@@ -48,8 +48,10 @@ def main(argv: list[str] | None = None) -> int:
         if rows:
             print("", scenario, *table(HEAD, rows), sep="\n")
     for figures in found:
-        for fault in figures.faults[:20]:
-            print(f"{figures.store} {figures.scenario}: {fault}", file=sys.stderr)
+        if not figures.clean:
+            print(
+                f"{figures.store} {figures.scenario}: {len(figures.faults)} not as promised, see above", file=sys.stderr
+            )
     print(f"\n{sum(figures.slots for figures in found):,} slots in {time.monotonic() - began:.0f} s", flush=True)
     if options.report:
         report.write(report.kept())
@@ -96,6 +98,8 @@ def _perform(scenario: str, name: str, options: argparse.Namespace) -> Figures:
         shutil.rmtree(folder)
     else:
         print(f"{name:9} {scenario} is NOT as promised; logs, events and ledgers are in {folder}", flush=True)
+        for fault in figures.faults[:20]:
+            print(f"{name:9} {fault}", flush=True)
     return figures
 
 

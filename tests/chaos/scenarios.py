@@ -25,7 +25,7 @@ from tests.chaos.storm import COMBINED, Storm, Tell
 __all__ = ["ALL_FAULTS", "LEASE", "beside", "crowd", "storm"]
 
 LEASE = 3.0
-SETTLED_WITHIN = 90.0
+SETTLED_WITHIN = 150.0
 ALL_FAULTS: tuple[Fault, ...] = (*NODE_FAULTS, *STORE_FAULTS, *NETWORK_FAULTS)
 LONG = ("F20", "F13", "F3", "F6")
 AT_MOST_ONCE = ("once",)

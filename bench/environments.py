@@ -53,6 +53,8 @@ PEERS: dict[str, Peer] = {
         Peer("arq", "arq 0.28", "redis", ("arq==0.28.0",)),
         Peer("saq", "SAQ 0.26", "redis", ("saq[redis]==0.26.4", "typing_extensions==4.16.0")),
         Peer("docket", "Docket 0.27", "redis", ("pydocket==0.27.0",)),
+        Peer("celery", "Celery 5.5 beat", "redis", ("celery[redis]==5.5.3",)),
+        Peer("redbeat", "RedBeat 2.3 (Celery 5.5)", "redis", ("celery[redis]==5.5.3", "celery-redbeat==2.3.3")),
     )
 }
 

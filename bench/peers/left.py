@@ -16,6 +16,8 @@ _SQL = {
 _KEYS = {
     "arq": ("ZCARD arq:queue",),
     "saq": ("ZCARD saq:default:incomplete", "LLEN saq:default:active", "LLEN saq:default:queued"),
+    "celery": ("LLEN celery", "HLEN unacked"),
+    "redbeat": ("LLEN celery", "HLEN unacked"),
     "docket": ("ZCARD bench:queue", "XLEN bench:stream"),
 }
 

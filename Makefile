@@ -103,10 +103,10 @@ coverage: servers ## Run every test and show the lines that none has reached
 
 # Absolute figures want a quiet machine; the peers run beside us, each in an environment of its own.
 .PHONY: bench bench-quick bench-locks
-bench: servers ## Measure everything, peers included (an hour or more): make bench ARGS="burst peers"
-	@$(BIN)/python -m bench --repeat 3 $(ARGS)
+bench: servers ## Measure everything, peers included (20 minutes), into the docs: make bench ARGS="burst peers"
+	@$(BIN)/python -m bench --page $(ARGS)
 bench-quick: servers ## The same in small and without the peers, in some minutes
-	@$(BIN)/python -m bench --quick $(or $(ARGS),burst lateness statements idle scale fair takeover memory import next start)
+	@$(BIN)/python -m bench --quick $(or $(ARGS),burst nodes lateness statements idle scale fair takeover memory import next start)
 
 bench-locks: servers ## Locks beside redis-py's, python-redis-lock and an advisory lock, on the same servers
 	@$(BIN)/python -m bench.locks $(ARGS)

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bench.environments import PEERS
+from bench.page import write_page
 from bench.plot import plots
 from bench.processes import ROOT
 from bench.report import Report, machine, write
@@ -18,6 +19,7 @@ from bench.servers import STORES, Servers
 
 SCENARIOS = {
     "burst": "burst",
+    "nodes": "nodes",
     "lateness": "lateness",
     "statements": "statements",
     "idle": "idle",
@@ -44,6 +46,7 @@ def main() -> int:
             servers=servers,
             folder=folder,
             quick=asked.quick,
+            thorough=asked.thorough,
             repeat=asked.repeat,
             stores=tuple(asked.stores),
             peers=tuple(asked.peers),
@@ -62,6 +65,8 @@ def main() -> int:
             print(f"... {name} took {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
             write(reports, facts, folder)
     plots(reports, folder)
+    if asked.page:
+        write_page(folder, SCENARIOS)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
@@ -71,6 +76,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("scenarios", nargs="*", metavar="scenario", help=f"one of {', '.join(SCENARIOS)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, a few minutes in all")
+    parser.add_argument("--thorough", action="store_true", help="every size, node count and peer: an hour or more")
+    parser.add_argument("--page", action="store_true", help="write the figures into docs/explanation/performance.md")
     parser.add_argument("--repeat", type=int, default=1, help="repetitions, of which the quietest counts")
     parser.add_argument("--stores", nargs="+", default=list(STORES), choices=STORES)
     parser.add_argument("--peers", nargs="+", default=[], choices=sorted(PEERS), help="only these peers")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.figures import percentile
+from bench.figures import load_now, percentile
 from bench.load import daily_at, load_jobs
 from bench.processes import Child, Children, wait_until
 from solocron.clock import SECOND
@@ -131,7 +131,7 @@ def burst(url: str, *, due: int, nodes: int, max_running: int, within: float) ->
 
 def load_ahead(store: Store, due: int, first: int = 0) -> int:
     """Write jobs that fall due at one whole second, all of them before it comes."""
-    lead = 1.5 + due / 1500
+    lead = 1.5 + due / 3000 * max(1.0, load_now() / 2)
     instant = math.ceil(store.clock() / SECOND + lead) * SECOND
     load_jobs(store, due, lambda number: daily_at(instant), first=first)
     if store.clock() > instant - SECOND // 5:

@@ -29,6 +29,11 @@ def plots(reports: Sequence[Report], folder: Path) -> None:
                     late.setdefault(name, []).append((row["due"], row["lateness_p99_ms"]))
             _write(folder / "burst-rate.svg", line_plot("Runs per second", "due at once", "runs/s", rates))
             _write(folder / "burst-lateness.svg", line_plot("Lateness, p99", "due at once", "ms", late))
+        if report.name == "nodes":
+            lines = {
+                store: [(row["nodes"], row["runs_per_s"]) for row in rows] for store, rows in report.figures.items()
+            }
+            _write(folder / "nodes.svg", line_plot("Runs per second by nodes", "nodes", "runs/s", lines))
         if report.name == "scale":
             rows = list(report.figures.values())
             cost = {"claim, us per run": [(row["schedules"], row["claim_us_per_run"]) for row in rows]}

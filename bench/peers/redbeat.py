@@ -1,4 +1,4 @@
-"""Celery with RedBeat on Redis: the schedule is in the store, every node has a beat, and a lock lets one of them work."""
+"""Celery with RedBeat on Redis: the schedule is in the store, all nodes have a beat, and a lock lets one work."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ class Bench:
     servers: Servers
     folder: Path
     quick: bool = False
+    thorough: bool = False
     repeat: int = 1
     stores: tuple[str, ...] = STORES
     peers: tuple[str, ...] = ()

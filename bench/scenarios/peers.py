@@ -41,7 +41,7 @@ def run(bench: Bench) -> Report:
     best: dict[str, float] = {}
     for store in [store for store in ("postgres", "redis") if store in bench.stores]:
         for peer in [PEERS[name] for name in names if PEERS[name].store == store]:
-            for nodes in peer.nodes:
+            for nodes in peer.nodes if bench.thorough else peer.nodes[-1:]:
                 found = [_measure(bench, peer, due, nodes) for _ in range(bench.repeat)]
                 figures = max(found, key=lambda one: float(one["runs_per_s"]))
                 report.figures.setdefault(peer.name, []).append(figures)
@@ -50,7 +50,7 @@ def run(bench: Bench) -> Report:
                     peer.title, store, nodes, figures["runs_per_s"], figures["from_first_per_s"], figures["p50_ms"],
                     figures["p99_ms"], figures["twice"], figures["lost"],
                 )  # fmt: skip
-        for nodes in (1, 3):
+        for nodes in (1, 3) if bench.thorough else (3,):
             tries = [
                 burst(bench.servers.fresh(store), due=due, nodes=nodes, max_running=CONCURRENCY, within=_WITHIN)
                 for _ in range(bench.repeat)

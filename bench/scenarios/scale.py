@@ -27,7 +27,7 @@ def run(bench: Bench) -> Report:
         *("schedules", "p50 ms", "p99 ms", "claim: ms per call", "claim: us per run", "node MB", "CPU us/run"),
     )
     sizes = (1_000, 10_000) if bench.quick else (1_000, 10_000, 100_000, 1_000_000)
-    seconds = 3 if bench.quick else 20
+    seconds = 3 if bench.quick else 20 if bench.thorough else 10
     for size in sizes:
         figures = _measure(bench.servers.fresh("postgres"), size, min(seconds, size // PER_SECOND))
         report.figures[str(size)] = figures

@@ -27,7 +27,11 @@ def run(bench: Bench) -> Report:
         "Per run, all nodes together",
         *("store", "due", "nodes", "statements/run", "commits/run", "server: statements", "server: transactions"),
     )
-    cases = [(100, 1), (1, 1), (1, 3)] if bench.quick else [(100, 1), (100, 3), *((1, nodes) for nodes in range(1, 6))]
+    cases = [(100, 1), (1, 1), (1, 3)]
+    if bench.thorough:
+        cases = [(100, 1), (100, 3), *((1, nodes) for nodes in range(1, 6))]
+    elif not bench.quick:
+        cases.append((1, 5))
     for store in bench.stores:
         first: float | None = None
         for due, nodes in cases:

@@ -26,8 +26,9 @@ from solocron.stores.contract import All, Applied, Due, Named, Result, Store, Ve
 
 __all__ = ["Claimer"]
 
-BATCH = 200
-"""Claims at once. More saves hardly a statement, but bodies start later and the other nodes get less of a burst."""
+FIRST, BATCH = 100, 200
+"""Claims at once, first and while more is due. More saves hardly a statement, but bodies start later and the other
+nodes get less of a burst."""
 PERMIT_POLL = 1.0
 """Seconds after which a job that waits for a permit is looked at again, if nobody said that one is free."""
 REMEMBERED = 20_000
@@ -71,6 +72,8 @@ class Claimer:
         """Boot time at which something falls due as far as this node knows."""
         self._full = True
         """Whether something may be due that this node had no place for, or no session."""
+        self._flood = False
+        """Whether the last claim brought as many as it asked for, and more is due."""
         self._nothing = 0
         self._declined: dict[str, float] = {}
         """Jobs that this node leaves alone, until when on its boot clock."""
@@ -104,8 +107,9 @@ class Claimer:
             self._anew = False
             self._turns.clear()
         # Whatever changes from here on wakes the loop once more: nothing is missed between looking and planning.
-        self._planned, self._full = inf, True
-        limit = min(self._board.free(), BATCH)
+        size = BATCH if self._flood else FIRST
+        self._planned, self._full, self._flood = inf, True, False
+        limit = min(self._board.free(), size)
         session = self._board.session
         if self._board.draining or session is None or self._board.standing() is not Standing.HELD or limit == 0:
             self._planned = now + self._settings.poll
@@ -324,7 +328,7 @@ class Claimer:
             return replied  # one of those just claimed has more to run
         if applied.results and len(applied.results) >= limit:
             self._nothing = 0
-            self._full = True
+            self._full = self._flood = True
             return replied
         return self._in_a_moment(replied)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 from solocron.duration import parse_duration, to_us
@@ -19,6 +20,7 @@ from solocron.model.run import Shards
 from solocron.model.slices import SHARDS
 from solocron.schedules import RULES, Cron, Schedule, dump, spread
 from solocron.schedules.calendar import check_movable
+from solocron.schedules.native import Native
 from solocron.size import format_size, parse_size
 
 __all__ = ["NAME", "Declaration", "check_limit", "check_name", "check_payload", "check_shards"]
@@ -190,29 +192,31 @@ class Declaration:
             calendar=None if calendar is None else check_name(calendar, "calendar"),
             on_holiday=on_holiday or "skip",
             on_retry=on_retry,
-            options=Definition(
-                handler="",
-                schedule=None,
-                pool=pool,
-                payload=None if payload is None else check_payload(payload, whose=name or "the job"),
-                timeout=_span("timeout", timeout),
-                retries=retries,
-                backoff=backoff if backoff is not None else _BACKOFF,
-                on_crash=on_crash,
-                on_lost=on_lost,
-                on_stuck=on_stuck,
-                overlap=Overlap.parse(overlap),
-                catch_up=CatchUp.parse(catch_up),
-                start_within=_span("start_within", start_within),
-                run_in=run_in,
-                pause_after=pause_after,
-                memory=None if memory is None else parse_size(memory, what="memory"),
-                cpu=cpu,
-                enabled=bool(enabled),
-                shards=check_shards(shards),
-                nodes=nodes,
-                prefer=prefer,
-                limit=check_limit(limit),
+            options=_shared(
+                Definition(
+                    handler="",
+                    schedule=None,
+                    pool=pool,
+                    payload=None if payload is None else check_payload(payload, whose=name or "the job"),
+                    timeout=_span("timeout", timeout),
+                    retries=retries,
+                    backoff=backoff if backoff is not None else _BACKOFF,
+                    on_crash=on_crash,
+                    on_lost=on_lost,
+                    on_stuck=on_stuck,
+                    overlap=Overlap.parse(overlap),
+                    catch_up=CatchUp.parse(catch_up),
+                    start_within=_span("start_within", start_within),
+                    run_in=run_in,
+                    pause_after=pause_after,
+                    memory=None if memory is None else parse_size(memory, what="memory"),
+                    cpu=cpu,
+                    enabled=bool(enabled),
+                    shards=check_shards(shards),
+                    nodes=nodes,
+                    prefer=prefer,
+                    limit=check_limit(limit),
+                )
             ),
         )
         # A bad expression or zone is refused where it is declared, and so is what cannot be moved.
@@ -229,10 +233,9 @@ class Declaration:
 
     def define(self, name: str, handler: str) -> tuple[Definition, Schedule]:
         """The definition under a name, and the schedule itself (a user's own class lives only in code)."""
-        schedule = self.schedule_for(name)
-        spec = dump(schedule)
+        schedule, spec = _shared_schedule(self.schedule_for(name))
         if spec["kind"] == "custom":
-            spec["job"] = name  # the only way back to it is through the code that declares the job
+            spec = {**spec, "job": name}  # the only way back to it is through the code that declares the job
         if self.calendar is not None:
             if spec["kind"] == "custom":
                 raise Invalid(
@@ -241,8 +244,28 @@ class Declaration:
                 )
             if self.on_holiday != "skip":
                 check_movable(schedule)
-            spec |= {"calendar": self.calendar, "on_holiday": self.on_holiday}
+            spec = {**spec, "calendar": self.calendar, "on_holiday": self.on_holiday}
         return replace(self.options, handler=handler, schedule=spec), schedule
+
+
+def _shared_schedule(schedule: Schedule) -> tuple[Schedule, Mapping[str, Any]]:
+    """The one schedule of all that are equal, and how it is written down: a program may have thousands of jobs."""
+    return _one_schedule(schedule) if isinstance(schedule, Native) else (schedule, dump(schedule))
+
+
+@lru_cache(maxsize=4096)
+def _one_schedule(schedule: Native) -> tuple[Schedule, Mapping[str, Any]]:
+    return schedule, dump(schedule)
+
+
+def _shared(options: Definition) -> Definition:
+    """The one object of all equal options; a payload may be anything, and is its job's own."""
+    return _one_definition(options) if options.payload is None else options
+
+
+@lru_cache(maxsize=256)
+def _one_definition(options: Definition) -> Definition:
+    return options
 
 
 def _check_isolation(run_in: str, memory: int | str | None, cpu: int | None, on_lost: str) -> None:

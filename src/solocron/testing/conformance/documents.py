@@ -217,6 +217,7 @@ def full_job(name: str) -> Job:
         requests=(Request(id="r", answer="n@2"), Request(id="ü", answer="!full")),
         accepted=(1, 2, 3),
         failures=6,
+        paced=8,
         last=Last(run="n@0", slot=0, attempt=1, status=Status.TIMED_OUT, finished_at=5, error="e"),
         missed=Missed(at=9, first=1, last=3, count=2),
         extra={"newer": {"code": "keeps this"}},

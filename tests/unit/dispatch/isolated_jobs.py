@@ -107,7 +107,7 @@ def hog(run: Run) -> Any:
         kept.append(bytearray(8 << 20))
 
 
-@every(FAR, name="family", run_in="process", timeout="1s")
+@every(FAR, name="family", run_in="process", timeout="5s")
 def family(run: Run) -> None:
     """Never ends, and neither does what it starts; both leave their numbers in the folder of the payload."""
     started = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])

@@ -22,7 +22,7 @@ PATIENCE = "30s"
 
 @pytest.fixture
 def scheduler(tmp_path: Path) -> Iterator[Scheduler]:
-    made = Scheduler(f"sqlite:///{tmp_path / 'store.db'}", enabled=True, lease="3s", node="here")
+    made = Scheduler(f"sqlite:///{tmp_path / 'store.db'}", enabled=True, lease="10s", node="here")
     made.discover(isolated_jobs)
     with made:
         yield made

@@ -311,7 +311,8 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         return LoopDispatcher(self._loop)
 
     def _make_process_dispatcher(self) -> Dispatcher:
-        from solocron.dispatch.process import Home, ProcessDispatcher
+        from solocron.dispatch.order import Home
+        from solocron.dispatch.process import ProcessDispatcher
 
         url = self._store_url if self._store.capabilities.shared else None
         why = "a store in this process' memory" if self._store_url else "a store that was handed over as an object"

@@ -15,21 +15,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from datetime import datetime
 from typing import Any
 
-from solocron.clock import to_us
 from solocron.dispatch.contract import Away, Begin, Call, Elsewhere, End, Interrupt, NotKept
+from solocron.dispatch.order import Home, order_of
 from solocron.dispatch.output import Output
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.errors import Cancelled, LeaseLost
-from solocron.jobs.address import address_of
 from solocron.size import format_size
-from solocron.stores.url import Secret
 
-__all__ = ["Home", "ProcessDispatcher"]
+__all__ = ["ProcessDispatcher"]
 
 _LOOK = 0.25
 """Seconds between two looks at whether the session was renewed."""
@@ -39,17 +34,6 @@ _TAIL = 4 * 1024
 """Bytes of output shown while it still runs; all that is kept is written at the end."""
 _LINGER = 1.0
 """Seconds that a process whose body is over may take to end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
-    """What a child needs of the scheduler it belongs to. Without a `store`, `why` says what the child cannot do."""
-
-    store: Secret | None
-    why: str
-    namespace: str
-    lease: float
-    around: Callable[[], Sequence[Callable[..., Any]]]
 
 
 class ProcessDispatcher:
@@ -63,7 +47,7 @@ class ProcessDispatcher:
 
     def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
         away = call.away()
-        order = _order(away, self._home)  # raises here, before anything has begun, for what cannot travel
+        order = order_of(away, self._home)  # raises here, before anything has begun, for what cannot travel
         child = _Child(away, order, patience=min(1.0, self._home.lease / 10))
 
         def body() -> Any:
@@ -85,39 +69,6 @@ class ProcessDispatcher:
         for child in children:
             child.kill()
         self._threads.close()
-
-
-def _order(away: Away, home: Home) -> dict[str, Any]:
-    path = [entry or os.getcwd() for entry in sys.path]
-    return {
-        "function": asdict(address_of(away.handler.function, away.handler.place)),
-        "around": [asdict(address_of(one, f"around({one!r:.60})")) for one in home.around()],
-        "facts": {name: _packed(value) for name, value in vars(away.run).items() if not name.startswith("_")},
-        "zone": away.zone,
-        "session": away.session,
-        "scope": away.scope,
-        "memory": away.memory,
-        "cpu": away.cpu,
-        "until": away.trusted_until(),
-        "store": None if home.store is None else home.store.reveal(),
-        "why": home.why,
-        "namespace": home.namespace,
-        "lease": home.lease,
-        "path": path,
-        "argv": sys.argv,
-        "environ": os.environ.get("PYTHONPATH"),
-    }
-
-
-def _packed(value: Any) -> Any:
-    """A fact with the word that says how to unpack it."""
-    if isinstance(value, datetime):
-        return ["at", to_us(value)]
-    if is_dataclass(value) and not isinstance(value, type):
-        return ["previous", {field.name: _packed(getattr(value, field.name)) for field in fields(value)}]
-    if isinstance(value, tuple):
-        return ["tuple", [_packed(each) for each in value]]
-    return ["plain", value]
 
 
 class _Child:

@@ -55,22 +55,21 @@ def _watch(worker: int, incoming: _Lines, report: int, shared: Shared, memory: i
     ended = _descriptor(worker)
     pause = _LOOK_AT_MEMORY if memory is not None or ended is None else _LOOK
     while True:
-        left = shared.trusted_until() - clock.boot()
-        if left <= 0:
-            _end(report, {"deadline": True})
-        select.select([incoming.fd, *([] if ended is None else [ended])], [], [], min(left, pause))
         for said in incoming.read():
             if "until" in said:
                 shared.trust(said["until"])
             if "stop" in said:
                 shared.stop(*said["stop"])
-        if incoming.over:
+        # After what has come by now: a machine that is slow to start a process may have renewed the lease meanwhile.
+        left = shared.trusted_until() - clock.boot()
+        if incoming.over or left <= 0:
             _end(report, {"deadline": True})
         found, status = os.waitpid(worker, os.WNOHANG)
         if found:
             _end(report, {"ended": os.waitstatus_to_exitcode(status)})
         if memory is not None and (used := resident(worker)) > memory:
             _end(report, {"memory": used})
+        select.select([incoming.fd, *([] if ended is None else [ended])], [], [], min(left, pause))
 
 
 def _end(report: int, said: dict[str, Any]) -> NoReturn:

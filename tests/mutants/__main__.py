@@ -1,4 +1,7 @@
-"""`make mutants`: puts every bug into the code, one after the other, and shows who noticed. Exit 1 if one lives."""
+"""`make mutants`: puts every bug into the code, one after the other, and shows who noticed. Exit 1 if one lives.
+
+Where worlds are drawn, each bug must die in several trials with seeds of their own; shown is the median of the seeds.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,20 @@ import sys
 from tests.mutants.catalogue import MUTANTS, WAITING
 from tests.mutants.mutant import Verdict
 
+TRIALS = 3
+
 
 def main(names: list[str]) -> int:
     chosen = [mutant for mutant in MUTANTS if not names or mutant.name in names]
     verdicts: list[Verdict] = []
     print(f"{'bug':5} {'named':11} {'killed by':28} {'seeds':>5} {'bites':>6} {'s':>5}  what", flush=True)
     for mutant in chosen:
-        verdict = mutant.judge()
+        verdict = mutant.judge(TRIALS)
         verdicts.append(verdict)
         by = verdict.killed.by if verdict.killed else "ALIVE"
-        seeds = str(verdict.killed.seeds) if verdict.killed else "-"
+        took = f"{verdict.killed.seeds:g}" if verdict.killed else "-"
         print(
-            f"{mutant.name:5} {mutant.invariant:11} {by:28.28} {seeds:>5} {verdict.bites:>6} {verdict.seconds:5.1f}  "
+            f"{mutant.name:5} {mutant.invariant:11} {by:28.28} {took:>5} {verdict.bites:>6} {verdict.seconds:5.1f}  "
             f"{mutant.what}  [{mutant.suite.name}]",
             flush=True,
         )

@@ -225,7 +225,9 @@ MUTANTS = [
         _x49,
         Check(checks.a_claim_of_a_buried_session_is_refused),
     ),
-    Mutant("X-52", "what was claimed unheard is adopted once only", "I14", _x52, Worlds({"lost_reply": 0.1})),
+    Mutant(
+        "X-52", "what was claimed unheard is adopted once only", "I14", _x52, Worlds({"lost_reply": 0.1}), quick=False
+    ),
     Mutant("X-58", "another node ends a timed-out run", "I1", _x58, Worlds({"jobs": 12}), quick=False),
     Mutant("X-59", "drain hands back what has started", "I2", _x59, Worlds({"drain": 10}), quick=False),
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any, Protocol
 from unittest.mock import patch
 
@@ -27,10 +28,10 @@ Patches = list[tuple[Any, str, Any]]
 
 @dataclass(frozen=True)
 class Killed:
-    """What noticed the bug, and how many seeds that took (1 where nothing is drawn)."""
+    """What noticed the bug, and how many seeds that took (1 where nothing is drawn), the median of several trials."""
 
     by: str
-    seeds: int = 1
+    seeds: float = 1
 
 
 class Suite(Protocol):
@@ -39,7 +40,12 @@ class Suite(Protocol):
     @property
     def name(self) -> str: ...
 
-    def kill(self, mutant: Mutant) -> tuple[Killed | None, int]:
+    @property
+    def drawn(self) -> bool:
+        """Whether another trial would draw other seeds."""
+        ...
+
+    def kill(self, mutant: Mutant, trial: int = 0) -> tuple[Killed | None, int]:
         """How it was killed, if it was, and how often the bug had bitten in the run that killed it."""
         ...
 
@@ -52,6 +58,7 @@ class Verdict:
     killed: Killed | None
     bites: int
     seconds: float
+    """Of computing: a busy machine makes nobody slower."""
 
     @property
     def ok(self) -> bool:
@@ -79,10 +86,15 @@ class Mutant:
                 stack.enter_context(patch.object(where, name, bug))
             yield bites
 
-    def judge(self) -> Verdict:
-        began = time.perf_counter()
-        killed, bites = self.suite.kill(self)
-        return Verdict(self, killed, bites, time.perf_counter() - began)
+    def judge(self, trials: int = 1) -> Verdict:
+        """Each trial with seeds of its own must kill it; where nothing is drawn one is enough."""
+        began = time.process_time()
+        tried = [self.suite.kill(self, trial) for trial in range(trials if self.suite.drawn else 1)]
+        deaths = [killed for killed, _ in tried if killed is not None]
+        killed = None
+        if len(deaths) == len(tried):
+            killed = replace(deaths[0], seeds=median(death.seeds for death in deaths))
+        return Verdict(self, killed, min(bites for _, bites in tried), time.process_time() - began)
 
 
 @dataclass(frozen=True)

@@ -172,6 +172,7 @@ MUTANTS = [
         "I5",
         _x51,
         Worlds({"locking": 1, "kill": 8, "slow": 0.2, "jobs": 10, "request": 2}, hours=0.1),
+        quick=False,
     ),
     Mutant(
         "X-54",
@@ -181,7 +182,7 @@ MUTANTS = [
         Worlds({"freeze": 8, "keep": 3}, hours=0.1),
     ),
     Mutant("X-55", "burial by the store's clock alone", "I1", _x55, Worlds({"clock_step": 10})),
-    Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({})),
+    Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({}), quick=False),
     Mutant("X-60", "one bad document refuses the whole batch", "I19", _x60, Worlds({"poison": 1})),
     Mutant("X-41", "jitter from dice of its own", "determinism", _x41, Histories(), quick=False),
     Mutant(

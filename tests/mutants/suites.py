@@ -23,6 +23,7 @@ class Worlds:
     faults: dict[str, float]
     seeds: int = 40
     hours: float = 0.05
+    drawn: bool = field(default=True, init=False)
 
     @property
     def name(self) -> str:
@@ -32,14 +33,16 @@ class Worlds:
         plain = Options(seed=seed, nodes=3, jobs=5, lease=3.0, hours=self.hours, locking=bool(seed % 2))
         return plain.changed(self.faults)
 
-    def kill(self, mutant: Mutant) -> tuple[Killed | None, int]:
-        for number in range(self.seeds):
+    def kill(self, mutant: Mutant, trial: int = 0) -> tuple[Killed | None, int]:
+        for tried in range(self.seeds):
+            options = self.options(1_000 * trial + tried)
             with mutant.alive() as bites:
-                report = simulate(self.options(number))
+                report = simulate(options)
             if report.violation is None or not bites.count:
                 continue
-            assert simulate(self.options(number)).violation is None, f"the sound engine fails seed {number} as well"
-            return Killed(report.invariant or "", number + 1), bites.count
+            sound = simulate(options).violation
+            assert sound is None, f"the sound engine fails as well: {sound} ({options.command()})"
+            return Killed(report.invariant or "", tried + 1), bites.count
         return None, 0
 
 
@@ -50,12 +53,13 @@ class Check:
     test: Callable[..., None]
     args: tuple[Any, ...] = ()
     by: str = ""
+    drawn: bool = field(default=False, init=False)
 
     @property
     def name(self) -> str:
         return f"{self.test.__module__.rpartition('.')[2]}: {self.test.__name__}"
 
-    def kill(self, mutant: Mutant) -> tuple[Killed | None, int]:
+    def kill(self, mutant: Mutant, trial: int = 0) -> tuple[Killed | None, int]:
         with mutant.alive() as bites:
             try:
                 self.test(*self.args)
@@ -78,8 +82,9 @@ class Histories:
 
     seed: int = 12
     name: str = field(default="determinism: one seed, one history", init=False)
+    drawn: bool = field(default=False, init=False)
 
-    def kill(self, mutant: Mutant) -> tuple[Killed | None, int]:
+    def kill(self, mutant: Mutant, trial: int = 0) -> tuple[Killed | None, int]:
         def twice() -> bool:
             options = draw(self.seed, lease=3.0, hours=0.1)
             return simulate(options).digest == simulate(options).digest
@@ -96,6 +101,7 @@ class Campaign:
 
     faults: dict[str, float]
     seeds: int = 2
+    drawn: bool = field(default=False, init=False)
 
     @property
     def name(self) -> str:
@@ -108,7 +114,7 @@ class Campaign:
             summary.add(report.to_json())
         return summary
 
-    def kill(self, mutant: Mutant) -> tuple[Killed | None, int]:
+    def kill(self, mutant: Mutant, trial: int = 0) -> tuple[Killed | None, int]:
         with mutant.alive() as bites:
             summary = self.run()
         missing = [*summary.silent, *summary.unchecked]

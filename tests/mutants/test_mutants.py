@@ -39,8 +39,9 @@ def _must_die(mutant: Mutant) -> None:
 def test_a_bug_that_is_never_executed_does_not_count_as_killed() -> None:
     class Always:
         name = "fails whatever happens"
+        drawn = False
 
-        def kill(self, mutant: Mutant) -> tuple[Killed | None, int]:
+        def kill(self, mutant: Mutant, trial: int = 0) -> tuple[Killed | None, int]:
             with mutant.alive() as bites:
                 return Killed("nothing"), bites.count
 
@@ -48,3 +49,19 @@ def test_a_bug_that_is_never_executed_does_not_count_as_killed() -> None:
         return []
 
     assert not Mutant("X-00", "no bug", "", nothing, Always()).judge().ok
+
+
+def test_a_bug_that_lives_through_one_trial_is_not_killed() -> None:
+    class Sometimes:
+        name = "fails with some seeds only"
+        drawn = True
+
+        def kill(self, mutant: Mutant, trial: int = 0) -> tuple[Killed | None, int]:
+            return (Killed("I1", seeds=trial + 2) if trial < 3 else None), 1
+
+    def nothing(bites: Bites) -> list[tuple[object, str, object]]:
+        return []
+
+    mutant = Mutant("X-00", "no bug", "", nothing, Sometimes())
+    assert mutant.judge(trials=3).killed == Killed("I1", seeds=3)
+    assert mutant.judge(trials=4).killed is None

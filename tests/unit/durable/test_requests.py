@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from solocron import Run, Scheduler
+from solocron.engine.intake import Intake
 from solocron.errors import Conflict, Invalid, NotFound
 from solocron.events import Event
+from solocron.model.asking import REMEMBERED
 from solocron.model.change import Kind
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.runtime import Threads
@@ -236,6 +238,31 @@ def test_i13_a_node_that_dies_while_it_takes_a_request_in_makes_it_neither_lost_
     assert dying.ran + healthy.ran == [1]
     assert healthy.scheduler.run(run).status == "succeeded"
     assert healthy.requests() == 0
+
+
+def test_i13_a_request_that_was_half_taken_in_is_recognised_after_the_job_has_forgotten_it(
+    tmp_path: Path, make_house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job remembers its last requests; the log remembers the rest, and the successor asks both."""
+    url = f"sqlite:///{tmp_path / 'books.db'}"
+    house = make_house(url)
+    dying = House(url, node="dying", runtime=Fragile("request-accepted"))
+    with closing(sqlite3.connect(tmp_path / "books.db")) as connection:
+        dying.scheduler.trigger("mail", "once", connection=connection)
+        connection.commit()
+    with pytest.raises(ConnectionResetError):
+        dying.scheduler.tick()
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Intake, "step", lambda self: None)
+        for number in range(REMEMBERED + 1):
+            house.scheduler.trigger("mail", number)
+        house.tick()
+    assert house.ran.count("once") == 1
+    assert house.requests() == 1
+    house.tick()
+    assert house.ran.count("once") == 1
+    assert house.requests() == 0
+    assert house.scheduler.status().blocked == (), "the log's own keys, the second belt, were not needed"
 
 
 # --- what nobody waits for an answer to ------------------------------------------------------------------------------

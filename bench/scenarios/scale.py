@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bench.figures import percentile
+from bench.figures import load_now, percentile
 from bench.fleet import opened, start_nodes
 from bench.load import copy_into_postgres
 from bench.processes import Children, wait_until
@@ -53,7 +53,7 @@ def _measure(url: str, size: int, seconds: int) -> dict[str, Any]:
     due = seconds * PER_SECOND
     with Children() as children, opened(url) as store:
         nodes = start_nodes(children, url, 3, max_running=500)
-        start = math.ceil(store.clock() / SECOND + 3 + size / 12_000) * SECOND
+        start = math.ceil(store.clock() / SECOND + 3 + size / 12_000 * max(1.0, load_now() / 2)) * SECOND
         far = start + 3600 * SECOND
 
         def due_at(number: int) -> int:

@@ -58,7 +58,9 @@ def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Cha
     if isinstance(doc, Absent):
         return None
     slots = resolve(doc.definition.schedule)
-    if not slots.known or not all(resolve(s.schedule).known for s in doc.stretches if _under_calendar(s)):
+    if not slots.known:
+        return None
+    if doc.stretches and not all(resolve(s.schedule).known for s in doc.stretches if _under_calendar(s)):
         return None
     job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
     job, taken, opened = _take(job, resolve, now=now, by=by)
@@ -95,7 +97,7 @@ def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple
 
 def _noting_missed(job: Job, entries: tuple[Entry, ...]) -> Job:
     """The job with the newest slots that these entries say were missed."""
-    missed = [entry.record for entry in entries if entry.record.status is Status.MISSED]
+    missed = [entry.record for entry in entries if entry.record.status is Status.MISSED] if entries else None
     if not missed:
         return job
     newest = max(missed, key=lambda record: record.slot)
@@ -274,7 +276,7 @@ def _may_start(job: Job) -> tuple[list[Owed], list[Stretch]]:
     A disabled job runs nothing, a pause stops everything but what a person asked for by name, and slots wait also for
     a run that waits for its retry: it counts as running. A slice may start beside the others of its slot.
     """
-    if not job.definition.enabled or job.removed:
+    if not (job.owed or job.stretches) or not job.definition.enabled or job.removed:
         return [], []
     running = {group_of(hold.run) for hold in job.active}
     full = len(running) >= job.definition.overlap.most

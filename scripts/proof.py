@@ -157,7 +157,7 @@ def _written(page: str, summary: Summary, missing: list[str], args: argparse.Nam
         "",
         "Raw summary:",
         "",
-        "```json",
+        "```text",
         json.dumps(told, sort_keys=True),
         "```",
         "",

@@ -18,6 +18,8 @@ class Figures:
     scenario: str
     tier: str = ""
     version: str = ""
+    made: str = ""
+    """When, of which code, under which load."""
     seconds: float = 0.0
     """Under fire."""
     slots: int = 0

@@ -15,25 +15,40 @@ from tests.chaos.places import STORES
 from tests.chaos.scenarios import ALL_FAULTS, LEASE
 from tests.chaos.storm import COMBINED
 
-__all__ = ["KEPT", "keep", "kept", "write"]
+__all__ = ["KEPT", "failed", "keep", "kept", "write"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "explanation" / "chaos.md"
 KEPT = ROOT / "build" / "chaos"
+HISTORY = KEPT / "history.jsonl"
+"""Every result there was; a run that is repeated until it suits is no proof."""
 BEGIN, END = "<!-- figures: written by `make chaos` -->", "<!-- end of figures -->"
 
 
 def keep(figures: Figures) -> None:
     """Leave the result of one scenario on one store where the report finds it."""
     KEPT.mkdir(parents=True, exist_ok=True)
+    figures.made = (
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit `{_commit()}`, load average {os.getloadavg()[1]:.1f}"
+    )
     file = KEPT / f"{figures.scenario}-{figures.store}.json"
     file.write_text(json.dumps(figures.to_json(), indent=1), encoding="utf-8")
+    with HISTORY.open("a", encoding="utf-8") as book:
+        book.write(json.dumps(figures.to_json()) + "\n")
 
 
 def kept() -> list[Figures]:
     """The last result of each scenario on each store."""
     found = [Figures.from_json(json.loads(file.read_text(encoding="utf-8"))) for file in KEPT.glob("*-*.json")]
     return sorted(found, key=lambda figures: STORES.index(figures.store))
+
+
+def failed() -> list[Figures]:
+    """Every result that was not as promised, also where a later one has taken its place."""
+    if not HISTORY.exists():
+        return []
+    told = [Figures.from_json(json.loads(line)) for line in HISTORY.read_text(encoding="utf-8").splitlines()]
+    return [figures for figures in told if not figures.clean]
 
 
 def write(found: Sequence[Figures]) -> None:
@@ -49,11 +64,15 @@ def _lines(found: Sequence[Figures]) -> list[str]:
     of = {name: [figures for figures in found if figures.scenario == name] for name in ("storm", "crowd", "beside")}
     wrong = [f"{figures.store}, {figures.scenario}: {fault}" for figures in found for fault in figures.faults]
     lines = [
-        f"Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit `{_commit()}`, on {_machine()}; "
-        f"lease {LEASE:g} s, five nodes. " + "; ".join(sorted({f.version for f in found if f.version})) + ".",
+        f"Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC on {_machine()}; lease {LEASE:g} s, five nodes. "
+        + "; ".join(sorted({f.version for f in found if f.version}))
+        + ".",
         "",
-        "**Everything is as promised.**" if not wrong else f"**Not as promised: {'; '.join(wrong[:5])}.**",
+        "**Everything below is as promised.**" if not wrong else f"**Not as promised: {'; '.join(wrong[:5])}.**",
     ]
+    if repeated := [one for one in failed() if one.to_json() not in [other.to_json() for other in found]]:
+        lines += ["", "Earlier results that were not, and whose scenario was repeated:", ""]
+        lines += [f"- {one.store}, {one.scenario} ({one.made}): {'; '.join(one.faults[:3])}" for one in repeated]
     if of["storm"]:
         lines += ["", "The storm, every fault that the store can meet:", "", *_table(HEAD, of["storm"])]
         lines += ["", "How often each struck (a dash: not on this store):", "", *_strikes(of["storm"])]
@@ -71,8 +90,13 @@ def _lines(found: Sequence[Figures]) -> list[str]:
             lines += ["", f"{figures.store} without an append-only file, kill -9 of the server: {figures.losses} of "]
             lines[-1] += f"{figures.slots} acknowledged writes gone. What was said before:"
             lines += ["", "```text", *figures.notes, "```"]
+    lines += ["", "When each was made:", "", *table(("scenario", "store", "made"), [_made(one) for one in found])]
     raw = [{**figures.to_json(), "takeovers": _summary(figures.takeovers)} for figures in found]
-    return [*lines, "", "Raw summary:", "", "```json", *(json.dumps(one, sort_keys=True) for one in raw), "```"]
+    return [*lines, "", "Raw summary:", "", "```text", *(json.dumps(one, sort_keys=True) for one in raw), "```"]
+
+
+def _made(figures: Figures) -> tuple[str, str, str]:
+    return figures.scenario, figures.store, figures.made
 
 
 def _table(head: Sequence[str], found: Sequence[Figures]) -> list[str]:
@@ -113,7 +137,7 @@ def _machine() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{os.cpu_count()} cores and {memory:.0f} GB ({platform.system()} {platform.machine()}, Python "
-        f"{platform.python_version()}; load average {os.getloadavg()[1]:.1f})"
+        f"{platform.python_version()})"
     )
 
 

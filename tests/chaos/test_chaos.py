@@ -94,6 +94,7 @@ def test_the_report_replaces_the_figures_and_nothing_else(tmp_path: Path, monkey
     page.write_text(f"# Chaos\n\n{report.BEGIN}\nstale figures\n{report.END}\n\nAfter.\n")
     monkeypatch.setattr(report, "PAGE", page)
     monkeypatch.setattr(report, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(report, "HISTORY", tmp_path / "kept" / "history.jsonl")
     figures = Figures(store="redis", scenario="storm", slots=1234, takeovers=[3.0, 3.2], struck={"F1": 7})
     report.keep(figures)
     report.keep(Figures(store="sqlite", scenario="crowd", faults=["twice: job 1"]))
@@ -106,5 +107,9 @@ def test_the_report_replaces_the_figures_and_nothing_else(tmp_path: Path, monkey
     assert "1,234" in text
     assert "3.00 / 3.20 / 3.20" in text
     assert "Not as promised: sqlite, crowd: twice: job 1" in text
+    assert "whose scenario was repeated" not in text
+    report.keep(Figures(store="sqlite", scenario="crowd"))
+    report.write(report.kept())
+    assert "- sqlite, crowd" in page.read_text(), "a later success does not hide an earlier failure"
     raw = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     assert [one["slots"] for one in raw] == [0, 1234]

@@ -105,6 +105,16 @@ def test_two_nodes_of_three_and_the_third_steps_in() -> None:
     assert job.records("missed") == []
 
 
+def test_i1_two_parts_whose_nodes_died_together_move_to_two_nodes() -> None:
+    job = OneJob("1m", nodes=3).at(60)
+    held(claims(job, "a", "a", "b", "c"))
+    held(claims(job, "d", "a", "d", "e"))
+    held(claims(job, "e", "a", "d", "e"))
+    assert sorted(hold.only or "" for hold in job.job.active) == ["a", "d", "e"]
+    assert len({hold.run for hold in job.job.active}) == 3
+    assert {frozenset(hold.among) for hold in job.job.active} == {frozenset("ade")}
+
+
 def test_a_part_never_moves_to_a_node_that_has_one() -> None:
     job = OneJob("1m", nodes=2).at(60)
     held(claims(job, "a", "a", "b"))

@@ -137,7 +137,7 @@ def _x06(bites: Bites) -> Patches:
 
     def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
         taken, hold, entries = real(job, *args, **more)
-        if hold is None or hold.attempt == 1:
+        if not isinstance(hold, Hold) or hold.attempt == 1:
             return taken, hold, entries
         bites()
         old = replace(hold, fence=job.fence)

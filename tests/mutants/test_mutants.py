@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.mutants import placing
 from tests.mutants.catalogue import MUTANTS, WAITING
 from tests.mutants.mutant import Bites, Killed, Mutant
 
@@ -19,6 +20,12 @@ def test_the_list_is_complete() -> None:
 
 @pytest.mark.parametrize("mutant", QUICK, ids=lambda mutant: mutant.name)
 def test_the_bug_is_killed(mutant: Mutant) -> None:
+    _must_die(mutant)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutant", placing.MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_bug_of_slices_limits_or_routing_is_killed(mutant: Mutant) -> None:
     _must_die(mutant)
 
 

@@ -168,7 +168,9 @@ class Claimer:
                 if needy:
                     applied = self._bring(applied, by, session)
                     names = {result.name for result in needy}
-                    brought = tuple(result for result in applied.results if result.name in names)
+                    # Declined by now: another node was faster, and there is nothing to do here for the moment.
+                    brought = tuple(r for r in applied.results if r.name in names and r.verdict is not Verdict.DECLINED)
+                    self._tell_passed(replace(applied, results=brought))
                     started += self._start(replace(applied, results=brought), session, self._runtime.clock.boot())
         finally:
             # Not before each claim is on the board: the keeper would take them for claims whose answer was lost.
@@ -311,7 +313,9 @@ class Claimer:
         moments = [
             r.doc.due_at
             for r in applied.results
-            if isinstance(r.doc, Job) and r.verdict is Verdict.APPLIED and r.name not in self._turns
+            if isinstance(r.doc, Job)
+            and r.verdict in (Verdict.APPLIED, Verdict.DECLINED)
+            and not (r.name in self._turns or r.name in self._declined)
         ]
         due = min((at for at in (applied.next_due, *moments) if at is not None), default=None)
         if any(result.verdict in (Verdict.CONTENDED, Verdict.UNKNOWN) for result in applied.results):

@@ -53,8 +53,11 @@ def route(owed: Owed, nodes: int | str, fleet: frozenset[str], *, node: str) -> 
 def moved(job: Job, fleet: frozenset[str]) -> tuple[Job, tuple[Owed, ...]]:
     """The job with every part that waits for a node that is gone on another node; and the parts that have none."""
     lost: list[Owed] = []
-    for part in [owed for owed in job.owed if owed.only is not None and owed.only not in fleet]:
-        assert part.only is not None
+    while True:
+        # Looked for anew each time: a part that moved has changed what the others of its slot know.
+        part = next((owed for owed in job.owed if owed.only is not None and owed.only not in fleet), None)
+        if part is None:
+            return job, tuple(lost)
         new = _substitute(part, fleet) if part.among else None
         rest = tuple(owed for owed in job.owed if owed is not part)
         if new is None:
@@ -71,7 +74,6 @@ def moved(job: Job, fleet: frozenset[str]) -> tuple[Job, tuple[Owed, ...]]:
             ),
             active=tuple(replace(h, among=among) if group_of(h.run) == group and h.among else h for h in job.active),
         )
-    return job, tuple(lost)
 
 
 def _substitute(part: Owed, fleet: Collection[str]) -> str | None:

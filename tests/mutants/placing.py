@@ -1,0 +1,53 @@
+"""Bugs of slices, limits and routing, beside the list: the simulator's own checks of them must be able to fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solocron.model import claiming, permit
+from solocron.model.job import Owed
+from solocron.model.values import replace
+from tests.mutants.mutant import Bites, Mutant, Patches
+from tests.mutants.suites import Worlds
+
+__all__ = ["MUTANTS"]
+
+
+def _p1(bites: Bites) -> Patches:
+    real = claiming.rest_of
+
+    def one_too_few(owed: Owed) -> Owed | None:
+        rest = real(owed)
+        if rest is None or not rest.more:
+            return rest
+        bites()
+        return replace(rest, more=rest.more - 1)
+
+    return [(claiming, "rest_of", one_too_few)]
+
+
+def _p2(bites: Bites) -> Patches:
+    real = permit.free
+
+    def always(doc: Any) -> bool:
+        bites(not real(doc))
+        return True
+
+    return [(permit, "free", always)]
+
+
+def _p3(bites: Bites) -> Patches:
+    real = claiming._turn
+
+    def anybodys(job: Any, owed: Owed, by: Any, now: int) -> int:
+        bites(owed.only not in (None, by.node))
+        return real(job, replace(owed, only=None), by, now)
+
+    return [(claiming, "_turn", anybodys)]
+
+
+MUTANTS = [
+    Mutant("P-1", "a row of slices loses its last", "I5", _p1, Worlds({"jobs": 10})),
+    Mutant("P-2", "a permit is taken from whoever has it", "I9", _p2, Worlds({"jobs": 12})),
+    Mutant("P-3", "a part is claimed by any node", "I1", _p3, Worlds({"jobs": 10})),
+]

@@ -29,6 +29,7 @@ BEGIN, END = "<!-- figures: written by `make proof` -->", "<!-- end of figures -
 PROVED = (
     *("model", "schedules", "jobs", "dispatch", "engine", "durable", "locks", "simulator", "stores/contract.py"),
     *("scheduler.py", "client", "clock.py", "duration.py", "events.py", "runtime.py", "errors.py", "views.py"),
+    *("calendars.py", "size.py"),
 )
 """What runs in a simulated world."""
 

@@ -1,0 +1,62 @@
+"""`make bench` puts its tables, targets and plots between the marks of the page, and touches nothing else of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from bench import page
+from bench.report import Report
+
+MACHINE = {
+    "date": "2026-11-16 02:00 UTC", "cpu": "a processor", "cores": 2, "kernel": "6.1", "python": "3.11.7",
+    "versions": ["PostgreSQL 15"], "commit": "abc1234", "load": 0.1,
+}  # fmt: skip
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    target = tmp_path / "performance.md"
+    target.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
+    monkeypatch.setattr(page, "PAGE", target)
+    return target
+
+
+def measured(folder: Path, name: str, *, ok: bool) -> None:
+    report = Report(name, f"What {name} does.")
+    report.table("By size", "size", "runs/s").add(1000, 2345.6)
+    report.target(f"{name} is fast", ">= 2,000/s", "2,346/s", ok)
+    (folder / f"{name}.json").write_text(json.dumps({"machine": MACHINE, **asdict(report)}))
+
+
+def test_every_scenario_that_was_measured_is_shown(written: Path, tmp_path: Path) -> None:
+    measured(tmp_path, "nodes", ok=True)
+    measured(tmp_path, "burst", ok=False)
+    (tmp_path / "nodes.svg").write_text("<svg/>")
+    page.write_page(tmp_path, ("burst", "nodes", "idle"))
+    text = written.read_text()
+    assert text.startswith(f"before\n{page.BEGIN}\n")
+    assert text.endswith(f"{page.END}\nafter\n")
+    assert "old" not in text
+    assert text.index("### burst") < text.index("### nodes")
+    assert "| burst is fast | >= 2,000/s | 2,346/s | **no** | `burst`  |" in text
+    assert "| 1,000 | 2,346  |" in text
+    assert "`abc1234`" in text
+    assert "![Runs per second by nodes](performance/nodes.svg)" in text
+    assert (tmp_path / "performance" / "nodes.svg").exists()
+    assert "burst-rate.svg" not in text
+
+
+def test_a_page_without_a_place_for_figures_is_left_alone(written: Path, tmp_path: Path) -> None:
+    written.write_text("nothing here\n")
+    with pytest.raises(SystemExit, match="no place"):
+        page.write_page(tmp_path, ("burst",))
+    assert written.read_text() == "nothing here\n"
+
+
+def test_the_page_of_the_docs_has_its_place() -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert text.index(page.BEGIN) < text.index(page.END)

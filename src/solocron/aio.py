@@ -18,7 +18,7 @@ __all__ = ["Aio"]
 _METHODS = frozenset(
     {"stop", "tick", "jobs", "job", "runs", "run", "nodes", "limits", "status", "next"}
     | {"trigger", "wait", "pause", "resume", "resume_preview", "cancel", "add", "remove"}
-    | {"calendar", "calendars", "next_notes"}
+    | {"calendar", "calendars", "next_notes", "rerun", "backfill", "backfills"}
     | {"locks", "force_release"}
 )
 

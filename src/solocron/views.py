@@ -17,6 +17,7 @@ from solocron.schedules import Schedule, load_zone
 
 __all__ = [
     "AlarmView",
+    "BackfillView",
     "JobView",
     "LimitView",
     "NodeView",
@@ -169,6 +170,24 @@ class PauseView:
     by: str | None
     note: str | None
     until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillView:
+    """A backfill and how far it is; `id` is None when it was only counted."""
+
+    id: str | None
+    job: str
+    first: datetime
+    """The first slot that is still to start."""
+    last: datetime
+    total: int
+    waiting: int
+    running: int
+    """Runs that have started and are not over, those that wait for a retry included."""
+    done: int
+    rate: float | None
+    """Seconds between two starts, at the least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from solocron.clock import from_us
 from solocron.duration import parse_duration, to_us
 from solocron.errors import Invalid
 
-__all__ = ["instant", "later", "local", "span", "utc"]
+__all__ = ["earlier", "instant", "later", "local", "span", "utc"]
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
@@ -35,6 +35,22 @@ def later(text: str, what: str, now: int) -> datetime:
     except Invalid:
         raise Invalid(
             f"{what}: {text!r:.60} is neither an instant such as 2026-03-08T02:30:00Z nor a time such as 10m."
+        ) from None
+
+
+def earlier(text: str, what: str, now: int) -> datetime:
+    """An instant, or a time such as "2h" counted back from the store's now."""
+    try:
+        return from_us(now) - parse_duration(text)
+    except OverflowError:
+        raise Invalid(f"{what}: {text!r:.60} is too far away.") from None
+    except Invalid:
+        pass
+    try:
+        return instant(text, what)
+    except Invalid:
+        raise Invalid(
+            f"{what}: {text!r:.60} is neither an instant such as 2026-03-08T02:30:00Z nor a time ago such as 2h."
         ) from None
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-__all__ = ["clean", "dump", "labelled", "note", "pairs", "say", "table", "waiting"]
+__all__ = ["clean", "dump", "labelled", "note", "pairs", "progress", "say", "table", "waiting"]
 
 _STYLES = {
     **dict.fromkeys(["succeeded", "live", "OK", "on"], "green"),
@@ -114,6 +114,23 @@ def waiting(text: str) -> Iterator[None]:
 
     with Console(stderr=True).status(Text(clean(text))):
         yield
+
+
+@contextmanager
+def progress(text: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr where somebody watches; elsewhere one line at the start and one at the end."""
+    if not _rich(sys.stderr):
+        note(f"{text}: {total} runs")
+        yield lambda done: None
+        note(f"{text}: done")
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(clean(text), total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def _rich(stream: TextIO) -> bool:

@@ -224,6 +224,30 @@ def _resume(parser: ArgumentParser) -> None:
     _job(parser)
 
 
+def _rerun(parser: ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="the job's name")
+    parser.add_argument("slot", metavar="SLOT", nargs="?", help="the slot, as `solocron runs` shows it")
+    parser.add_argument(
+        "--failed-since", metavar="INSTANT", help="every slot that failed since, or a time ago such as 2h"
+    )
+    parser.add_argument("--key", metavar="KEY", help="the same key twice is one rerun")
+    parser.add_argument(
+        "--watch", action="store_true", help="wait for the end with a progress bar; exit 1 if one fails"
+    )
+    _listing(parser)
+
+
+def _backfill(parser: ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="the job's name")
+    parser.add_argument("start", metavar="START", help="from this instant on, or a time ago such as 30d")
+    parser.add_argument("end", metavar="END", help="up to before this instant, or a time ago such as 0s")
+    parser.add_argument("--limit", metavar="N", type=_count, help="at most so many, the newest")
+    parser.add_argument("--rate", metavar="RATE", help="start no faster than that, such as 10/m")
+    parser.add_argument("--dry-run", action="store_true", help="only count")
+    parser.add_argument("--watch", action="store_true", help="wait for the end with a progress bar")
+    _listing(parser)
+
+
 def _calendars(parser: ArgumentParser) -> None:
     parser.add_argument("calendar", metavar="NAME", nargs="?", help="the days off of this one")
     _listing(parser)
@@ -305,6 +329,8 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "trigger": ("run a job now, or at an instant", f"{_HERE}.asking:trigger", _trigger),
     "pause": ("start nothing more of a job by schedule", f"{_HERE}.asking:pause", _pause),
     "resume": ("go on with a paused job", f"{_HERE}.asking:resume", _resume),
+    "rerun": ("run a slot again, or all that failed", f"{_HERE}.again:rerun", _rerun),
+    "backfill": ("run every slot of a range of the past", f"{_HERE}.again:backfill", _backfill),
     "cancel": ("stop a run", f"{_HERE}.asking:cancel", _run_id),
     "remove": ("forget a job that no running code declares", f"{_HERE}.asking:remove", _job),
     "restored": ("after a backup was restored: let nothing before now run again", f"{_HERE}.asking:restored", _listing),

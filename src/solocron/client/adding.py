@@ -9,7 +9,7 @@ from typing import Any
 
 from solocron.calendars import CalendarView, days_off, notes_of, save, unknown_calendar
 from solocron.calendars import view as calendar_view
-from solocron.client.asking import Asker
+from solocron.client.again import PastAsker
 from solocron.client.reading import PAGE, is_orphaned
 from solocron.clock import to_us
 from solocron.errors import Conflict, Invalid, NotFound, StoreError
@@ -28,7 +28,7 @@ from solocron.views import JobView
 __all__ = ["Client"]
 
 
-class Client(Asker):
+class Client(PastAsker):
     """A view on one namespace of a store, and the hands to change it."""
 
     def add(self, name: str, handler: str, schedule: str | Schedule | None, **options: Any) -> JobView:

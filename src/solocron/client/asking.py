@@ -11,7 +11,7 @@ from solocron.durable.requests import check_connection, leave
 from solocron.duration import parse_duration
 from solocron.errors import Conflict, Invalid, NotFound, StoreError, WaitTimeout
 from solocron.jobs.declaration import check_payload
-from solocron.model import asking
+from solocron.model import again, asking
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.job import Job
 from solocron.model.policy import QUEUE_LIMIT
@@ -22,7 +22,7 @@ from solocron.model.slices import labels
 from solocron.stores.contract import ChangeFn, Named, Query, Verdict
 from solocron.views import JobView, ResumeView, RunView
 
-__all__ = ["Asker"]
+__all__ = ["Asker", "check_key"]
 
 Span = timedelta | int | float | str
 _FETCH_FIRST = object()
@@ -111,8 +111,7 @@ class Asker(Reader):
     def _checked(job: str, payload: Any, *, at: datetime | None, key: str | None) -> tuple[Any, int | None]:
         if payload is not None:
             payload = check_payload(payload, whose=f"a trigger of {job}")
-        if key is not None and (not isinstance(key, str) or not 0 < len(key) <= 256 or not key.isprintable()):
-            raise Invalid(f"key={key!r:.80} cannot be used: 1 to 256 printable characters. Nothing was triggered.")
+        check_key(key)
         if at is not None and at.utcoffset() is None:
             raise Invalid(f"at={at!r} has no time zone; nothing was triggered. Hand over an aware datetime.")
         return payload, None if at is None else to_us(at)
@@ -142,7 +141,10 @@ class Asker(Reader):
         if name:
             answer = self._change(
                 name,
-                lambda doc, now: asking.cancel(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve),
+                lambda doc, now: (
+                    asking.cancel(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve)
+                    or again.cancel_backfill(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve)
+                ),
             )
         return str(answer) if answer is not None else self.run(run).status
 
@@ -227,3 +229,8 @@ def _no_slice(job: str, shard: int | str | None) -> Invalid:
 
 def _disabled(job: str) -> Conflict:
     return Conflict(f"{job} is disabled, so it was not triggered; enable it where it is declared.")
+
+
+def check_key(key: str | None) -> None:
+    if key is not None and (not isinstance(key, str) or not 0 < len(key) <= 256 or not key.isprintable()):
+        raise Invalid(f"key={key!r:.80} cannot be used: 1 to 256 printable characters. Nothing was triggered.")

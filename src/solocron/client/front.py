@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, overload
 
 from solocron.calendars import CalendarView
 from solocron.client.adding import Client
 from solocron.schedules import Schedule
 from solocron.stores.contract import Store
-from solocron.views import JobView, LimitView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
 
 __all__ = ["ClientFront"]
 
@@ -96,6 +96,35 @@ class ClientFront:
     def resume_preview(self, job: str) -> ResumeView:
         """What `resume` would do now, without doing it."""
         return self.client.resume_preview(job)
+
+    @overload
+    def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...
+    @overload
+    def rerun(self, job: str, *, failed_since: datetime, key: str | None = None) -> list[str]: ...
+    def rerun(
+        self, job: str, slot: datetime | None = None, *, failed_since: datetime | None = None, key: str | None = None
+    ) -> str | list[str]:
+        """Run a slot once more, or every slot that failed since then, with the key that it had."""
+        if failed_since is not None and slot is None:
+            return self.client.rerun(job, failed_since=failed_since, key=key)
+        return self.client.rerun(job, slot, failed_since=failed_since, key=key)  # type: ignore[call-overload, no-any-return]
+
+    def backfill(
+        self,
+        job: str,
+        start: datetime,
+        end: datetime,
+        *,
+        limit: int | None = None,
+        rate: str | None = None,
+        dry_run: bool = False,
+    ) -> BackfillView:
+        """Run every slot of a range of the past, live slots first; `dry_run` only counts."""
+        return self.client.backfill(job, start, end, limit=limit, rate=rate, dry_run=dry_run)
+
+    def backfills(self, job: str | None = None) -> list[BackfillView]:
+        """The backfills under way, and how far they are."""
+        return self.client.backfills(job)
 
     def calendar(
         self,

@@ -17,6 +17,7 @@ from solocron.engine.settings import Settings
 from solocron.engine.store_clock import StoreClock
 from solocron.model.definition import Definition
 from solocron.model.job import Hold, Job
+from solocron.model.run import Origin
 from solocron.runtime import Runtime
 
 __all__ = ["Board", "Phase", "Running", "Standing"]
@@ -183,6 +184,12 @@ class Board:
             busy += sum(1 for r in self._leftovers if not r.stuck)
             most = self._settings.max_running
             return 0 if waiting > 4 * most + 1_000 else max(0, most - busy)
+
+    def running_of(self, origin: Origin) -> int:
+        """How many runs of an origin this node has."""
+        with self._mutex:
+            found = [r for r in (*self._running.values(), *self._leftovers) if r.phase is not Phase.ENDED]
+            return sum(running.hold.origin is origin for running in found)
 
     def excluded(self) -> frozenset[str]:
         """Jobs of which an old body still runs here: never claimed by this node until it has ended."""

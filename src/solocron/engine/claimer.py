@@ -18,7 +18,7 @@ from solocron.jobs.registry import Handler
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.claiming import Claimant, Later, Needs, claim
 from solocron.model.job import Hold, Job
-from solocron.model.run import Record
+from solocron.model.run import Origin, Record
 from solocron.model.session import Session
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
@@ -33,6 +33,25 @@ PERMIT_POLL = 1.0
 """Seconds after which a job that waits for a permit is looked at again, if nobody said that one is free."""
 REMEMBERED = 20_000
 """Jobs of which a node knows what it was granted: its memory must not grow with the schedules of the store."""
+
+
+class _Share:
+    """How many backfills this node may begin at one look: a quarter of its places, so that live jobs find one free."""
+
+    def __init__(self, most: int, running: int) -> None:
+        self._left = most - running
+        self._taken: set[str] = set()
+
+    def spare(self, job: str) -> bool:
+        return len(self._taken - {job}) < self._left
+
+    def note(self, job: str, change: Change | None) -> None:
+        """A store may ask again for the same document: only the last answer counts."""
+        hold = None if change is None else change.answer
+        if isinstance(hold, Hold) and hold.origin is Origin.BACKFILL:
+            self._taken.add(job)
+        else:
+            self._taken.discard(job)
 
 
 class Claimer:
@@ -67,6 +86,7 @@ class Claimer:
         self._calendars = calendars
         self._again = False
         """Whether a job was left alone only because its calendar had to be fetched first."""
+        self._past = _Share(most=1, running=0)
         self._planned = 0.0
         self._expected: float | None = None
         """Boot time at which something falls due as far as this node knows."""
@@ -145,6 +165,8 @@ class Claimer:
             late_for=self._settings.late_for,
             alone=not self._board.peers,
         )
+        past = self._board.running_of(Origin.BACKFILL)
+        self._past = _Share(most=max(1, self._settings.max_running // 4), running=past)
         now = self._runtime.clock.boot()
         self._declined = {name: until for name, until in self._declined.items() if until > now}
         self._turns = {name: until for name, until in self._turns.items() if until > now}
@@ -240,7 +262,9 @@ class Claimer:
 
     def _change(self, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
         """Claim, unless the store has gone back behind a fence that this node was granted: then it was restored."""
+        by = by if self._past.spare(doc.name) else replace(by, spare=False)
         change = None if self._went_back(doc) else claim(doc, now=now, by=by, resolve=self._resolve)
+        self._past.note(doc.name, change)
         passed = change is not None and change.entries and not change.entries[0].record.attempt  # they come first
         if change is not None and passed:
             self._passing[doc.name] = tuple(entry.record for entry in change.entries if not entry.record.attempt)

@@ -14,7 +14,7 @@ from solocron.model.run import Entry, Origin, Status, group_of, plain, run_id
 from solocron.model.slices import labels, without
 from solocron.model.timetable import Resolve
 
-__all__ = ["REMEMBERED", "Preview", "cancel", "pause", "preview_resume", "remember", "resume", "trigger"]
+__all__ = ["REMEMBERED", "Preview", "answered", "cancel", "pause", "preview_resume", "remember", "resume", "trigger"]
 
 REMEMBERED = 32
 """How many requests a job remembers."""
@@ -36,7 +36,7 @@ def trigger(
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
-    known = _answered(doc, request)
+    known = answered(doc, request)
     if known is not None:
         return Change(doc, answer=known)
     if not doc.definition.enabled:
@@ -159,7 +159,7 @@ def preview_resume(doc: Job, *, now: int, late_for: int, resolve: Resolve) -> Pr
     )
 
 
-def _answered(job: Job, request: str) -> str | None:
+def answered(job: Job, request: str) -> str | None:
     for known in job.requests:
         if known.id == request:
             return known.answer

@@ -13,7 +13,17 @@ from solocron.model.slices import each
 from solocron.model.timetable import Timetable
 from solocron.model.values import replace
 
-__all__ = ["busy", "decide", "decided_up_to", "did_not_run", "give_up", "leave_out", "owe", "pass_over"]
+__all__ = [
+    "busy",
+    "decide",
+    "decided_up_to",
+    "did_not_run",
+    "give_up",
+    "give_up_stretch",
+    "leave_out",
+    "owe",
+    "pass_over",
+]
 
 
 def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
@@ -84,9 +94,12 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
     overlap = job.definition.overlap
     if overlap.kind == "replace":
         return _replace(job, slots, entries, since, until)
-    if not busy(job) and not _in_line(job):
+    behind = not busy(job) and _behind_backfill(job)
+    if not busy(job) and not behind and not _in_line(job):
         return owe(job, slots, since, until)
-    if overlap.kind == "queue-all":
+    # Behind a backfill one slot waits under every policy: nobody's live slot is skipped for the sake of the past.
+    kind = "queue" if behind and overlap.kind in ("skip", "allow") else overlap.kind
+    if kind == "queue-all":
         room = max(0, QUEUE_LIMIT - job.queued)
         cut = until if count <= room else _after_n(slots, since, room)
         job = owe(job, slots, since, cut)
@@ -95,12 +108,12 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
     queued = any(s.pace is None for s in job.stretches) or any(
         not owed.begun and owed.ready_at <= until for owed in job.owed
     )
-    if overlap.kind == "queue" and not queued:
+    if kind == "queue" and not queued:
         first = slots.after(since)
         assert first is not None
         job = owe(job, slots, since, first)
         since = first
-    what = "one run is waiting already" if overlap.kind == "queue" else _what_runs(job)
+    what = "one run is waiting already" if kind == "queue" else _what_runs(job)
     pass_over(job, slots, entries, since, until, Status.SKIPPED, f"overlap: {what}", now=until)
     return job
 
@@ -112,7 +125,8 @@ def _replace(job: Job, slots: Timetable, entries: list[Entry], since: int, until
     reason = "overlap: replaced by a later slot"
     pass_over(job, slots, entries, since, newest - 1, Status.SKIPPED, reason, now=until)
     job = give_up(job, entries, Status.SKIPPED, reason, now=until, among=frozenset({Origin.SCHEDULE}))
-    job = replace(job, active=tuple(_ask_to_stop(hold, reason) for hold in job.active))
+    stopped = (h if h.origin is Origin.BACKFILL else _ask_to_stop(h, reason) for h in job.active)
+    job = replace(job, active=tuple(stopped))
     return owe(job, slots, newest - 1, newest)
 
 
@@ -123,10 +137,18 @@ def _ask_to_stop(hold: Hold, reason: str) -> Hold:
 def busy(job: Job) -> bool:
     """Whether a further run would overlap: as many as may run do, a run that waits for its retry included.
 
-    The slices of one slot count as one run, from the first that is taken to the last that ends.
+    The slices of one slot count as one run, from the first that is taken to the last that ends. What a backfill runs
+    does not count: slots go first.
     """
-    begun = {group_of(hold.run) for hold in job.active} | {group_of(owed.run) for owed in job.owed if owed.begun}
+    past = Origin.BACKFILL
+    begun = {group_of(hold.run) for hold in job.active if hold.origin is not past}
+    begun |= {group_of(owed.run) for owed in job.owed if owed.begun and owed.origin is not past}
     return len(begun) >= job.definition.overlap.most
+
+
+def _behind_backfill(job: Job) -> bool:
+    """Whether a slot has to wait only because a backfill runs."""
+    return len({group_of(hold.run) for hold in job.active}) >= job.definition.overlap.most
 
 
 def _in_line(job: Job) -> bool:
@@ -219,12 +241,18 @@ def give_up(
             entries.extend(did_not_run(job, one, status, reason, now=now) for one in each(owed))
     for s in job.stretches:
         if s.origin in among:
-            entries.append(_summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request))
+            entries.append(give_up_stretch(job, s, status, reason, now=now))
     return replace(
         job,
         owed=tuple(owed for owed in job.owed if owed.origin not in among),
         stretches=tuple(s for s in job.stretches if s.origin not in among),
     )
+
+
+def give_up_stretch(job: Job, stretch: Stretch, status: Status, reason: str, *, now: int) -> Entry:
+    """Record that what is left of a stretch will not run after all."""
+    s = stretch
+    return _summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request)
 
 
 def decided_up_to(job: Job, slots: Timetable, instant: int) -> Job:

@@ -36,6 +36,8 @@ class Claimant:
     alone: bool = True
     sessions: tuple[Session, ...] | None = None
     permit: str | None = None
+    spare: bool = True
+    """Whether this node has a place left for a backfill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,9 @@ def _first(
     usual = [s for s in stretches if s.pace is None]
     spans = [s for s in usual if s.first + wait <= now and (best is None or s.first < best.slot)]
     if not spans and best is None:
-        spans = [s for s in stretches if s.pace is not None and _ready_at(job, s) + wait <= now]
+        aside = [s for s in stretches if s.pace is not None and (by.spare or s.origin is not Origin.BACKFILL)]
+        spans = [s for s in aside if _ready_at(job, s) + wait <= now]
+        spans = [s for s in spans if s.origin is Origin.SCHEDULE] or spans  # what was missed before what is asked for
     if not spans:
         return (best, {} if best is None else _without(job, best))
     span = min(spans, key=lambda s: s.first)
@@ -245,6 +249,8 @@ def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
     waiting, stretches = _may_start(job)
     fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
     wait = _courtesy(job, by, fleet)
+    if not by.spare:
+        stretches = [stretch for stretch in stretches if stretch.origin is not Origin.BACKFILL]
     moments = [now + ELSEWHERE, *(_ready_at(job, stretch) + wait for stretch in stretches)]
     moments += [max(owed.ready_at + wait, _turn(job, owed, by, now)) for owed in waiting]
     if job.paused is None and job.definition.enabled and slots.known:
@@ -288,7 +294,20 @@ def _may_start(job: Job) -> tuple[list[Owed], list[Stretch]]:
         for o in job.owed
         if (o.origin in _ASKED or (retries if o.begun else slots)) and not (full and group_of(o.run) not in running)
     ]
-    return owed, [s for s in job.stretches if (s.origin in _ASKED or slots) and not full]
+    return owed, [
+        s
+        for s in job.stretches
+        if (s.origin in _ASKED or slots)
+        and not full
+        and (s.origin is not Origin.BACKFILL or _has_room_for_the_past(job))
+    ]
+
+
+def _has_room_for_the_past(job: Job) -> bool:
+    """Whether a backfill may have one more run: half of what the job allows at once, its retries included."""
+    begun = {group_of(hold.run) for hold in job.active if hold.origin is Origin.BACKFILL}
+    begun |= {group_of(owed.run) for owed in job.owed if owed.begun and owed.origin is Origin.BACKFILL}
+    return len(begun) < max(1, job.definition.overlap.most // 2)
 
 
 def settle(job: Job, slots: Timetable) -> Job:

@@ -108,7 +108,9 @@ def _job_state(job: Job) -> dict[str, Any]:
     if job.owed:
         out["o"] = [_trim(_owed_to(owed)) for owed in job.owed]
     if job.stretches:
-        out["s"] = [_trim([s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace]) for s in job.stretches]
+        out["s"] = [
+            _trim([s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace, s.total]) for s in job.stretches
+        ]
     if job.requests:
         out["r"] = [[request.id, request.answer] for request in job.requests]
     if job.accepted:
@@ -165,10 +167,11 @@ def _shards(value: int | list[str] | None) -> Shards | None:
 
 
 def _stretch_from(v: list[Any]) -> Stretch:
-    first, last, count, origin, request, schedule, pace = _pad(v, 7)
+    first, last, count, origin, request, schedule, pace, total = _pad(v, 8)
     return Stretch(
-        first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule, pace=pace
-    )
+        first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule, pace=pace,
+        total=total,
+    )  # fmt: skip
 
 
 def _trim(values: list[Any]) -> list[Any]:

@@ -93,6 +93,8 @@ class Stretch:
     schedule: Mapping[str, Any] | None = None
     pace: int | None = None
     """Microseconds between two of its starts, at the least; such a stretch lets everything else go first."""
+    total: int | None = None
+    """How many a backfill had when it was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,4 +138,7 @@ def key_of(job: str, origin: Origin, slot: int, request: str | None, shard: int 
     part = "" if shard is None else f"#{shard}"
     if origin is Origin.TRIGGER:
         return f"{job}!{request}{part}"
-    return f"{job}@{iso(slot)}" + (f"|{request}" if request and origin is Origin.SCHEDULE else "") + part
+    reading = request or ""
+    if origin is not Origin.SCHEDULE:  # a rerun's request is the reading of its slot, and whose request it is
+        reading = reading.partition("|")[0] if origin is Origin.RERUN else ""
+    return f"{job}@{iso(slot)}" + (f"|{reading}" if reading else "") + part

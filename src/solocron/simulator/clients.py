@@ -5,13 +5,15 @@ What they were promised is remembered, so that the checker can hold the store to
 
 from __future__ import annotations
 
+import random
 from collections import deque
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from solocron.clock import from_us
-from solocron.errors import Conflict, NotFound, StoreError
+from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.model.change import Change, Kind, Note
 from solocron.model.request import run_named
 from solocron.schedules import Every
@@ -57,6 +59,33 @@ class Clients:
                 self._world.guarded(self._ask)
 
         member.process.spawn(live, "client")
+        member.process.spawn(lambda: self._about_the_past(mean * 4, until), "client, about the past")
+
+    def _about_the_past(self, mean: float, until: float) -> None:
+        """Reruns and backfills, with dice of their own."""
+        dice = random.Random(self._world.options.seed)  # noqa: S311 - reproducible on purpose
+        nap = SimEvent(self._world.kernel)
+        while True:
+            nap.wait(dice.expovariate(1 / mean))
+            if self._world.kernel.now >= until:
+                return
+            ask = dice.choices((self._rerun, self._backfill, self._cancel_backfill), (3, 3, 1))[0]
+            self._world.guarded(lambda ask=ask: self._asking(lambda: ask(dice)))  # type: ignore[misc]
+
+    def _rerun(self, dice: random.Random) -> None:
+        job = dice.choice(sorted(self._world.database.jobs) or ["job-0"])
+        now = from_us(self._world.database.clock())
+        self._client.rerun(job, failed_since=now - timedelta(seconds=dice.uniform(1, 20 * self._world.options.lease)))
+
+    def _backfill(self, dice: random.Random) -> None:
+        job = dice.choice(sorted(self._world.database.jobs) or ["job-0"])
+        end = from_us(self._world.database.clock() - 1) - timedelta(seconds=dice.uniform(0, self._world.options.lease))
+        start = end - timedelta(seconds=dice.uniform(1, 20 * self._world.options.lease))
+        self._client.backfill(job, start, end, limit=10, rate=dice.choice((None, "30/m")))
+
+    def _cancel_backfill(self, dice: random.Random) -> None:
+        if under_way := self._client.backfills():
+            self._client.cancel(str(dice.choice(under_way).id))
 
     def _ask(self) -> None:
         """One request of some kind; whatever the network does to it, it may be repeated."""
@@ -67,12 +96,15 @@ class Clients:
             ),
             (6, 4, 4, 1, 2, 2, 1, 1),
         )[0]
+        self._asking(ask)
+
+    def _asking(self, ask: Callable[[], None]) -> None:
         try:
             ask()
         except StoreError:
             self._world.faults["request unanswered"] += 1
-        except (Conflict, NotFound):
-            pass  # said no: disabled, full, gone
+        except (Conflict, Invalid, NotFound):
+            pass  # said no: disabled, full, gone, nothing there
         else:
             self._world.faults["request"] += 1
 

@@ -164,13 +164,19 @@ def _queue(job: Job) -> int:
 def _overlapping(job: Job, late: list[int], more: int, now: int) -> dict[int, str]:
     """Late slots beside what runs already; a run that waits for its retry counts as running."""
     kind, most = job.definition.overlap.kind, job.definition.overlap.most
-    begun = [owed.run for owed in job.owed if owed.tries or owed.shards is not None]
+    past = Origin.BACKFILL  # its runs count for nothing here
+    begun = [o.run for o in job.owed if (o.tries or o.shards is not None) and o.origin is not past]
+    begun += [hold.run for hold in job.active if hold.origin is not past]
     line = 0
     if job.definition.limit is not None:  # slots that wait for a permit count, or the line would only get longer
-        line = more + sum(s.count for s in job.stretches if s.origin is Origin.SCHEDULE)
+        line = more + sum(s.count for s in job.stretches if s.origin is Origin.SCHEDULE and not s.pace)
         line += sum(1 for o in job.owed if o.origin is Origin.SCHEDULE and not o.tries and o.shards is None)
-    if len({run.partition("#")[0] for run in [*(hold.run for hold in job.active), *begun]}) < most and line < most:
+    free = len({run.partition("#")[0] for run in begun}) < most
+    behind = free and len({hold.run.partition("#")[0] for hold in job.active}) >= most
+    if free and not behind and line < most:
         return dict.fromkeys(late, "owed")
+    if behind and kind in ("skip", "allow"):
+        kind = "queue"  # a backfill is in the way: one waits for its end
     if kind == "queue-all":
         room = max(0, QUEUE_LIMIT - _queue(job) - more)
         return dict.fromkeys(late[:room], "owed") | dict.fromkeys(late[room:], "dropped")

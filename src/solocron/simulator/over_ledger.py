@@ -64,8 +64,9 @@ def i16_key_stability(checker: Checker, line: Line) -> None:
         raise Violation("I16", f"{line.run} had the key {known} and now has {line.key}")
     other = checker.key_of.setdefault(line.key, line.run)
     hold = checker.granted.get((line.run, line.fence))
-    # The same key asked for again after the job was removed and added is the same effect, whatever its run is called.
-    asked_again = hold is not None and hold.origin is Origin.TRIGGER
+    # The same key asked for again after the job was removed and added is the same effect, whatever its run is called,
+    # and so is a slot of the past that somebody asked for once more.
+    asked_again = hold is not None and hold.origin is not Origin.SCHEDULE
     if other != line.run and not asked_again:
         raise Violation("I16", f"{line.run} and {other} share the key {line.key}")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from solocron.model.job import Job
-from solocron.model.run import Op, Status
-from solocron.simulator.checker import Checker, Violation
+from solocron.model.run import Op, Origin, Status
+from solocron.simulator.checker import Checker, Violation, new_holds
 from solocron.simulator.database import Commit
 from solocron.simulator.ledger import Line
 
@@ -47,6 +47,43 @@ def i10_catch_up_rate(checker: Checker, commit: Commit) -> None:
         raise Violation("I10", f"{commit.name} started missed slots {(commit.decided - last) / 1e6:.3f} s apart")
 
 
+def i5_no_backfill_vanishes(_: Checker, commit: Commit) -> None:
+    """Slots that a backfill owes are started or on record, one by one; none is lost, none invented."""
+    before, after = commit.before, commit.after
+    if not isinstance(before, Job) or not isinstance(after, Job) or before.stretches is after.stretches:
+        return
+    known = {s.request for s in before.stretches}
+    asked = sum(s.total or 0 for s in after.stretches if s.origin is Origin.BACKFILL and s.request not in known)
+    told = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.BACKFILL]
+    recorded = sum(record.count for record in told if record.attempt == 0)
+    holds = [hold for hold in new_holds(commit) if hold.origin is Origin.BACKFILL and hold.attempt == 1]
+    # The slices of a slot are taken one by one, but the slot leaves the stretch as a whole.
+    begun = {owed.run.partition("#")[0] for owed in before.owed}
+    started = len({hold.run.partition("#")[0] for hold in holds} - begun)
+    if _past(before) + asked != _past(after) + recorded + started:
+        raise Violation(
+            "I5",
+            f"{commit.name}: a backfill owed {_past(before)} and {asked} more were asked for, and then it owes "
+            f"{_past(after)}, {recorded} are recorded and {started} started",
+        )
+
+
+def i10_live_slots_before_the_past(_: Checker, commit: Commit) -> None:
+    """A run of a backfill begins only when no slot of its job is ready to begin."""
+    after = commit.after
+    past = [h for h in new_holds(commit) if h.origin is Origin.BACKFILL and h.attempt == 1 and h.shard is None]
+    if not past or not isinstance(after, Job):
+        return
+    for owed in after.owed:
+        live = owed.origin is Origin.SCHEDULE and owed.shards is None and not owed.tries
+        if live and owed.ready_at <= commit.decided and owed.attempt == 1:
+            raise Violation("I10", f"{past[0].run} of a backfill began before {owed.run}, which was ready")
+
+
+def _past(job: Job) -> int:
+    return sum(s.count for s in job.stretches if s.origin is Origin.BACKFILL)
+
+
 def i17_asked_before_a_repeat(checker: Checker, line: Line) -> None:
     """A run of a job with on_retry starts again after a crash only if that said so, under this very claim."""
     job = checker.world.database.jobs.get(line.job)
@@ -80,5 +117,14 @@ def _asks(checker: Checker, job: Job) -> bool:
     return any(plan.name == job.definition.handler and plan.asks for plan in checker.world.workload.plans)
 
 
-POLICIES = {test.__name__: test for test in (i10_pause_after, i10_catch_up_rate, i17_answers_are_kept)}
+POLICIES = {
+    test.__name__: test
+    for test in (
+        i10_pause_after,
+        i10_catch_up_rate,
+        i17_answers_are_kept,
+        i5_no_backfill_vanishes,
+        i10_live_slots_before_the_past,
+    )
+}
 LINES = {test.__name__: test for test in (i17_asked_before_a_repeat,)}

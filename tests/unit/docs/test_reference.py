@@ -24,7 +24,7 @@ from solocron.model.run import Origin, Status
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.url import _SCHEMES
 from solocron.telemetry.log import _LEVELS
-from solocron.views import WAITING, JobView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import WAITING, BackfillView, JobView, NodeView, ResumeView, RunView, StatusView
 from tests.unit.docs.pages import DOCS, ROOT, WITHOUT_A_PAGE, table
 
 REFERENCE = DOCS / "reference"
@@ -87,7 +87,7 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
     assert asking | {"stop", "tick"} == _METHODS - WITHOUT_A_PAGE
 
 
-@pytest.mark.parametrize("view", [CalendarView, RunView, JobView, NodeView, ResumeView, StatusView])
+@pytest.mark.parametrize("view", [BackfillView, CalendarView, RunView, JobView, NodeView, ResumeView, StatusView])
 def test_the_fields_of_a_view(view: Any) -> None:
     page = [row[0] for row in table(REFERENCE / "scheduler.md", view.__name__)]
     assert page == [field.name for field in fields(view)]
@@ -109,8 +109,7 @@ def test_the_statuses_and_origins() -> None:
     assert page == [str(status) for status in Status]
     assert f"`{WAITING}` is what" in (REFERENCE / "statuses.md").read_text()
     origins = {row[0] for row in table(REFERENCE / "statuses.md", "Origins")}
-    used = {Origin.SCHEDULE, Origin.TRIGGER}  # the others belong to what is still to come
-    assert origins == {str(origin) for origin in used}
+    assert origins == {str(origin) for origin in Origin}
 
 
 def emitted() -> dict[str, list[str]]:

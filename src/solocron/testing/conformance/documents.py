@@ -213,7 +213,11 @@ def full_job(name: str) -> Job:
         fence=2**52 + 3,
         active=(active, replace(active, run="n@3", fence=5, session="t")),
         owed=(owed, replace(owed, run="n@4", request=None, payload=None)),
-        stretches=(Stretch(first=1, last=9, count=3, origin=Origin.RERUN, request="z", schedule={"kind": "at"}),),
+        stretches=(
+            Stretch(
+                first=1, last=9, count=3, origin=Origin.RERUN, request="z", schedule={"kind": "at"}, pace=5, total=7
+            ),
+        ),
         requests=(Request(id="r", answer="n@2"), Request(id="ü", answer="!full")),
         accepted=(1, 2, 3),
         failures=6,

@@ -1,0 +1,113 @@
+"""Asks for the past again: rerun of a slot or of all that failed, backfill of a range."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import overload
+
+from solocron.client.asking import Asker, check_key
+from solocron.client.past import (
+    backfill_refused,
+    backfill_view,
+    check_range,
+    failed_slots,
+    reading_of,
+    rerun_refused,
+    under_way,
+)
+from solocron.errors import Invalid
+from solocron.model import again
+from solocron.model.change import Absent, Change
+from solocron.model.job import Hold, Job, Owed, Stretch
+from solocron.model.run import Origin
+from solocron.stores.contract import Query
+from solocron.views import BackfillView
+
+__all__ = ["PastAsker"]
+
+
+class PastAsker(Asker):
+    """The part of the client that runs the past again."""
+
+    @overload
+    def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...
+    @overload
+    def rerun(self, job: str, *, failed_since: datetime, key: str | None = None) -> list[str]: ...
+    def rerun(
+        self,
+        job: str,
+        slot: datetime | None = None,
+        *,
+        failed_since: datetime | None = None,
+        key: str | None = None,
+    ) -> str | list[str]:
+        """Run a slot once more, or every slot that failed since then; answers the run's id, or their ids.
+
+        The run has the slot and the key of the first: effects that are guarded by the key happen once. The same `key`
+        here twice is one rerun.
+        """
+        if (slot is None) == (failed_since is None):
+            raise Invalid("rerun: give a slot, or failed_since=; nothing was asked for.")
+        check_key(key)
+        doc, request = self._one(job), key if key is not None else self._runtime.rng.token()
+        if slot is not None:
+            return self._rerun(doc, *reading_of(self.store, doc, slot), request)
+        assert failed_since is not None
+        return [self._rerun(doc, at, reading, request) for at, reading in failed_slots(self.store, doc, failed_since)]
+
+    def _rerun(self, doc: Job, slot: int, reading: str, request: str) -> str:
+        run = again.rerun_id(doc, slot, request)
+        if self.store.history(Query(run=run, limit=1)):  # the document remembers its last requests, the log the rest
+            return run
+        answer = self._ask(
+            doc.name,
+            lambda found, now: again.rerun(
+                found, slot=slot, reading=reading, request=request, now=now, resolve=self._registry.resolve
+            ),
+        )
+        if answer.startswith("!"):
+            raise rerun_refused(doc.name, slot, answer)
+        return str(answer)
+
+    def backfill(
+        self,
+        job: str,
+        start: datetime,
+        end: datetime,
+        *,
+        limit: int | None = None,
+        rate: str | None = None,
+        dry_run: bool = False,
+    ) -> BackfillView:
+        """Run every slot from `start` to before `end`, live slots first; `dry_run` only counts."""
+        begin, stop, pace = check_range(start, end, limit, rate, self.store.clock())
+        request = self._runtime.rng.token()
+
+        def ask(doc: Job | Absent, now: int) -> Change | None:
+            return again.backfill(
+                doc, start=begin, end=stop, limit=limit, pace=pace, request=request, now=now,
+                resolve=self._registry.resolve,
+            )  # fmt: skip
+
+        doc = self._one(job)
+        if dry_run:
+            change = ask(doc, self.store.clock())
+            answer = None if change is None else change.answer
+        else:
+            answer = self._ask(job, ask)
+        if isinstance(answer, str):
+            raise backfill_refused(job, answer)
+        assert isinstance(answer, Stretch)
+        return backfill_view(doc, answer, dry_run=dry_run)
+
+    def backfills(self, job: str | None = None) -> list[BackfillView]:
+        """The backfills of which something is left to start, of one job or of all."""
+        jobs = self._jobs() if job is None else [self._one(job)]
+        return [view for doc in jobs for view in under_way(doc)]
+
+    def backfill_running(self, view: BackfillView) -> int:
+        """How many runs of a backfill have started and are not over."""
+        doc = self._one(view.job)
+        begun: list[Hold | Owed] = [*doc.active, *doc.owed]
+        past = [one for one in begun if one.origin is Origin.BACKFILL]
+        return sum(again.backfill_id(doc, one.request or "") == view.id for one in past)

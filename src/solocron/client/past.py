@@ -1,0 +1,161 @@
+"""What the past looks like to who asks for it again: which slots are on record, how they ended, what is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from solocron.clock import from_us, iso, to_us
+from solocron.errors import Conflict, Invalid, NotFound
+from solocron.model import again
+from solocron.model.job import Hold, Job, Owed, Stretch
+from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
+from solocron.model.run import Origin, Record, Status, group_of, run_id
+from solocron.stores.contract import Query, Store
+from solocron.views import BackfillView
+
+__all__ = [
+    "backfill_refused",
+    "backfill_view",
+    "check_range",
+    "failed_slots",
+    "reading_of",
+    "rerun_refused",
+    "under_way",
+]
+
+PAGE = 1_000
+PAGES = 100
+BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
+
+
+def _records(store: Store, job: str, since: int, statuses: frozenset[str] = frozenset()) -> Iterator[Record]:
+    """The records of a job since then, newest first; a bounded number of them."""
+    until: int | None = None
+    seen: set[tuple[str, int]] = set()
+    for _ in range(PAGES):
+        page = store.history(Query(job=job, statuses=statuses, since=since, until=until, limit=PAGE))
+        fresh = [record for record in page if (record.run, record.attempt) not in seen]
+        yield from fresh
+        if len(page) < PAGE or not fresh:
+            return
+        seen = {(record.run, record.attempt) for record in page}
+        until = page[-1].recorded_at + 1
+    raise Invalid(f"{job} has more than {PAGE * PAGES} records since {iso(since)}; nothing was asked for. Narrow it.")
+
+
+def reading_of(store: Store, job: Job, slot: datetime) -> tuple[int, str]:
+    """The slot that is on record, and the reading in its key; one that is not on record is refused."""
+    if slot.utcoffset() is None:
+        raise Invalid(f"slot={slot!r} has no time zone; nothing was asked for. Hand over an aware datetime.")
+    at = to_us(slot)
+    run = run_id(job.name, job.incarnation, Origin.SCHEDULE, at)
+    found = store.history(Query(run=run, limit=1))
+    if found:
+        return at, _reading(found[0])
+    for record in _records(store, job.name, at):
+        first = record.slot if record.first is None else record.first
+        if record.origin is Origin.TRIGGER or not first <= at <= record.slot:
+            continue
+        if record.slot == at or first == at:
+            return at, _reading(record) if record.count == 1 else ""
+        if record.count > 1 and record.attempt == 0:
+            return at, ""
+    raise NotFound(
+        f"{job.name} has no slot at {iso(at)} on record, so nothing was asked for; `solocron runs {job.name}` lists "
+        "them, and `solocron backfill` runs what the schedule has in a range."
+    )
+
+
+def _reading(record: Record) -> str:
+    """What is part of the key beside the instant, for slots whose instant alone does not tell them apart."""
+    return record.key.partition("|")[2].partition("#")[0]
+
+
+def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str]]:
+    """The slots whose last word since then is a failure, oldest first; what a rerun has mended is not among them."""
+    if since.utcoffset() is None:
+        raise Invalid(f"failed_since={since!r} has no time zone; nothing was asked for. Hand over an aware datetime.")
+    last: dict[str, Record] = {}
+    for record in _records(store, job.name, to_us(since)):
+        if record.origin is not Origin.TRIGGER and record.count == 1:
+            known = last.get(record.key)
+            if known is None or (record.recorded_at, record.attempt) > (known.recorded_at, known.attempt):
+                last[record.key] = record
+    begun: list[Hold | Owed] = [*job.active, *job.owed]
+    busy = {group_of(one.run) for one in begun}
+    found = {
+        (record.slot, _reading(record))
+        for record in last.values()
+        if record.status in BAD and group_of(record.run) not in busy
+    }
+    if len(found) > QUEUE_LIMIT:
+        raise Invalid(
+            f"{len(found)} slots of {job.name} failed, more than {QUEUE_LIMIT}; nothing was asked for. Narrow it."
+        )
+    return sorted(found)
+
+
+def rerun_refused(job: str, slot: int, answer: str) -> Conflict:
+    what = {
+        "!disabled": f"{job} is disabled, so {iso(slot)} was not asked for; enable it where it is declared.",
+        "!active": f"{job} {iso(slot)} still runs or waits, so it was not asked for again; wait for it or cancel it.",
+        "!full": f"{QUEUE_LIMIT} runs of {job} wait already, so {iso(slot)} was not asked for.",
+    }
+    return Conflict(what[answer])
+
+
+def check_range(
+    start: datetime, end: datetime, limit: int | None, rate: str | None, now: int
+) -> tuple[int, int, int | None]:
+    """A range of the past and a pace, as the machine takes them."""
+    for name, moment in (("start", start), ("end", end)):
+        if moment.utcoffset() is None:
+            raise Invalid(f"{name}={moment!r} has no time zone; nothing was asked for. Hand over an aware datetime.")
+    if end <= start:
+        raise Invalid(f"end={end} is not after start={start}; nothing was asked for.")
+    if to_us(end) > now:
+        raise Invalid(f"end={end} is still to come, and the schedule runs that by itself; nothing was asked for.")
+    if limit is not None and (not whole(limit) or limit < 1):
+        raise Invalid(f"limit={limit!r}: give a whole number from 1 up. Nothing was asked for.")
+    return to_us(start), to_us(end), None if rate is None else parse_rate(rate, what="backfill(rate=)")
+
+
+def backfill_refused(job: str, answer: str) -> Conflict | Invalid | NotFound:
+    if answer.startswith("!many"):
+        count = answer.partition(" ")[2]
+        return Invalid(
+            f"{job} has {count} slots there, more than {again.MOST}; nothing was asked for. Narrow it, or give limit=."
+        )
+    if answer == "!none":
+        return NotFound(f"the schedule of {job} has no slot there; nothing was asked for.")
+    if answer == "!unknown":
+        return Invalid(f"{job} has a schedule of its own class, which only its code knows; ask a program that has it.")
+    if answer == "!disabled":
+        return Conflict(f"{job} is disabled, so nothing was asked for; enable it where it is declared.")
+    if answer == "!done":
+        return Conflict(f"this backfill of {job} is over; ask for a new one.")
+    return Conflict(f"{again.AT_ONCE} backfills of {job} are under way already; nothing was asked for.")
+
+
+def backfill_view(job: Job, stretch: Stretch, *, dry_run: bool = False) -> BackfillView:
+    request = stretch.request or ""
+    begun: list[Hold | Owed] = [*job.active, *job.owed]
+    mine = [one for one in begun if one.origin is Origin.BACKFILL and one.request == request]
+    total = stretch.total or stretch.count
+    return BackfillView(
+        id=None if dry_run else again.backfill_id(job, request),
+        job=job.name,
+        first=from_us(stretch.first),
+        last=from_us(stretch.last),
+        total=total,
+        waiting=stretch.count,
+        running=len(mine),
+        done=total - stretch.count - len(mine),
+        rate=stretch.pace / 1_000_000 if stretch.pace else None,
+    )
+
+
+def under_way(job: Job) -> list[BackfillView]:
+    """The backfills of a job of which something is left to start."""
+    return [backfill_view(job, s) for s in job.stretches if s.origin is Origin.BACKFILL]

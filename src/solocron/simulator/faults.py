@@ -86,6 +86,8 @@ class Options:
     """How many poisoned jobs are among the others."""
     effects: int = 0
     """How many jobs use locks, keys and steps."""
+    alarms: float = 0.0
+    """Seconds between two looks for alarms; 0: nobody looks."""
 
     @property
     def patience(self) -> float:

@@ -11,6 +11,7 @@ from solocron.model.change import Kind
 from solocron.model.job import Job
 from solocron.model.session import Life, Session
 from solocron.scheduler import Scheduler
+from solocron.simulator.alarms import AlarmWatch
 from solocron.simulator.checker import Checker
 from solocron.simulator.clients import Clients
 from solocron.simulator.database import Commit, Past
@@ -74,6 +75,7 @@ class World(SimFleet):
         self.database.on_prune.append(self.checker.pruned)
         self.ledger.on_line.append(self.checker.line)
         self.effects = Effects(self, options.effects)
+        self.alarms = AlarmWatch(self, options.alarms)
         self.calm = False
         """Whether the faults are over."""
         self.at_rest = False
@@ -116,6 +118,7 @@ class World(SimFleet):
         if process.name != "client":
             self.workload.declare(self, scheduler, process, self.version)
             self.effects.declare(scheduler, process)
+            self.alarms.declare(scheduler)
 
     def most_attempts(self, job: str) -> int | None:
         """How often a run of a job may start."""
@@ -222,7 +225,7 @@ def simulate(options: Options, *, disabled: frozenset[str] = frozenset()) -> Rep
     world.faults["poison"] += sum(aside.times for aside in world.database.aside.values())
     report.faults = +world.faults
     report.statuses = Counter({str(status): count for status, count in world.checker.recorded.items()})
-    report.checked = Counter(world.checker.checked) + world.effects.did
+    report.checked = Counter(world.checker.checked) + world.effects.did + world.alarms.did
     report.digest = world.digest()
     world.kernel.close()
     return report

@@ -1,0 +1,43 @@
+"""Alarms under every fault that the simulator knows: each is written once and told at most once; a bug is noticed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from solocron.engine.alarms import Alarms
+from solocron.model.change import Note
+from solocron.simulator.faults import Options, draw
+from solocron.simulator.world import simulate
+
+
+def world(seed: int) -> Options:
+    """A small world in which nodes die, freeze and lose messages, and look for alarms often."""
+    drawn = draw(seed, nodes=4)
+    return replace(
+        drawn, hours=0.15, jobs=4, effects=0, lease=6.0, alarms=6.0, freeze=40.0, kill=30.0, partition=60.0,
+        lost_reply=0.05, late_request=0.02,
+    )  # fmt: skip
+
+
+def test_nobody_tells_twice_of_one_alarm_whatever_goes_wrong() -> None:
+    done: Counter[str] = Counter()
+    for seed in range(6):
+        report = simulate(world(seed))
+        assert report.violation is None, f"seed {seed}: {report.violation}\n" + "\n".join(report.tail)
+        done += report.checked
+    assert done["alarms written"] > 10, done
+    assert done["alarms told"] > 10, done
+
+
+def test_a_node_that_tells_without_having_written_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Alarms._tell
+
+    def twice(self: Alarms, what: str, doc: Note) -> None:
+        real(self, what, doc)
+        real(self, what, doc)
+
+    monkeypatch.setattr(Alarms, "_tell", twice)
+    assert any("alarms" in str(simulate(world(seed)).violation) for seed in range(3))

@@ -68,3 +68,23 @@ def test_a_pause_after_failures_is_written_with_the_outcome(url: str) -> None:
     assert paused is not None
     assert (paused.note or "").endswith("ValueError: no")
     scheduler.stop()
+
+
+def test_a_backfill_and_a_rerun_go_through_every_store(url: str) -> None:
+    scheduler = Scheduler(url)
+    ran: list[tuple[datetime, str]] = []
+    scheduler.every("1h", name="hourly")(lambda run: ran.append((run.slot, run.key)))
+    scheduler.tick()
+    now = from_us(scheduler.client.store.clock())
+    made = scheduler.backfill("hourly", now - timedelta(hours=5), now)
+    assert (made.total, scheduler.backfills()[0].id) == (5, made.id)
+    scheduler.tick()
+    assert len({slot for slot, _ in ran}) == 5
+    assert scheduler.backfills() == []
+    slot, key = ran[0]
+    run = scheduler.rerun("hourly", slot, key="once")
+    assert scheduler.rerun("hourly", slot, key="once") == run
+    scheduler.tick()
+    assert ran[-1] == (slot, key)
+    assert scheduler.run(run).status == "succeeded"
+    scheduler.stop()

@@ -10,7 +10,7 @@ from solocron.errors import Conflict, Invalid, NotFound
 from solocron.model import again
 from solocron.model.job import Hold, Job, Owed, Stretch
 from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
-from solocron.model.run import Origin, Record, Status, group_of, run_id
+from solocron.model.run import Origin, Record, Status, run_id
 from solocron.stores.contract import Query, Store
 from solocron.views import BackfillView
 
@@ -80,20 +80,27 @@ def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str
     for record in _records(store, job.name, to_us(since)):
         if record.origin is not Origin.TRIGGER and record.count == 1:
             known = last.get(record.key)
-            if known is None or (record.recorded_at, record.attempt) > (known.recorded_at, known.attempt):
+            if known is None or _order(record) > _order(known):
                 last[record.key] = record
     begun: list[Hold | Owed] = [*job.active, *job.owed]
-    busy = {group_of(one.run) for one in begun}
+    busy = {one.slot for one in begun if one.origin is not Origin.TRIGGER}  # it runs, or waits to be run again
     found = {
         (record.slot, _reading(record))
         for record in last.values()
-        if record.status in BAD and group_of(record.run) not in busy
+        if record.status in BAD
+        and record.slot not in busy
+        and not any(s.first <= record.slot <= s.last for s in job.stretches)
     }
     if len(found) > QUEUE_LIMIT:
         raise Invalid(
             f"{len(found)} slots of {job.name} failed, more than {QUEUE_LIMIT}; nothing was asked for. Narrow it."
         )
     return sorted(found)
+
+
+def _order(record: Record) -> tuple[int, bool, int]:
+    """Which of two records of a slot is the later; what was asked for again comes after what it repeats."""
+    return record.recorded_at, record.origin is not Origin.SCHEDULE, record.attempt
 
 
 def rerun_refused(job: str, slot: int, answer: str) -> Conflict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from solocron.clock import SECOND
+from solocron.model import again
 from solocron.model.change import Kind
 from solocron.model.claiming import Claimant, Later, Needs, claim
 from solocron.model.codec import decode, encode
@@ -151,6 +152,20 @@ def test_another_takes_it_when_the_moment_is_over_or_the_last_one_is_gone() -> N
         assert held(claims(job.at(at), "b", *live)).node == "b"
 
 
+def test_i10_a_slot_that_is_left_to_another_node_goes_before_the_past_all_the_same() -> None:
+    """Who may not take the live slot yet took a run of a backfill instead, and the live slot had to wait for it."""
+    job = OneJob("1m", prefer="last").at(3600)
+    job.run_all()
+    job.apply(
+        lambda doc: again.backfill(
+            doc, start=T0, end=T0 + 600 * SECOND, limit=None, pace=None, request="b", now=job.now, resolve=job.by
+        )
+    )
+    job.at(3660)
+    assert claims(job, "b", "a", "b") == Later(T0 + 3660 * SECOND + PREFER)
+    assert seconds(held(claims(job, "a", "a", "b")).slot) == 3660
+
+
 def test_a_job_that_never_ran_is_anybodys() -> None:
     assert isinstance(OneJob("1m", prefer="last").at(60).claim("b"), Hold)
 
@@ -158,6 +173,6 @@ def test_a_job_that_never_ran_is_anybodys() -> None:
 def test_the_document_survives_the_store_with_all_of_it() -> None:
     job = OneJob("1m", nodes=2, limit="db:1").at(60)
     held(claims(job, "a", "a", "b", permit="db:0"))
-    again = decode(Kind.JOB, "work", *encode(job.job))
-    assert isinstance(again, Job)
-    assert again == job.job
+    read = decode(Kind.JOB, "work", *encode(job.job))
+    assert isinstance(read, Job)
+    assert read == job.job

@@ -67,9 +67,9 @@ def _x04(bites: Bites) -> Patches:
 def _x06(bites: Bites) -> Patches:
     take, take_over = claiming._take, ending.take_over
 
-    def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
+    def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | claiming.Needs | None, tuple[Entry, ...]]:
         taken, hold, entries = take(job, *args, **more)
-        if hold is None or hold.attempt == 1:
+        if not isinstance(hold, Hold) or hold.attempt == 1:
             return taken, hold, entries
         bites()
         old = replace(hold, fence=job.fence)
@@ -173,7 +173,7 @@ MUTANTS = [
 def _still_owed(bites: Bites) -> Patches:
     real = claiming._take
 
-    def take(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
+    def take(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | claiming.Needs | None, tuple[Entry, ...]]:
         taken, hold, entries = real(job, *args, **more)
         if isinstance(hold, Hold):
             bites()
@@ -212,15 +212,15 @@ def _forgetful(bites: Bites) -> Patches:
     def answered(job: Job, request: str) -> None:
         bites(any(known.id == request for known in job.requests))
 
-    return [(asking, "_answered", answered)]
+    return [(asking, "answered", answered)]
 
 
 def _impatient(bites: Bites) -> Patches:
     real = claiming._first
 
-    def first(job: Job, resolve: Any, now: int, by: claiming.Claimant) -> Any:
+    def first(job: Job, resolve: Any, now: int, *more: Any) -> Any:
         bites()
-        return real(job, resolve, now + 600 * SECOND, by)
+        return real(job, resolve, now + 600 * SECOND, *more)
 
     return [(claiming, "_first", first)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,7 +194,8 @@ def _first(
     usual = [s for s in stretches if s.pace is None]
     spans = [s for s in usual if s.first + wait <= now and (best is None or s.first < best.slot)]
     if not spans and best is None:
-        aside = [s for s in stretches if s.pace is not None and (by.spare or s.origin is not Origin.BACKFILL)]
+        past = by.spare and not _live_is_ready(waiting, stretches, now)
+        aside = [s for s in stretches if s.pace is not None and (past or s.origin is not Origin.BACKFILL)]
         spans = [s for s in aside if _ready_at(job, s) + wait <= now]
         spans = [s for s in spans if s.origin is Origin.SCHEDULE] or spans  # what was missed before what is asked for
     if not spans:
@@ -215,6 +216,13 @@ def _first(
         following = span.last if following is None else min(following, span.last)
         rest = (replace(span, first=following, count=max(span.count - 1, 1)), *rest)
     return owed, {"stretches": rest} | ({} if span.pace is None else {"paced": now})
+
+
+def _live_is_ready(waiting: Sequence[Owed], stretches: Sequence[Stretch], now: int) -> bool:
+    """Whether something live may start on some node, be it that another one goes first: the past comes after it."""
+    return any(o.ready_at <= now and o.only is None for o in waiting) or any(
+        s.pace is None and s.first <= now for s in stretches
+    )
 
 
 def _ready_at(job: Job, stretch: Stretch) -> int:
@@ -249,7 +257,7 @@ def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
     waiting, stretches = _may_start(job)
     fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
     wait = _courtesy(job, by, fleet)
-    if not by.spare:
+    if not by.spare or _live_is_ready(waiting, stretches, now):
         stretches = [stretch for stretch in stretches if stretch.origin is not Origin.BACKFILL]
     moments = [now + ELSEWHERE, *(_ready_at(job, stretch) + wait for stretch in stretches)]
     moments += [max(owed.ready_at + wait, _turn(job, owed, by, now)) for owed in waiting]

@@ -13,7 +13,10 @@ __all__ = ["i1_a_part_runs_on_its_node", "i5_no_permit_leaks", "i9_never_above_a
 
 
 def i9_never_above_a_limit(checker: Checker, line: Line) -> None:
-    """A body starts only under a permit that its live session holds and that no other started run has."""
+    """A body starts only under a permit that its live session holds and that no other body has.
+
+    A body that has ended may give its permit back before its hold is gone: its node has lost the session meanwhile.
+    """
     hold = checker.granted.get((line.run, line.fence))
     if line.what != "start" or hold is None or hold.permit is None or not _live(checker, hold.session):
         return
@@ -23,6 +26,7 @@ def i9_never_above_a_limit(checker: Checker, line: Line) -> None:
     for job in checker.world.database.jobs.values():
         for other in job.active:
             begun = (other.run, other.fence) in checker.started and other.permit == hold.permit
+            begun = begun and not checker.world.has_ended(other)
             if begun and (other.run, other.fence) != (line.run, line.fence):
                 raise Violation("I9", f"{line.run} started under {hold.permit} while {other.run} runs under it")
 

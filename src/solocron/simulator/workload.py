@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from solocron.jobs.decorators import cron, every
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from solocron.simulator.world import World
 
 __all__ = ["Plan", "Workload", "policies", "unreadable"]
+
+HANDOVER = 1.5
+"""Seconds, at most, until a permit that was given back is in use again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,8 @@ class Workload:
     def __init__(self, options: Options, dice: random.Random) -> None:
         self._poisoned = max(0, int(options.poison) - 1)
         self._lease = options.lease
-        self.plans = [_draw(number, options.lease, dice) for number in range(options.jobs + 1)]
+        drawn = [_draw(number, options.lease, dice) for number in range(options.jobs + 1)]
+        self.plans = _within_the_limit(drawn, options.nodes)
 
     def of(self, version: int) -> list[Plan]:
         """The last two jobs take turns, so that each deploy adds one and removes one."""
@@ -99,6 +103,25 @@ def _draw(number: int, lease: float, dice: random.Random) -> Plan:
         stoppable=stoppable,
         policies=policies(lease, dice, stoppable=stoppable),
     )
+
+
+def _within_the_limit(plans: list[Plan], nodes: int) -> list[Plan]:
+    """The plans with the limit on no more jobs than it can carry: it is scarce, but what waits for it comes to run."""
+    left, kept = 1.0, []
+    for plan in plans:
+        share = _runs(plan, nodes) * HANDOVER / (60.0 if plan.expressions else plan.period)
+        if plan.policies["limit"] is None or share <= left:
+            left -= 0.0 if plan.policies["limit"] is None else share
+            kept.append(plan)
+        else:
+            kept.append(replace(plan, policies={**plan.policies, "limit": None}))
+    return kept
+
+
+def _runs(plan: Plan, nodes: int) -> int:
+    """How many runs a slot is at most."""
+    placing = plan.policies
+    return {"all": nodes, 2: 2}.get(placing.get("nodes"), 3 if placing["shards"] else 1)
 
 
 def policies(lease: float, dice: random.Random, *, stoppable: bool) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from solocron.clock import SECOND
 from solocron.model.change import Kind
-from solocron.model.job import Job
+from solocron.model.job import Hold, Job
 from solocron.model.session import Life, Session
 from solocron.scheduler import Scheduler
 from solocron.simulator.alarms import AlarmWatch
@@ -124,9 +125,16 @@ class World(SimFleet):
         """How often a run of a job may start."""
         return self.workload.attempts().get(job) or self.clients.attempts.get(job) or self.effects.attempts.get(job)
 
+    def has_ended(self, hold: Hold) -> bool:
+        """Whether the body of a claim is over, on a node that lives to know it."""
+        members = (*self.members.values(), *self.past, *self.others.values())
+        process = next((member.process for member in members if member.process.name == hold.node), None)
+        return process is not None and process.alive and not any(t.name.endswith(hold.run) for t in process.tasks)
+
     def backlog(self) -> int:
-        """How many runs wait that somebody could run."""
-        jobs = self.database.jobs.values()
+        """How many runs wait, of jobs that have been due for more than a lease and that somebody could run."""
+        since = self.database.clock() - round(self.options.lease * SECOND)
+        jobs = [job for job in self.database.jobs.values() if job.due_at is not None and job.due_at < since]
         return sum(job.waiting for job in jobs if job.paused is None and not self.is_nobodys(job))
 
     def is_nobodys(self, job: Job) -> bool:
@@ -241,7 +249,7 @@ def _live(world: World) -> None:
     world.heal()
     # Frozen bodies wake, lost sessions are watched for a lease, dead ones expire, backlogs run.
     world.run(14 * lease + 60)
-    while (waiting := world.backlog()) > options.jobs:
+    while waiting := world.backlog():
         world.run(8 * lease)
         if world.backlog() >= waiting:
             break  # it does not get less: let the checker say what is stuck

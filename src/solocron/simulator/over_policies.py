@@ -36,14 +36,19 @@ def i10_pause_after(_: Checker, commit: Commit) -> None:
 
 
 def i10_catch_up_rate(checker: Checker, commit: Commit) -> None:
-    """Missed slots of a job with a rate start no faster than that, whichever node claims them."""
+    """Missed slots of a job with a rate, and those of a backfill with one, start no faster, whichever node has them."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or after.paced == before.paced:
         return
-    paces = [s.pace for s in (*before.stretches, *after.stretches) if s.pace] + [before.definition.catch_up.pace or 0]
+    taken = [(hold.origin, hold.request) for hold in new_holds(commit)]
+    paces = [
+        s.pace for s in (*before.stretches, *after.stretches) if s.pace is not None and (s.origin, s.request) in taken
+    ]
+    declared = before.definition.catch_up.pace
+    paces += [declared] if declared is not None and (Origin.SCHEDULE, None) in taken else []
     last = checker.paced.get(commit.name, 0)
     checker.paced[commit.name] = commit.decided
-    if commit.decided - last < min(pace for pace in paces if pace or len(paces) == 1):
+    if commit.decided - last < min(paces, default=0):
         raise Violation("I10", f"{commit.name} started missed slots {(commit.decided - last) / 1e6:.3f} s apart")
 
 

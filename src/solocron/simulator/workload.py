@@ -95,7 +95,7 @@ def _expressions(lease: float, dice: random.Random) -> tuple[str, str]:
 
 def _draw(number: int, lease: float, dice: random.Random) -> Plan:
     stoppable = dice.random() < 0.5
-    return Plan(
+    plan = Plan(
         number=number,
         period=dice.choice((lease / 3, lease, lease * 2, lease * 4, 60.0)),
         expressions=_expressions(lease, dice) if dice.random() < 0.2 else None,
@@ -103,6 +103,8 @@ def _draw(number: int, lease: float, dice: random.Random) -> Plan:
         stoppable=stoppable,
         policies=policies(lease, dice, stoppable=stoppable),
     )
+    # A slot that every node has a part in takes its time: one after the other, they must not come faster than that.
+    return replace(plan, period=max(plan.period, lease)) if "nodes" in plan.policies else plan
 
 
 def _within_the_limit(plans: list[Plan], nodes: int) -> list[Plan]:

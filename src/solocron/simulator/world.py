@@ -126,10 +126,9 @@ class World(SimFleet):
         return self.workload.attempts().get(job) or self.clients.attempts.get(job) or self.effects.attempts.get(job)
 
     def has_ended(self, hold: Hold) -> bool:
-        """Whether the body of a claim is over, on a node that lives to know it."""
-        members = (*self.members.values(), *self.past, *self.others.values())
-        process = next((member.process for member in members if member.process.name == hold.node), None)
-        return process is not None and process.alive and not any(t.name.endswith(hold.run) for t in process.tasks)
+        """Whether the body of a claim came to its end; one whose process was killed did not."""
+        bodies = (task for task in self.kernel.tasks if task.process.name == hold.node)
+        return not any(task.name.endswith(hold.run) for task in bodies)
 
     def backlog(self) -> int:
         """How many runs wait, of jobs that have been due for more than a lease and that somebody could run."""

@@ -43,6 +43,7 @@ def test_a_rate_survives_in_the_document(url: str) -> None:
     ran: list[datetime] = []
     scheduler.every("1s", name="every", catch_up=catch_up_all(rate="1/d"))(lambda run: ran.append(run.slot))
     scheduler.tick()
+    ran.clear()  # a slot may have fallen due while it was declared
     scheduler.client.store.shift_clock(60_000_000)
     scheduler.tick()
     first = len(ran)

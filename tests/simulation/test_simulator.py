@@ -23,6 +23,8 @@ from solocron.simulator.world import Report, simulate
 
 SEEDS = 16
 
+together = pytest.mark.xdist_group("campaign")  # they share worlds that take a while
+
 
 def small(seed: int, **settings: float) -> Options:
     plain = Options(seed=seed, nodes=3, jobs=5, lease=3.0, hours=0.05, locking=bool(seed % 2))
@@ -42,11 +44,13 @@ def campaign() -> Summary:
     return summary
 
 
+@together
 def test_every_invariant_holds_under_every_fault(campaign: Summary) -> None:
     assert [(failure.violation, failure.command) for failure in campaign.failures] == []
     assert (campaign.duplicates, campaign.losses, campaign.stale_writes) == (0, 0, 0)
 
 
+@together
 def test_every_fault_struck_and_every_invariant_was_put_to_the_test(campaign: Summary) -> None:
     assert campaign.silent == []
     assert campaign.unchecked == []
@@ -54,6 +58,7 @@ def test_every_fault_struck_and_every_invariant_was_put_to_the_test(campaign: Su
     assert struck == set(FAULTS) - set(WEAK_STORES)
 
 
+@together
 def test_every_way_to_end_was_seen(campaign: Summary) -> None:
     ends = ("succeeded", "failed", "timed_out", "cancelled", "lost", "skipped", "missed")
     assert [end for end in ends if not campaign.statuses[end]] == []

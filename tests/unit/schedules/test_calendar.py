@@ -79,7 +79,7 @@ points = st.integers(FROM, TO) | st.integers(FROM // 3_600_000_000, TO // 3_600_
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(SCHEDULES),
     st.integers(0, len(CALENDARS) - 1),

@@ -60,10 +60,10 @@ def i5_no_backfill_vanishes(_: Checker, commit: Commit) -> None:
     known = {s.request for s in before.stretches}
     asked = sum(s.total or 0 for s in after.stretches if s.origin is Origin.BACKFILL and s.request not in known)
     told = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.BACKFILL]
-    recorded = sum(record.count for record in told if record.attempt == 0)
     holds = [hold for hold in new_holds(commit) if hold.origin is Origin.BACKFILL and hold.attempt == 1]
-    # The slices of a slot are taken one by one, but the slot leaves the stretch as a whole.
+    # The slices and parts of a slot are taken or missed one by one, but the slot leaves the stretch as a whole.
     begun = {owed.run.partition("#")[0] for owed in before.owed}
+    recorded = sum(r.count for r in told if r.attempt == 0 and r.run.partition("#")[0] not in begun)
     started = len({hold.run.partition("#")[0] for hold in holds} - begun)
     if _past(before) + asked != _past(after) + recorded + started:
         raise Violation(

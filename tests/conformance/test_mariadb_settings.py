@@ -81,7 +81,7 @@ def test_a_healthy_server_is_all_right(url: str) -> None:
         assert store.capabilities.tier is Tier.A
 
 
-def test_a_server_that_may_forget_commits(start_server: StartServer) -> None:
+def test_a_server_that_may_forget_commits(start_server: StartServer, caplog: pytest.LogCaptureFixture) -> None:
     weak = {"innodb_flush_log_at_trx_commit": "2", "log-bin": "binlog", "sync_binlog": "0", "innodb_doublewrite": "0"}
     server = start_server(MariaDB, settings=weak)
     with opened_store(server.url) as store:
@@ -89,6 +89,8 @@ def test_a_server_that_may_forget_commits(start_server: StartServer) -> None:
         assert line(store, "sync_binlog").level == "WARN"
         assert line(store, "innodb_doublewrite").level == "WARN"
         assert store.capabilities.tier is Tier.B
+        (warned,) = caplog.records
+        assert "tier B, it may forget its last commits in a crash: innodb_flush_log" in warned.getMessage()
 
 
 def test_a_server_set_to_read_only_is_refused(start_server: StartServer) -> None:

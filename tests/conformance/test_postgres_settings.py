@@ -63,7 +63,7 @@ def test_a_healthy_server_is_all_right(url: str) -> None:
         assert store.capabilities.notifies
 
 
-def test_a_server_that_may_forget_commits(start_server: StartServer) -> None:
+def test_a_server_that_may_forget_commits(start_server: StartServer, caplog: pytest.LogCaptureFixture) -> None:
     weak = {"synchronous_commit": "off", "fsync": "off", "full_page_writes": "off"}
     server = start_server(Postgres, settings=weak)
     with opened_store(server.url) as store:
@@ -72,6 +72,8 @@ def test_a_server_that_may_forget_commits(start_server: StartServer) -> None:
             assert f"{name} = on" in (line(store, name).remedy or "")
         assert store.capabilities.tier is Tier.B
         assert "synchronous_commit=off" in store.capabilities.why
+        (warned,) = caplog.records
+        assert "tier B, it may forget its last commits in a crash: synchronous_commit=off" in warned.getMessage()
     server.restart(settings={"synchronous_commit": "local", "fsync": "on", "full_page_writes": "on"})
     with opened_store(server.url) as store:
         assert line(store, "synchronous_commit").level == "WARN"

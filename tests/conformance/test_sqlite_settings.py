@@ -85,12 +85,14 @@ def test_a_journal_mode_that_somebody_changed(store: SQLiteStore) -> None:
     assert line(store, "journal mode").level == "FAIL"
 
 
-def test_a_weaker_synchronous_by_choice(tmp_path: Path) -> None:
+def test_a_weaker_synchronous_by_choice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     weak = make_store(f"sqlite:///{tmp_path}/weak.db?synchronous=normal")
     assert isinstance(weak, SQLiteStore)
     weak.open()
     assert line(weak, "synchronous").level == "WARN"
     assert weak.capabilities.tier is Tier.B
+    (warned,) = caplog.records
+    assert "tier B" in warned.getMessage()
     weak.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections import Counter
@@ -38,10 +37,10 @@ from solocron.stores.redis.log import Log
 from solocron.stores.redis.notes import RecentNotes
 from solocron.stores.redis.updating import Update
 from solocron.stores.url import Secret, parse
+from solocron.stores.weakness import warn_of
 
 __all__ = ["RedisStore"]
 
-log = logging.getLogger("solocron")
 
 _LAYOUT = "1"
 """Which keys there are and what they hold; a client refuses a namespace of a layout that it does not know."""
@@ -105,7 +104,9 @@ class RedisStore:
             self._mark()
             self._bell.open()
             if self._facts is None:
-                self._warn(settings.capabilities(facts, self._link.address))
+                found = settings.capabilities(facts, self._link.address)
+                if found.tier is Tier.C:  # B is what a well-kept Redis is
+                    warn_of(self.url, found)
             self._facts = facts
             self._opened = True
 
@@ -166,15 +167,6 @@ class RedisStore:
             raise StoreRefused(
                 f"{self.url}: the keys of namespace {self._namespace!r} have layout {found[:16]!r}, this version knows "
                 f"{_LAYOUT!r}. Nothing was changed; use the newer Solocron everywhere, or another namespace."
-            )
-
-    def _warn(self, found: Capabilities) -> None:
-        if found.tier is Tier.C:
-            log.warning(
-                "%s is a store of tier C, it promises nothing: %s. `solocron doctor` says what to change.",
-                self.url,
-                found.why,
-                extra={"event": "weak store", "store": self.url, "tier": found.tier},
             )
 
     def _writes_lost(self, said: str) -> None:

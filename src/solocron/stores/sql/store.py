@@ -44,6 +44,7 @@ from solocron.stores.sql.renewals import Renewals
 from solocron.stores.sql.rows import record_of
 from solocron.stores.sql.update import Update
 from solocron.stores.url import StoreUrl
+from solocron.stores.weakness import warn_of
 
 __all__ = ["SqlStore"]
 
@@ -170,6 +171,7 @@ class SqlStore(ABC, Generic[L]):
         with self._opening:
             if not self._opened:
                 self._prepare()
+                warn_of(self.url, self.capabilities)
                 self._opened = True
 
     def close(self) -> None:

@@ -34,7 +34,7 @@ from solocron.jobs.registry import Declared, Handler, Registry
 from solocron.model.calendars import calendar_of
 from solocron.model.policy import whole
 from solocron.runtime import Runtime, Threads
-from solocron.schedules import Schedule, zone_data_version
+from solocron.schedules import Schedule, load_zone, zone_data_version
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
 from solocron.telemetry.front import AlarmsFront
@@ -290,12 +290,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
                 events=self.events,
                 declared=dict(self.registry.jobs),
                 handlers=dict(self.registry.handlers),
-                dispatchers=self._dispatchers
-                or {
-                    "thread": ThreadDispatcher(),
-                    "loop": LazyDispatcher(self._make_loop_dispatcher),
-                    "process": LazyDispatcher(self._make_process_dispatcher),
-                },
+                dispatchers=self._dispatchers or self._make_dispatchers(),
                 around=self._around,
                 resolve=self.registry.resolve,
                 zone_data=zone_data_version(),
@@ -304,6 +299,24 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
                 calendars=Calendars(self._store, self.registry),
             )
         )
+
+    def _make_dispatchers(self) -> Mapping[str, Dispatcher]:
+        """What runs need besides the engine, imported before there are threads that would import it.
+
+        A process may be forked at any moment. A module that a thread is just importing stays locked in the child for
+        ever, for that thread does not exist there: the first who needs it would wait without end.
+        """
+        import solocron.dispatch.process
+
+        load_zone("UTC")  # and with it `zoneinfo`
+        if any(handler.needs_loop for handler in self.registry.handlers.values()):
+            import solocron.dispatch.eventloop
+            import solocron.locks.waiting  # noqa: F401
+        return {
+            "thread": ThreadDispatcher(),
+            "loop": LazyDispatcher(self._make_loop_dispatcher),
+            "process": LazyDispatcher(self._make_process_dispatcher),
+        }
 
     def _make_loop_dispatcher(self) -> Dispatcher:
         from solocron.dispatch.eventloop import LoopDispatcher
@@ -430,5 +443,5 @@ def _running_loop() -> Any:
         return None
     try:
         return asyncio.get_running_loop()
-    except RuntimeError:
+    except (RuntimeError, AttributeError):  # no loop; or a thread, perhaps of a parent, is just importing it
         return None

@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from solocron.testing.fleet import Ledger
 from solocron.testing.fleet.ledger import FOLDER
+from solocron.testing.proxy import ChaosProxy
 
 
 def run(program: str, folder: Path) -> Any:
@@ -42,3 +45,33 @@ def test_a_fork_after_start_gets_a_session_of_its_own_and_leaves_the_parents_alo
 def test_a_fork_in_the_middle_of_another_threads_write_can_write_too(tmp_path: Path) -> None:
     """SQLite keeps its locks in memory too: the store lets its calls end and closes its connections before a fork."""
     assert run("forking_writer", tmp_path)["child_wrote"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mariadb", "redis_server"])
+def test_no_thread_of_a_node_imports_anything(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """A module that a thread is importing while the process is forked stays locked in the child for ever."""
+    url = f"sqlite:///{tmp_path / 'store.db'}" if kind == "sqlite" else request.getfixturevalue(kind).fresh_url()
+    assert imports_of(url) == []
+
+
+@pytest.mark.parametrize("kind", ["postgres", "mariadb", "redis_server"])
+def test_nor_if_the_store_was_away_when_it_started(kind: str, request: pytest.FixtureRequest) -> None:
+    """Then the store is opened by a thread too: the child of a fork at that moment never got its node started."""
+    url = request.getfixturevalue(kind).fresh_url()
+    with ChaosProxy.for_url(url) as proxy:
+        proxy.refuse()
+        assert imports_of(proxy.through(url), proxy) == []
+
+
+def imports_of(url: str, proxy: ChaosProxy | None = None) -> Any:
+    """What the threads of a node import while it runs jobs of every kind; its store comes back once it has started."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "tests.e2e.programs.importing", url]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as node:
+        assert node.stdout is not None
+        assert node.stdout.readline() == "started\n"
+        if proxy is not None:
+            proxy.heal()
+        found, errors = node.communicate(timeout=120)
+    assert node.returncode == 0, errors
+    return json.loads(found)

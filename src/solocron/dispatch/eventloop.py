@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - asyncio would import it in a thread, at its first call of one
 import threading
 from collections.abc import Callable
 from typing import Any

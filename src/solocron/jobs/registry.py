@@ -34,6 +34,11 @@ class Handler:
         return "loop" if self.is_async else "thread"
 
     @property
+    def needs_loop(self) -> bool:
+        """Whether it, or what is asked after a crash of it, is a coroutine."""
+        return self.is_async or (self.on_retry is not None and self.on_retry.is_async)
+
+    @property
     def place(self) -> str:
         return place_of(self.function)
 

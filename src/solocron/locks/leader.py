@@ -47,14 +47,24 @@ class Leader:
         self._on_gain = on_gain
         self._on_loss = on_loss
         self._events = events or Events()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        runtime = self._place.runtime
+        self._process = runtime.process()
         self._held: Held | None = None
         self._gaining: Held | None = None
         """Won, and `on_gain` is being told: only then may a loss be told too."""
-        self._mutex = place.runtime.mutex()
+        self._mutex = runtime.mutex()
         self._past: list[Held] = []
         """Lost, and still to be released."""
         self._loops: tuple[Loop, ...] = ()
-        self._changed = place.runtime.event()
+        self._changed = runtime.event()
+
+    def _see_to_a_fork(self) -> None:
+        """In the child nothing is held and nobody campaigns: what the parent leads is the parent's."""
+        if self._process != self._place.runtime.process():
+            self._begin_anew()
 
     def __repr__(self) -> str:
         return f"<Leader {self.name!r} {'leads' if self.is_leader else 'does not lead'}>"
@@ -62,12 +72,14 @@ class Leader:
     @property
     def is_leader(self) -> bool:
         """Whether this process certainly leads; asks its own clock, never the store, so it is never late."""
+        self._see_to_a_fork()
         held = self._held or self._gaining
         return held is not None and not held.released and not held.lost
 
     @property
     def fence(self) -> int | None:
         """Grows with every leader of this name; None while this process does not lead."""
+        self._see_to_a_fork()
         held = self._held or self._gaining
         return held.fence if held is not None and self.is_leader else None
 
@@ -78,6 +90,7 @@ class Leader:
 
     def campaign(self) -> Leader:
         """Try to lead, in the background, until `resign`; returns at once."""
+        self._see_to_a_fork()
         if self._loops:
             raise Conflict(f"this process campaigns for {self.name!r} already; nothing was changed.")
         steps = (("leader", self._step), ("leader-watch", self._watch))
@@ -88,6 +101,7 @@ class Leader:
 
     def resign(self) -> None:
         """Stop campaigning; who led is told of the loss first, then the leadership is free."""
+        self._see_to_a_fork()
         loops, self._loops = self._loops, ()
         for loop in loops:
             loop.stop()

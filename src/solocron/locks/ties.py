@@ -61,11 +61,11 @@ class PrivateTie:
         self._store = store
         self._runtime = runtime
         self._settings = settings
-        self._mutex = runtime.mutex()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         self._process = self._runtime.process()
+        self._mutex = self._runtime.mutex()  # a thread that does not exist after a fork may have held the old one
         self._board = Board(self._runtime, self._settings)
         self._users = 0
         self._loop: Loop | None = None
@@ -91,6 +91,8 @@ class PrivateTie:
 
     def close(self) -> None:
         """End the session, whatever is still tied to it."""
+        if self._process != self._runtime.process():
+            self._begin_anew()
         with self._mutex:
             loop, self._loop = self._loop, None
         if loop is not None:

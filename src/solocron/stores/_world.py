@@ -65,7 +65,6 @@ class World:
     """What the clients of one name share: the documents, the log, the time, and a bell for those who wait."""
 
     _named: ClassVar[dict[str, World]] = {}
-    _naming: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, name: str = "", *, clock: Callable[[], int] | None = None) -> None:
         system = SystemClock()
@@ -85,8 +84,7 @@ class World:
         """The world of this name, the same for everyone in this process; without a name, a new one."""
         if not name:
             return cls()
-        with cls._naming:
-            return cls._named.setdefault(name, cls(name))
+        return cls._named.setdefault(name, cls(name))  # atomic: a mutex could stay locked over a fork
 
     @property
     def bell(self) -> threading.Condition:

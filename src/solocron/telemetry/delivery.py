@@ -1,11 +1,12 @@
 """Sends what subscribers have to send from a thread of its own: no loop and no body of the node waits for a network.
 
 A message is tried a few times; what cannot be delivered is told as an event, never raised. The queue is bounded: what
-comes while it is full is not sent, and told.
+comes while it is full is not sent, and told. The child of a fork begins with an empty one: what waits is its parent's.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -30,6 +31,10 @@ class Deliveries:
 
     def __init__(self, events: Events) -> None:
         self._events = events
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._process = os.getpid()
         self._queue: deque[tuple[str, Send]] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -37,6 +42,8 @@ class Deliveries:
 
     def add(self, what: str, send: Send) -> None:
         """Send it soon; returns at once."""
+        if self._process != os.getpid():  # a fork: the thread is not here, and may have held the condition
+            self._begin_anew()
         with self._changed:
             if len(self._queue) < _LIMIT:
                 self._queue.append((what, send))
@@ -49,6 +56,8 @@ class Deliveries:
 
     def close(self, timeout: float = 5.0) -> None:
         """Let what waits be sent within the time, with no pauses between tries; then the thread ends."""
+        if self._process != os.getpid():
+            self._begin_anew()
         with self._changed:
             self._closing = time.monotonic() + timeout
             self._changed.notify_all()

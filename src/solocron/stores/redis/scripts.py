@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+
+from solocron.packaged import packaged_text
 
 __all__ = ["Script", "script"]
 
@@ -31,6 +32,5 @@ class Script:
 @cache
 def script(name: str) -> Script:
     """The script of this name."""
-    folder = resources.files("solocron.stores.redis") / "lua"
-    source = "\n".join((folder / f"{part}.lua").read_text(encoding="utf-8") for part in ("common", name))
+    source = "\n".join(packaged_text("solocron.stores.redis", "lua", f"{part}.lua") for part in ("common", name))
     return Script(name, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())

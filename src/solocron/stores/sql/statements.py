@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+
+from solocron.packaged import packaged_text
 
 __all__ = ["TABLES", "Macro", "Statement", "load"]
 
@@ -64,7 +65,7 @@ def _render(sql: str, words: Mapping[str, str], macros: Mapping[str, Macro], dri
 
 @cache
 def _parse(file: str) -> tuple[tuple[str, str, str], ...]:
-    text = (resources.files(__package__) / "statements" / f"{file}.sql").read_text(encoding="utf-8")
+    text = packaged_text("solocron.stores.sql", "statements", f"{file}.sql")
     heads = list(_HEAD.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
     return tuple(

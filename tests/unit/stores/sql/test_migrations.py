@@ -143,4 +143,7 @@ def test_an_unknown_dialect_is_refused() -> None:
 def test_migrations_are_numbered_without_a_gap_and_say_what_they_are_for(folder: str) -> None:
     found = migrations.of(folder)
     assert [each.number for each in found] == list(range(1, LATEST + 1))
+    assert migrations.__file__ is not None
+    files = Path(migrations.__file__).parent.joinpath(folder).iterdir()
+    assert sorted(file.name for file in files) == [f"{each.number:04}_{each.name}.sql" for each in found]
     assert all(each.about.endswith(".") and each.statements for each in found)

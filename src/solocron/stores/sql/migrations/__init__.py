@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from solocron.errors import Invalid, StoreRefused
+from solocron.packaged import packaged_text
 from solocron.stores.sql.statements import TABLES
 from solocron.stores.url import IDENTIFIER
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DIALECTS", "LATEST", "Migration", "Status", "check_compatible", "of", "sql", "status", "steps", "words"]
 
-LATEST = 1
+FILES = ("0001_start",)
+"""The migrations, the same for every dialect, in their order."""
+LATEST = len(FILES)
 """The number of the newest migration that this code knows."""
 COMPATIBLE = 1
 """The lowest number whose code can work with the newest schema."""
@@ -83,9 +85,9 @@ def sql(dialect: str, *, schema: str | None = None, prefix: str = "solocron_") -
 def of(folder: str) -> tuple[Migration, ...]:
     """The migrations of a dialect in their order."""
     found = []
-    for file in sorted((resources.files(__package__) / folder).iterdir(), key=lambda file: file.name):
-        number, _, name = file.name.removesuffix(".sql").partition("_")
-        text = file.read_text(encoding="utf-8")
+    for file in FILES:
+        number, _, name = file.partition("_")
+        text = packaged_text(__name__, folder, f"{file}.sql")
         about = text.partition("\n")[0].removeprefix("--").strip()
         body = re.sub(r"^--.*$", "", text, flags=re.MULTILINE)
         statements = tuple(part.strip() for part in body.split(";\n") if part.strip())

@@ -32,7 +32,7 @@ class Floor:
             return 0
         now = fetched.now
         held = claimed([tuple(row) for row in fetched.rows], self._session, now)
-        words = [self._session, "job", "1", str(len(held)), "", ""]
+        words = [self._session, "job", fetched.offer, str(len(held)), "", ""]
         for one in held:
             opened = _dumps(
                 [one.slot, "schedule", one.key, None, NODE, self._session, one.fence, now, *[None] * 4, one.slot]
@@ -43,7 +43,7 @@ class Floor:
         self._commit(words)
         fetched = self._access.fetch_named(Kind.JOB, [one.name for one in held], "")
         now = fetched.now
-        words = ["", "job", "0", str(len(held)), "", ""]
+        words = ["", "job", "", str(len(held)), "", ""]
         for one, row in zip(held, fetched.rows, strict=True):
             words += ["state", one.name, row.version, "0", finished(row.state, now), str(one.due), "", "1"]
             words += ["close", f"{one.run} 00000001", "succeeded", str(now), "1", one.name]

@@ -430,7 +430,7 @@ class TestForeignKeys:
             k: v for k, v in before.items() if k not in aside | counters
         }
 
-    @pytest.mark.parametrize("key", ["names:job", "commits", "rings", "blocked", "holders", "offered", "spans"])
+    @pytest.mark.parametrize("key", ["names:job", "commits", "rings", "blocked", "holders", "offers", "spans"])
     def test_a_spoiled_key_of_the_namespace_refuses_the_whole_call(
         self, store: RedisStore, raw: redis.Redis, key: str
     ) -> None:

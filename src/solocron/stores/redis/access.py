@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 
@@ -36,6 +37,7 @@ class Access:
         self._rang = rang
         self._lost = lost
         self._commits = 0
+        self._offers = itertools.count(1)
         self._handlers: tuple[frozenset[str], str] = (frozenset(), "")
 
     # --- finding
@@ -57,12 +59,16 @@ class Access:
         """Due documents; with `offer` they are this client's to change for a moment."""
         digest = self._digest(which.handlers)
         pools = sorted(which.pools)
-        words = (str(which.limit), str(_OFFER if offer else 0), digest, str(len(pools)), *pools, *which.exclude)
+        name = f"{self._caller.link.client}.{next(self._offers)}" if offer else ""
+        lasts = str(_OFFER if offer else 0)
+        words = (str(which.limit), lasts, name, digest, str(len(pools)), *pools, *which.exclude)
         try:
-            return self._fetch("due", Kind.JOB, session, *words, counted_as=counted_as)
+            fetched = self._fetch("due", Kind.JOB, session, *words, counted_as=counted_as)
         except UnknownHandlers:
             self._tell_handlers(which.handlers, digest)
-            return self._fetch("due", Kind.JOB, session, *words, counted_as=counted_as)
+            fetched = self._fetch("due", Kind.JOB, session, *words, counted_as=counted_as)
+        fetched.offer = name if fetched.rows else ""
+        return fetched
 
     def fetch_named(self, kind: Kind, names: Sequence[str], session: str) -> Fetched:
         """The documents of these names, an empty row where there is none."""
@@ -125,19 +131,16 @@ class Access:
         kind: Kind,
         drafts: Sequence[Draft],
         session: str,
-        release: Sequence[str] | None,
+        offer: str = "",
         window: tuple[int, int] | None = None,
     ) -> str | None:
-        """Commit; `release` are documents that were offered and need no write, None where nothing was offered.
-
-        With `window`, only if the server's own time is in it.
-        """
-        words = [session, kind, "0" if release is None else "1", str(len(drafts))]
+        """Commit, and end the offer of this name. With `window`, only if the server's own time is in it."""
+        words = [session, kind, offer, str(len(drafts))]
         words += ["", ""] if window is None else map(str, window)
         for draft in drafts:
             words += draft.words or ()
         known = self._commits
-        answer = self._caller.commit([*words, *(release or ())])
+        answer = self._caller.commit(words)
         if answer is not None and answer not in (VOID, "dead"):
             _, rang, commits, *_ = answer.partition("\n")[0].split(" ")
             self._saw(int(commits), known)
@@ -145,10 +148,10 @@ class Access:
                 self._rang(int(rang))
         return answer
 
-    def release(self, names: Sequence[str]) -> None:
+    def release(self, offer: str) -> None:
         """Offered documents that were not changed are anybody's again, at once if the server can be told."""
         try:
-            self._caller.command("ZREM", self._caller.key("offered"), *names)
+            self._caller.command("HDEL", self._caller.key("offers"), offer)
         except StoreError:
             pass  # they are by themselves, in a moment
 

@@ -50,6 +50,8 @@ class Update:
         self._now: int | None = None
         self._next_due: int | None = None
         self._alive = True
+        self._offer = ""
+        """The name of what is offered to us and not yet committed."""
 
     def run(self) -> Applied:
         """Everything that could be decided; raises only while it certainly has written nothing."""
@@ -81,14 +83,14 @@ class Update:
         one = draft(self._kind, row, self._change, now + self._access.shift)
         if one.error is not None or one.words is None:
             return False  # nothing would be compared with the store: that is no answer to anybody
-        answer = self._access.swap(self._kind, [one], "", None, window)
+        answer = self._access.swap(self._kind, [one], "", window=window)
         self._now = now + self._access.shift
         return not self._settle([one], answer)
 
     def _let_go(self) -> None:
         """Interrupted: what was offered to us is anybody's again, at once if the server can be told."""
-        if isinstance(self._which, Due) and self._results:
-            self._access.release(list(self._results))
+        if self._offer:
+            self._access.release(self._offer)
 
     def _written(self) -> bool:
         return any(result.verdict in (Verdict.APPLIED, Verdict.UNKNOWN) for result in self._results.values())
@@ -110,7 +112,7 @@ class Update:
     def _seen(self, fetched: Fetched) -> Fetched:
         if self._now is None:
             self._now, self._next_due = fetched.now, fetched.next_due
-        self._alive = fetched.live
+        self._alive, self._offer = fetched.live, fetched.offer or self._offer
         if not fetched.live:
             raise _Over
         return fetched
@@ -136,23 +138,23 @@ class Update:
     def _commit(self, drafts: list[Draft]) -> list[str]:
         """Decide these; returns the names of those that others had changed first."""
         writes: list[Draft] = []
-        untouched: list[str] = []
         for one in drafts:
             if one.error is not None:
                 self._block(one, one.error)
             elif one.words is not None:
                 writes.append(one)
             else:
-                untouched.append(one.name)
                 self._results[one.name] = _applied(self._kind, one)
-        offered = isinstance(self._which, Due)
-        if offered and untouched and not writes:
-            self._access.release(untouched)
+        if self._offer and not writes:
+            self._access.release(self._offer)
+            self._offer = ""
         lost: list[str] = []
         for start in range(0, len(writes), _PORTION):
             portion = writes[start : start + _PORTION]
-            release = untouched if offered and start == 0 else () if offered else None
-            lost += self._settle(portion, self._access.swap(self._kind, portion, self._session, release))
+            offer = self._offer if start + _PORTION >= len(writes) else ""
+            lost += self._settle(portion, self._access.swap(self._kind, portion, self._session, offer))
+            if offer:
+                self._offer = ""
         return lost
 
     def _settle(self, portion: list[Draft], answer: str | None) -> list[str]:

@@ -24,7 +24,7 @@ class Row(NamedTuple):
     state: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fetched:
     """A reply of `fetch`: the time, the first due instant that was left, and the documents."""
 
@@ -34,6 +34,8 @@ class Fetched:
     more: bool
     commits: int
     rows: list[Row]
+    offer: str = ""
+    """The name under which they are this client's to change for a moment."""
 
 
 def pack(words: Iterable[str]) -> bytes:

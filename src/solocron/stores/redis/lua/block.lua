@@ -15,5 +15,4 @@ if not old.err then
     settle_due()
   end
 end
-call('ZREM', OFFERED, name)
 return times

@@ -1,7 +1,8 @@
 -- Finds documents (due, named, held by a session, to sweep, or all of a kind) and returns them with the time.
 --
 -- A due document that is handed out for an update is offered to that client for a moment: the others pass it over
--- instead of computing the same change and losing the race. An offer is no lock; the commit compares versions.
+-- instead of computing the same change and losing the race. An offer is no lock; the commit compares versions. It is
+-- one field for all that were handed out together: until when, and the names.
 local mode, kind, shift, session = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local now = time(shift)
 local names, next_due, more = {}, nil, '0'
@@ -113,19 +114,27 @@ end
 
 -- Jobs of the node's handlers and pools whose time has come, oldest first, and the first instant after them.
 local function select_due()
-  local limit, offer_for, handlers, pools = tonumber(ARGV[5]), tonumber(ARGV[6]), PREFIX .. 'handlers:' .. ARGV[7], tonumber(ARGV[8])
+  local limit, offer_for, offer, handlers = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], PREFIX .. 'handlers:' .. ARGV[8]
+  local pools = tonumber(ARGV[9])
   if call('EXISTS', handlers) == 0 then
     return redis.error_reply('NOHANDLERS the set of handlers is not known here')
   end
-  local skip, offers, mine = {}, {}, {}
-  for i = 9 + pools, #ARGV do skip[ARGV[i]] = true end
+  local skip, offers = {}, {}
+  for i = 10 + pools, #ARGV do skip[ARGV[i]] = true end
   local clock = now - shift
   if offer_for > 0 then
-    call('ZREMRANGEBYSCORE', OFFERED, '-inf', int(clock))
-    local offered = call('ZRANGE', OFFERED, 0, -1, 'WITHSCORES')
-    for i = 1, #offered, 2 do offers[offered[i]] = tonumber(offered[i + 1]) end
+    local known = call('HGETALL', OFFERS)
+    for i = 1, #known, 2 do
+      local till, offered = string.match(known[i + 1], '^(%d+) ()')
+      till = tonumber(till)
+      if till <= clock then
+        call('HDEL', OFFERS, known[i])
+      else
+        for _, name in ipairs(cmsgpack.unpack(string.sub(known[i + 1], offered))) do offers[name] = till end
+      end
+    end
   end
-  for i = 9, 8 + pools do walk_pool(ARGV[i], handlers) end
+  for i = 10, 9 + pools do walk_pool(ARGV[i], handlers) end
   while #heap > 0 do
     local top = pop()
     if not skip[top[2]] then
@@ -137,13 +146,13 @@ local function select_due()
         next_due = math.min(next_due or offers[top[2]] + shift, offers[top[2]] + shift)
       else
         names[#names + 1] = top[2]
-        mine[#mine + 1] = int(clock + offer_for)
-        mine[#mine + 1] = top[2]
       end
     end
     top[3]()
   end
-  if offer_for > 0 and #mine > 0 then many('ZADD', OFFERED, mine) end
+  if offer_for > 0 and #names > 0 then
+    call('HSET', OFFERS, offer, int(clock + offer_for) .. ' ' .. cmsgpack.pack(names))
+  end
 end
 
 -- One page of a set of names, which lies in their order.

@@ -6,7 +6,7 @@
 -- The answer is kept for a while under the client's name and the request's number, so that a client whose connection
 -- broke can ask for it; a request that was called off meanwhile does nothing.
 local client, number, keep, session, kind = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local release, count, position = ARGV[6] == '1', tonumber(ARGV[7]), 9
+local offer, count, position = ARGV[6], tonumber(ARGV[7]), 9
 local earliest, latest = ARGV[8], ARGV[9]
 
 local memory = PREFIX .. 'client:' .. client
@@ -29,7 +29,7 @@ local function spoiled(key, wanted)
 end
 
 for key, wanted in pairs({
-  [COMMITS] = 'string', [RINGS] = 'string', [BLOCKED] = 'hash', [HOLDERS] = 'hash', [OFFERED] = 'zset',
+  [COMMITS] = 'string', [RINGS] = 'string', [BLOCKED] = 'hash', [HOLDERS] = 'hash', [OFFERS] = 'hash',
   [NAMES .. kind] = 'zset', [SPANS] = 'zset', [STATUS .. 'running'] = 'zset', [SWEEP] = 'zset', [SWEPT] = 'zset',
 }) do
   local wrong = spoiled(key, wanted)
@@ -118,6 +118,9 @@ local function open_record(member, at, job, record)
   end
 end
 
+-- Records as they were read, by member.
+local read = {}
+
 -- Opens the new records, all or none; says why if none. What is to be closed is only looked at.
 local function open_records(first, last)
   for e = first, last, FIELDS do
@@ -126,8 +129,9 @@ local function open_records(first, last)
       if ARGV[e + 1] == 'open' then
         wrong = open_record(ARGV[e + 2], ARGV[e + 4], ARGV[e + 6], ARGV[e + 7])
       else
-        local stored = pcall_('GET', RUN .. ARGV[e + 2])
+        local stored = read[ARGV[e + 2]] or pcall_('GET', RUN .. ARGV[e + 2])
         wrong = type(stored) == 'table' and stored.err
+        if not wrong then read[ARGV[e + 2]] = stored end
       end
     end
     if wrong then
@@ -140,19 +144,21 @@ end
 -- Closes a running record, or notes its progress; the rest stays as it was opened.
 local function change_record(op, member, status, text)
   local key = RUN .. member
-  local stored = call('GET', key) or ''
+  local stored = read[member] or ''
   local at, slots, rest = string.match(stored, '^running (%S+) %S+ (%S+)\n()')
   if not at then return end
   local cut = string.find(stored, '\n\n', rest, true)
   local opened, noted = string.sub(stored, rest, cut), string.sub(stored, cut + 1)
   if op == 'note' then
     local job = string.match(noted, '^\n[^\n]*(\n.*)$')
-    call('SET', key, string.sub(stored, 1, cut) .. '\n' .. text .. job)
+    read[member] = string.sub(stored, 1, cut) .. '\n' .. text .. job
+    call('SET', key, read[member])
     return
   end
   -- The text of a close is its end and what it was closed with, in two lines.
   local finished, closed = string.match(text, '^(%S+)\n(.*)$')
-  call('SET', key, status .. ' ' .. at .. ' ' .. finished .. ' ' .. slots .. '\n' .. opened .. closed .. noted)
+  read[member] = status .. ' ' .. at .. ' ' .. finished .. ' ' .. slots .. '\n' .. opened .. closed .. noted
+  call('SET', key, read[member])
   remove(STATUS .. 'running', member)
   add(status_key(status), at, member)
   if slots ~= '1' then
@@ -280,18 +286,17 @@ end
 -- How many arguments each way of writing has.
 local WIDTH = { log = 0, delete = 0, state = 3, job = 6, session = 5, note = 3 }
 
-local verdicts, reasons, names, rings = {}, {}, {}, false
+local verdicts, reasons, rings = {}, {}, false
 
 local documents = PREFIX .. kind .. ':'
 
 -- Decides one document: a(pplied), c(hanged by others) or b(locked).
-local function commit(i)
+local function commit()
   local p = position + 4
   local op, name, expected, wakes = ARGV[p - 3], ARGV[p - 2], ARGV[p - 1], ARGV[p]
   local first = p + WIDTH[op] + 1
   local last = first + (tonumber(ARGV[first]) - 1) * FIELDS
   position = last + FIELDS
-  names[i] = name
   local key = documents .. name
   local old = pcall_('HMGET', key, 'm', 'p', 'h', 'b')
   if old.err then return 'b', old.err end
@@ -331,7 +336,7 @@ local function commit(i)
 end
 
 for i = 1, count do
-  local verdict, reason = commit(i)
+  local verdict, reason = commit()
   verdicts[i] = verdict
   if reason then reasons[#reasons + 1] = '\n' .. i .. ' ' .. string.gsub(reason, '\n', ' ') end
 end
@@ -348,10 +353,7 @@ for _, command in ipairs({ 'ZADD', 'ZREM' }) do
     end
   end
 end
-if release then
-  for i = position + 1, #ARGV do names[#names + 1] = ARGV[i] end
-  many('ZREM', OFFERED, names)
-end
+if offer ~= '' then call('HDEL', OFFERS, offer) end -- what was not changed is anybody's again
 local rang = rings and ring(client) or '0'
 local answer = table.concat(verdicts) .. ' ' .. rang .. ' ' .. (call('GET', COMMITS) or '0') .. ' ' ..
   (version or '-') .. ' ' .. int(time(0)) .. table.concat(reasons)

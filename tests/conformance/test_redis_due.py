@@ -18,6 +18,7 @@ from solocron.clock import SECOND
 from solocron.locks.held import HELD
 from solocron.locks.listing import force_release
 from solocron.model.change import Change, Kind
+from solocron.model.job import Job
 from solocron.stores.contract import Due, Named, Verdict
 from solocron.stores.redis import RedisStore
 from solocron.testing.conformance.kit import everything, job, put, session, take
@@ -140,7 +141,7 @@ def test_a_set_of_handlers_that_the_server_forgot_is_told_again(store: RedisStor
     assert take(store, "s") == ["j"]
 
 
-def test_a_whole_life_of_a_hundred_runs_takes_four_calls(url: str) -> None:
+def test_a_whole_life_of_a_hundred_runs_takes_three_calls(url: str) -> None:
     store = RedisStore(url, lease=timedelta(seconds=15))
     put(store, *(job(f"j{i:02}", due_at=store.clock() - SECOND) for i in range(100)))
     put(store, session("s", expires_at=store.clock() + 60 * SECOND))
@@ -151,8 +152,53 @@ def test_a_whole_life_of_a_hundred_runs_takes_four_calls(url: str) -> None:
     ended = store.update(Named(Kind.JOB, tuple(got)), lambda doc, now: Change(replace(doc, active=())))
     assert {result.verdict for result in ended.results} == {Verdict.APPLIED}
     assert len(got) == 100
-    assert store.statements == {"fetch": 2, "swap": 2, "commit": 2}
+    assert store.statements == {"fetch": 1, "swap": 2, "commit": 2}
     store.close()
+
+
+def test_i4_what_a_client_remembers_of_a_claim_is_refused_when_it_is_old(url: str) -> None:
+    """The claim was changed, made anew or removed meanwhile: its end is decided from what the store has now."""
+    with closing(RedisStore(url)) as ours, closing(RedisStore(url)) as theirs:
+        put(ours, *(job(name, due_at=ours.clock() - SECOND) for name in ("changed", "removed", "same")))
+        put(ours, session("s", expires_at=ours.clock() + 60 * SECOND))
+        assert sorted(take(ours, "s", session="s")) == ["changed", "removed", "same"]
+        theirs.update(Named(Kind.JOB, ("changed",)), lambda doc, now: Change(replace(doc, fence=77)))
+        theirs.update(Named(Kind.JOB, ("removed",)), lambda doc, now: Change(None))
+        seen = []
+
+        def end(doc: Any, now: int) -> Change | None:
+            seen.append(doc)
+            return Change(replace(doc, active=())) if isinstance(doc, Job) else None
+
+        before = ours.clock()
+        ended = ours.update(Named(Kind.JOB, ("changed", "removed", "same")), end)
+        assert before <= ended.now <= ours.clock()
+        assert {result.name: result.verdict for result in ended.results} == {
+            "changed": Verdict.APPLIED,
+            "removed": Verdict.DECLINED,
+            "same": Verdict.APPLIED,
+        }
+        (changed,) = theirs.read(Named(Kind.JOB, ("changed",)))
+        assert isinstance(changed, Job)
+        assert (changed.fence, changed.active) == (77, ())
+        assert [getattr(doc, "fence", None) for doc in seen[-2:]] == [77, None]
+
+
+def test_i4_a_claim_is_not_ended_by_a_time_that_the_server_has_not_reached(url: str) -> None:
+    with closing(RedisStore(url)) as store:
+        put(store, job("j", due_at=store.clock() - SECOND), session("s", expires_at=store.clock() + 60 * SECOND))
+        assert take(store, "s", session="s") == ["j"]
+        server, boot = store._access._heard
+        store._access._heard = (server + 60 * SECOND, boot)  # its clock was put back, or another server answers now
+        times = []
+
+        def end(doc: Any, now: int) -> Change:
+            times.append(now)
+            return Change(replace(doc, active=()))
+
+        ended = store.update(Named(Kind.JOB, ("j",)), end)
+        assert ended.results[0].verdict is Verdict.APPLIED
+        assert times[-1] == ended.now <= store.clock()
 
 
 def test_a_lock_is_taken_with_two_calls_and_let_go_with_one(url: str) -> None:

@@ -1,7 +1,8 @@
 """What this client has just written, as documents: whoever reads the very same texts back need not parse them again.
 
 A node ends most runs from the document that its claim left. The texts are compared, never a version: what a restored
-backup or another client wrote meanwhile is parsed as ever.
+backup or another client wrote meanwhile is parsed as ever. A store that can compare the document while it writes need
+not even read it.
 """
 
 from __future__ import annotations
@@ -20,20 +21,24 @@ class Recent:
     """Jobs that are held, by name. Every step is one operation on a dictionary, so threads need no lock."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[str, str, Job]] = {}
+        self._kept: dict[str, tuple[str, str, Job, str]] = {}
 
-    def put(self, fixed: str, state: str, doc: Job | Session | Note | Absent | None) -> None:
-        """Keep a document under the texts that were made of it."""
+    def put(self, fixed: str, state: str, doc: Job | Session | Note | Absent | None, mark: str = "") -> None:
+        """Keep a document under the texts that were made of it, with what it is compared by."""
         if not isinstance(doc, Job) or not _comes_back_as_it_is(doc):
             return
         if len(self._kept) >= _MOST:
             self._kept.clear()
-        self._kept[doc.name] = (fixed, state, doc)
+        self._kept[doc.name] = (fixed, state, doc, mark)
 
     def take(self, name: str, fixed: str, state: str) -> Job | None:
         """The document of these very texts, once."""
         found = self._kept.pop(name, None)
         return found[2] if found is not None and found[1] == state and found[0] == fixed else None
+
+    def recall(self, name: str) -> tuple[str, str, Job, str] | None:
+        """A document as it was written, once: its texts, itself, and what it is compared by. It may have changed."""
+        return self._kept.pop(name, None)
 
     def forget(self) -> None:
         self._kept.clear()

@@ -28,6 +28,15 @@ def test_the_same_texts_give_the_same_document_once() -> None:
     assert decode(Kind.JOB, "j", *texts) == JOB
 
 
+def test_what_was_written_is_recalled_once_with_what_it_is_compared_by() -> None:
+    recent = Recent()
+    texts = encode(JOB)
+    recent.put(*texts, JOB, "7.1 5 1:s")
+    assert recent.recall("j") == (*texts, JOB, "7.1 5 1:s")
+    assert recent.recall("j") is None
+    assert recent.take("j", *texts) is None
+
+
 def test_texts_that_another_client_wrote_give_nothing() -> None:
     fixed, state = encode(JOB)
     for other in ((fixed, encode(replace(JOB, fence=10))[1]), (encode(replace(JOB, revision=2))[0], state)):

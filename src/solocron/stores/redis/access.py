@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import logging
 from collections.abc import Callable, Sequence
+from math import inf
 
 from solocron.clock import SECOND
 from solocron.errors import StoreError
@@ -22,6 +23,7 @@ log = logging.getLogger("solocron")
 
 _OFFER = SECOND // 4
 """How long a due document is offered to the client that fetched it for an update, in microseconds."""
+_LATELY = 5.0
 _PAGE = 500
 _HANDLERS_KEPT = 7 * 86_400
 _ASIDE, _ASIDE_MOST = 10 * SECOND, 3600 * SECOND
@@ -30,8 +32,18 @@ _ASIDE, _ASIDE_MOST = 10 * SECOND, 3600 * SECOND
 class Access:
     """Fetches and commits. `rang` is told the number of each ring of our own, `lost` that the server forgot commits."""
 
-    def __init__(self, caller: Caller, *, url: str, rang: Callable[[int], None], lost: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        caller: Caller,
+        *,
+        url: str,
+        boot: Callable[[], float],
+        rang: Callable[[int], None],
+        lost: Callable[[str], None],
+    ) -> None:
         self.shift = 0
+        self._boot = boot
+        self._heard = (0, -inf)
         self._caller = caller
         self._url = url
         self._rang = rang
@@ -106,6 +118,7 @@ class Access:
         known = self._commits
         reply = self._caller.run("fetch", (mode, kind, str(self.shift), session, *words), counted_as=counted_as)
         fetched = unpack(reply)
+        self._heard = (fetched.now - self.shift, self._boot())
         self._saw(fetched.commits, known)
         return fetched
 
@@ -124,6 +137,13 @@ class Access:
         self._caller.command("SADD", key, "", *handlers)
         self._caller.command("EXPIRE", key, str(_HANDLERS_KEPT))
 
+    def time(self) -> int | None:
+        """A time that the server has surely reached; None if it has not told us one lately."""
+        server, boot = self._heard
+        passed = self._boot() - boot
+        # No clock runs slower than another by more than a thousandth.
+        return server + int(passed * SECOND * 0.999) if passed < _LATELY else None
+
     # --- replacing
 
     def swap(
@@ -137,12 +157,11 @@ class Access:
         """Commit, and end the offer of this name. With `window`, only if the server's own time is in it."""
         words = [session, kind, offer, str(len(drafts))]
         words += ["", ""] if window is None else map(str, window)
-        for draft in drafts:
-            words += draft.words or ()
         known = self._commits
-        answer = self._caller.commit(words)
+        answer = self._caller.commit(words, [draft.spelt for draft in drafts])
         if answer is not None and answer not in (VOID, "dead"):
-            _, rang, commits, *_ = answer.partition("\n")[0].split(" ")
+            _, rang, commits, _, time = answer.partition("\n")[0].split(" ")
+            self._heard = (int(time), self._boot())
             self._saw(int(commits), known)
             if rang != "0":
                 self._rang(int(rang))

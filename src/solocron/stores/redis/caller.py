@@ -17,7 +17,7 @@ from typing import Any
 from solocron.errors import StoreError
 from solocron.stores.redis.link import Link, Moved, ReplyLost, ScriptUnknown, Wire
 from solocron.stores.redis.scripts import Script, script
-from solocron.stores.redis.wire import pack
+from solocron.stores.redis.wire import Words, pack
 
 __all__ = ["VOID", "Caller"]
 
@@ -59,7 +59,7 @@ class Caller:
         source = script(name)
         return self._harmless(counted_as or name, lambda wire: self._eval(wire, source, words))
 
-    def commit(self, words: Sequence[str]) -> str | None:
+    def commit(self, words: Sequence[str], more: Sequence[Words] = ()) -> str | None:
         """The answer of `swap`; `VOID` if it certainly did nothing, None if that cannot be learnt."""
         source = script("swap")
         for followed in range(_FOLLOWED):
@@ -69,7 +69,7 @@ class Caller:
             self.count("swap")
             self.count("commit")
             try:
-                reply = self._eval(wire, source, (*request, self._remembered_for, *words))
+                reply = self._eval(wire, source, (*request, self._remembered_for, *words), more)
             except Moved:
                 if followed == _FOLLOWED - 1:
                     raise
@@ -108,8 +108,8 @@ class Caller:
                 if lost > 1 or time.monotonic() - began > self.link.timeout / 2:
                     raise
 
-    def _eval(self, wire: Wire, source: Script, words: Sequence[str]) -> Any:
+    def _eval(self, wire: Wire, source: Script, words: Sequence[str], more: Sequence[Words] = ()) -> Any:
         try:
-            return self.link.send(wire, pack(source.by_digest(self.prefix, words)))
+            return self.link.send(wire, pack(source.by_digest(self.prefix, words), more))
         except ScriptUnknown:
-            return self.link.send(self.link.wire(), pack(source.by_source(self.prefix, words)))
+            return self.link.send(self.link.wire(), pack(source.by_source(self.prefix, words), more))

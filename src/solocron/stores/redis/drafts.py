@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.codec import decode, encode_fixed, encode_state
@@ -11,7 +12,7 @@ from solocron.model.session import Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
 from solocron.stores.recent import Recent
 from solocron.stores.redis.records import entry_words
-from solocron.stores.redis.wire import Row, sendable
+from solocron.stores.redis.wire import NOTHING, Row, Words, spell
 
 __all__ = ["Draft", "draft", "holders_of", "kind_of", "readable", "still_selected"]
 
@@ -25,22 +26,26 @@ class Draft:
     doc: Doc | Absent | None = None
     change: Change | None = None
     words: list[str] | None = None
+    spelt: Words = NOTHING
     state: str | None = None
     """The new state, where only that is written."""
     error: str | None = None
 
 
-def draft(kind: Kind, row: Row, change: ChangeFn, now: int, recent: Recent | None = None) -> Draft:
-    """Ask the change; whatever is wrong with one document stays with that document."""
+def draft(
+    kind: Kind, row: Row, change: ChangeFn, now: int, recent: Recent | None = None, known: Job | None = None
+) -> Draft:
+    """Ask the change; whatever is wrong with one document stays with that document. `known`: the row is this one."""
     made = Draft(row.name, row)
     try:
-        known = recent.take(row.name, row.fixed, row.state) if recent is not None and kind is Kind.JOB else None
+        if known is None and recent is not None and kind is Kind.JOB:
+            known = recent.take(row.name, row.fixed, row.state)
         doc = document(kind, row) if known is None else known
         wanted = change(doc, now)
         made.doc, made.change = doc, wanted
         if wanted is not None and (wanted.doc is not doc or wanted.entries):
             made.words = _words(kind, row, doc, wanted)
-            sendable(*made.words)
+            made.spelt = spell(made.words)
             if made.words[0] == "state":
                 made.state = made.words[4]
     except Exception as error:  # noqa: BLE001 - a poisoned document must not stop the others, whatever it raises
@@ -109,13 +114,18 @@ def _same_fixed(old: Job, new: Job) -> bool:
 def holders_of(doc: Doc) -> frozenset[str]:
     """The sessions that a document names."""
     if isinstance(doc, Job):
-        return frozenset(hold.session for hold in doc.active)
+        return frozenset([hold.session for hold in doc.active])
     return frozenset() if isinstance(doc, Session) or doc.session is None else frozenset((doc.session,))
 
 
 def _joined(doc: Job | Note) -> str:
     """The holders as one text, each behind its length in bytes."""
-    return "".join(f"{len(holder.encode())}:{holder}" for holder in sorted(holders_of(doc)))
+    return _prefixed(holders_of(doc))
+
+
+@lru_cache(maxsize=256)
+def _prefixed(holders: frozenset[str]) -> str:
+    return "".join(f"{len(holder.encode())}:{holder}" for holder in sorted(holders))
 
 
 def kind_of(which: Which) -> Kind:

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import redis.exceptions as driver
@@ -73,7 +73,7 @@ class Link:
         self._idle: list[Wire] = []
         self._closings = 0
 
-    def call(self, words: Iterable[str]) -> Any:
+    def call(self, words: Sequence[str]) -> Any:
         """One command and its reply."""
         return self.send(self.wire(), pack(words))
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from json.encoder import encode_basestring
 
 from solocron.model.change import Change
 from solocron.model.run import Op, Origin, Record, Status
 
 __all__ = ["entry_words", "member_of", "record_of"]
 
-_dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+def _quoted(text: str | None) -> str:
+    return "null" if text is None else encode_basestring(text)
+
+
+def _number(value: int | None) -> str:
+    return "null" if value is None else str(value)
 
 
 def entry_words(change: Change) -> list[str]:
@@ -19,17 +26,19 @@ def entry_words(change: Change) -> list[str]:
         r = entry.record
         finished = "-" if r.finished_at is None else r.finished_at
         if entry.op is Op.OPEN:
-            opened = _dumps(
-                [
-                    *(r.slot, r.origin, r.key, r.reason, r.node, r.session, r.fence, r.claimed_at, r.started_at),
-                    *(r.error, r.result, r.progress, r.first),
-                ]
+            opened = (
+                f'[{r.slot},"{r.origin}",{_quoted(r.key)},{_quoted(r.reason)},{_quoted(r.node)},{_quoted(r.session)},'
+                f"{r.fence},{_number(r.claimed_at)},{_number(r.started_at)},{_quoted(r.error)},{_quoted(r.result)},"
+                f"{_quoted(r.progress)},{_number(r.first)}]"
             )
             text = f"{r.status} {r.recorded_at} {finished} {r.count}\n{opened}\n\n\n{r.job}"
         elif entry.op is Op.CLOSE:
-            text = f"{finished}\n{_dumps([r.reason, r.started_at, r.error, r.result, r.progress])}"
+            text = (
+                f"{finished}\n[{_quoted(r.reason)},{_number(r.started_at)},{_quoted(r.error)},{_quoted(r.result)},"
+                f"{_quoted(r.progress)}]"
+            )
         else:
-            text = _dumps(r.progress)
+            text = _quoted(r.progress)
         words += (entry.op, member_of(r.run, r.attempt), r.status, str(r.recorded_at), str(r.count), r.job, text)
     return words
 

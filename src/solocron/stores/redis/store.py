@@ -64,9 +64,10 @@ class RedisStore:
         self._caller = Caller(self._link, f"{{solocron:{namespace}}}", lease=seconds)
         self.statements = self._caller.statements
         self._bell = Bell(self._link, self._caller.key("ring"), self._rings)
-        self._access = Access(self._caller, url=self.url, rang=self._bell.rang, lost=self._writes_lost)
+        boot = SystemClock().boot
+        self._access = Access(self._caller, url=self.url, boot=boot, rang=self._bell.rang, lost=self._writes_lost)
         self._recent = Recent()
-        self._notes = RecentNotes(SystemClock().boot)
+        self._notes = RecentNotes(boot)
         self._log = Log(self._caller)
         self._facts: settings.Facts | None = None
         self._lost = ""

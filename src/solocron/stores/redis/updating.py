@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from solocron.clock import SECOND
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Kind
 from solocron.stores.contract import All, Applied, ChangeFn, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
@@ -20,6 +21,10 @@ _ROUNDS = 8
 """How often an update tries again what it lost to others before it calls it contended."""
 _PORTION = 250
 """Documents per commit: a few milliseconds of the server's time, in which it serves nobody else."""
+
+
+_STALE = SECOND
+"""How far behind our idea of the server's time may be when the end of a run is written."""
 
 
 class _Over(Exception):
@@ -87,6 +92,30 @@ class Update:
         self._now = now + self._access.shift
         return not self._settle([one], answer)
 
+    def _remembered(self, names: list[str]) -> list[str]:
+        """Write from memory what this client has just claimed; returns the names that have to be fetched.
+
+        As above, nothing is believed: the server compares each document with the one that the claim left.
+        """
+        left: list[str] = []
+        for start in range(0, len(names), _PORTION):
+            time = self._access.time()
+            writes: list[Draft] = []
+            for name in names[start : start + _PORTION]:
+                found = None if time is None else self._recent.recall(name)
+                if found is not None and time is not None and found[3]:
+                    fixed, state, doc, mark = found
+                    row = Row(name, mark, fixed, state)
+                    one = draft(self._kind, row, self._change, time + self._access.shift, known=doc)
+                    if one.error is None and one.words is not None:
+                        writes.append(one)
+                        continue
+                left.append(name)
+            if writes and time is not None:
+                answer = self._access.swap(self._kind, writes, "", window=(time, time + _STALE))
+                left += self._settle(writes, answer)
+        return left
+
     def _let_go(self) -> None:
         """Interrupted: what was offered to us is anybody's again, at once if the server can be told."""
         if self._offer:
@@ -106,6 +135,10 @@ class Update:
         names = list(dict.fromkeys(which.names)) if isinstance(which, Named) else self._access.names(which)
         # Named first, so that a selection of which only a part could be done does not look complete.
         self._results = {name: Result(name, Verdict.CONTENDED) for name in names}
+        if self._kind is Kind.JOB and not self._session and isinstance(which, Named):
+            names = self._remembered(names)
+            if not names and self._now is not None:
+                return
         for start in range(0, len(names), _PORTION) if names else (0,):
             yield self._seen(self._access.fetch_named(self._kind, names[start : start + _PORTION], self._session))
 
@@ -170,13 +203,18 @@ class Update:
         facts, _, refusals = answer.partition("\n")
         if len(portion) == 1 and facts.startswith("a"):
             self._notes.put(self._kind, portion[0], facts)
+        *_, version, time = facts.split(" ")
+        if self._now is None:
+            self._now = int(time) + self._access.shift
         reasons = dict(line.split(" ", 1) for line in refusals.split("\n") if line)
         lost = []
         for i, (one, verdict) in enumerate(zip(portion, facts.split(" ", 1)[0], strict=True), 1):
             if verdict == "a":
                 self._results[one.name] = _applied(self._kind, one)
                 if one.state is not None and one.change is not None and self._session:  # its end asks for it again
-                    self._recent.put(one.row.fixed, one.state, one.change.doc)
+                    assert one.words is not None
+                    _, _, _, _, _, due, holders, *_ = one.words
+                    self._recent.put(one.row.fixed, one.state, one.change.doc, f"{version} {due} {holders}")
             elif verdict == "c":
                 lost.append(one.name)
             else:

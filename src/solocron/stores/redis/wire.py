@@ -6,11 +6,11 @@ Packed and unpacked here and not by the driver, whose general way costs more per
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Fetched", "Row", "pack", "sendable", "unpack"]
+__all__ = ["NOTHING", "Fetched", "Row", "Words", "pack", "spell", "unpack"]
 
 _SIZES = struct.Struct(">4I")
 
@@ -38,17 +38,28 @@ class Fetched:
     """The name under which they are this client's to change for a moment."""
 
 
-def pack(words: Iterable[str]) -> bytes:
-    """One command in the protocol's own form."""
-    parts = [f"${len(word) if word.isascii() else len(word.encode())}\r\n{word}\r\n" for word in words]
-    return f"*{len(parts)}\r\n{''.join(parts)}".encode()
+class Words(NamedTuple):
+    """Some words of a command in the protocol's own form, and how many they are."""
+
+    number: int
+    text: str
 
 
-def sendable(*texts: str) -> None:
-    """Raise for a text that UTF-8 cannot carry, before it spoils the command of a whole batch."""
-    for text in texts:
-        if not text.isascii():
-            text.encode()
+NOTHING = Words(0, "")
+
+
+def spell(words: Sequence[str]) -> Words:
+    """Raises for a word that UTF-8 cannot carry: better here than in the command of a whole batch."""
+    if "".join(words).isascii():
+        return Words(len(words), "".join([f"${len(word)}\r\n{word}\r\n" for word in words]))
+    return Words(len(words), "".join([f"${len(word.encode())}\r\n{word}\r\n" for word in words]))
+
+
+def pack(words: Sequence[str], more: Sequence[Words] = ()) -> bytes:
+    """One command."""
+    first = spell(words)
+    count = first.number + sum([one.number for one in more])
+    return f"*{count}\r\n{first.text}{''.join([one.text for one in more])}".encode()
 
 
 def unpack(reply: bytes) -> Fetched:

@@ -19,7 +19,7 @@ from solocron.model.run import Entry, Op, Origin, Record, Status
 from solocron.stores.redis import records
 from solocron.stores.redis.drafts import draft
 from solocron.stores.redis.scripts import script
-from solocron.stores.redis.wire import Row, pack, sendable, unpack
+from solocron.stores.redis.wire import Row, pack, spell, unpack
 from solocron.testing.conformance.kit import hold, job, note
 
 LUA = Path(solocron.stores.redis.__file__).parent / "lua"
@@ -138,6 +138,6 @@ class TestDrafts:
         assert made.error is not None
 
     def test_text_that_utf8_cannot_carry_is_found_before_it_is_sent(self) -> None:
-        sendable("fine", "☂")
+        spell(["fine", "☂"])
         with pytest.raises(UnicodeEncodeError):
-            sendable("fine", "\ud800")
+            spell(["fine", "\ud800"])

@@ -12,9 +12,10 @@ from typing import Any
 from solocron.clock import SECOND, to_us
 from solocron.model import asking, claiming, defining, ending
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.claiming import Claimant, Later, Needs
+from solocron.model.claiming import Later, Needs
 from solocron.model.definition import Definition
 from solocron.model.ending import Outcome
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.policy import CatchUp, Overlap
 from solocron.model.run import Entry, Op, Record, Status

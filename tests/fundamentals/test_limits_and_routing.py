@@ -5,8 +5,9 @@ from __future__ import annotations
 from solocron.clock import SECOND
 from solocron.model import again
 from solocron.model.change import Kind
-from solocron.model.claiming import Claimant, Later, Needs, claim
+from solocron.model.claiming import Later, Needs, claim
 from solocron.model.codec import decode, encode
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.routing import PREFER
 from solocron.model.run import group_of

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from solocron.clock import MILLISECOND
-from solocron.model.claiming import Claimant, Later, claim
+from solocron.model.claiming import Later, claim
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.policy import allow
 from tests.fundamentals.one_job import LATE_FOR, OneJob, resolve

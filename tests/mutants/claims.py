@@ -13,7 +13,7 @@ from solocron.engine.claimer import Claimer
 from solocron.engine.sweeper import Sweeper
 from solocron.model import asking, claiming, ending
 from solocron.model.change import Absent, Change
-from solocron.model.claiming import Claimant
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.policy import allow
 from solocron.model.run import Entry

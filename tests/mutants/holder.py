@@ -17,8 +17,8 @@ from solocron.engine.node import Node
 from solocron.engine.runner import Runner
 from solocron.model import claiming, ending
 from solocron.model.change import Absent, Change
-from solocron.model.claiming import Claimant
 from solocron.model.ending import Outcome
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.run import Entry, Status
 from solocron.simulator.database import Database

@@ -41,7 +41,11 @@ def _x04(bites: Bites) -> Patches:
         bites(decided is not job)
         return replace(job, cursor=decided.cursor, nominal=decided.nominal), ()
 
-    return [(claiming, "decide", cursor_first)]
+    return [(claiming, "decide", cursor_first), (claiming, "ordinary", _not_today)]
+
+
+def _not_today(*args: Any, **more: Any) -> None:
+    """No claim is ordinary: each goes the way with the bug."""
 
 
 def _x12(bites: Bites) -> Patches:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from solocron.clock import MILLISECOND
-from solocron.model.claiming import Claimant, Later, Needs, claim
+from solocron.model.claiming import Later, Needs, claim
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.routing import ELSEWHERE
 from solocron.model.run import Op, Origin, Record, Status

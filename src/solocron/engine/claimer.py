@@ -16,7 +16,8 @@ from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.jobs.registry import Handler
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.claiming import Claimant, Later, Needs, claim
+from solocron.model.claiming import Later, Needs, claim
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.run import Origin, Record
 from solocron.model.session import Session

@@ -54,9 +54,6 @@ def _decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job
     late_from = max(now - patience, cursor)
     last = slots.before(now + 1)
     assert last is not None, "first <= now is a slot, so there is a last one"
-    if first == last and late_from < first and job.cursor <= cursor and not (job.active or job.owed or job.stretches):
-        # The ordinary case, told apart because nearly every claim is one: nothing runs or waits, and one slot is late.
-        return replace(job, owed=(_owed(job, first),), cursor=first, nominal=slots.nominal(first)), ()
     job = _missed(job, slots, entries, cursor, late_from, now)
     job = _late(job, slots, entries, late_from, now)
     return decided_up_to(job, slots, last), tuple(entries)

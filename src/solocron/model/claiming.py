@@ -9,35 +9,19 @@ from typing import Any
 from solocron.clock import MILLISECOND
 from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
 from solocron.model.change import Absent, Change
+from solocron.model.holding import Claimant, record_of
 from solocron.model.job import Hold, Job, Missed, Owed, Stretch
+from solocron.model.ordinary import ordinary
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
-from solocron.model.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
-from solocron.model.session import Session
+from solocron.model.run import Entry, Op, Origin, Status, group_of, run_id
 from solocron.model.slices import SPREAD, cut, rest_of
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.values import replace
 
-__all__ = ["Claimant", "Later", "Needs", "catch_up_to", "claim", "due_at", "record_of", "settle", "wake"]
+__all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "settle", "wake"]
 
 _ASKED = (Origin.TRIGGER, Origin.RERUN)
 """What a person asked for by name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claimant:
-    """Who claims, and how long a slot counts as late before it is missed.
-
-    `alone`: no other node lives. `sessions` and `permit` are fetched for a job that `Needs` them.
-    """
-
-    session: str
-    node: str
-    late_for: int
-    alone: bool = True
-    sessions: tuple[Session, ...] | None = None
-    permit: str | None = None
-    spare: bool = True
-    """Whether this node has a place left for a backfill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +46,11 @@ def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Cha
     slots = resolve(doc.definition.schedule)
     if not slots.known:
         return None
+    return ordinary(doc, slots, now=now, by=by) or _claim(doc, slots, now=now, by=by, resolve=resolve)
+
+
+def _claim(doc: Job, slots: Timetable, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
+    """The long way, which knows every policy."""
     if doc.stretches and not all(resolve(s.schedule).known for s in doc.stretches if _under_calendar(s)):
         return None
     job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
@@ -342,23 +331,3 @@ def due_at(job: Job, slots: Timetable) -> int | None:
     moments += [owed.ready_at for owed in waiting]
     moments += [_ready_at(job, stretch) for stretch in stretches]
     return min(moments, default=None)
-
-
-def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) -> Record:
-    """The record of an attempt; `more` are the fields that its end adds."""
-    return Record(
-        run=hold.run,
-        job=job.name,
-        attempt=hold.attempt,
-        slot=hold.slot,
-        first=hold.slot,
-        origin=hold.origin,
-        status=status,
-        key=key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
-        recorded_at=now,
-        node=hold.node,
-        session=hold.session,
-        fence=hold.fence,
-        claimed_at=hold.claimed_at,
-        **more,
-    )

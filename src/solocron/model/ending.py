@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from solocron.clock import MILLISECOND
 from solocron.model.change import Absent, Change
-from solocron.model.claiming import record_of, settle
+from solocron.model.claiming import settle
+from solocron.model.holding import record_of
 from solocron.model.job import Hold, Job, Last, Owed, Pause
 from solocron.model.run import Entry, Op, Status, plain
 from solocron.model.slices import count

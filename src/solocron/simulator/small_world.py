@@ -12,8 +12,9 @@ from typing import Any
 from solocron.clock import SECOND
 from solocron.model import ending, session
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.claiming import Claimant, claim, settle
+from solocron.model.claiming import claim, settle
 from solocron.model.definition import Definition
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.model.session import Life, Session

@@ -7,7 +7,8 @@ from functools import partial
 from solocron import Scheduler
 from solocron.clock import SECOND
 from solocron.model.change import Kind
-from solocron.model.claiming import Claimant, claim
+from solocron.model.claiming import claim
+from solocron.model.holding import Claimant
 from solocron.model.job import Job
 from solocron.model.session import Session, begin
 from solocron.stores.contract import All, Due, Named, Which

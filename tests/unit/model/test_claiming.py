@@ -9,7 +9,8 @@ import pytest
 
 from solocron.clock import MILLISECOND, SECOND, from_us
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.claiming import Claimant, claim
+from solocron.model.claiming import claim
+from solocron.model.holding import Claimant
 from solocron.model.job import Job
 from solocron.model.policy import allow, catch_up_all
 from solocron.model.run import Origin, Status, job_of, run_id

@@ -15,9 +15,10 @@ from solocron.clock import SECOND
 from solocron.errors import Invalid
 from solocron.jobs.declaration import check_limit
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.claiming import Claimant, Needs, claim
+from solocron.model.claiming import Needs, claim
 from solocron.model.definition import Definition
 from solocron.model.ending import Outcome, finish, hand_back, take_over
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job, Owed
 from solocron.model.permit import free, give, limit_of, names_of, orphan, parse, take, turn_of
 from solocron.model.policy import allow

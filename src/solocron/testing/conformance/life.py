@@ -9,10 +9,11 @@ from typing import Any
 from solocron.clock import SECOND
 from solocron.model.asking import cancel, pause, resume, trigger
 from solocron.model.change import Change, Kind
-from solocron.model.claiming import Claimant, claim
+from solocron.model.claiming import claim
 from solocron.model.defining import Proposal, define, remove
 from solocron.model.definition import Definition
 from solocron.model.ending import Outcome, finish, note_progress, take_over
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold
 from solocron.model.run import Status
 from solocron.model.session import Session, begin, bury, renew, swept

@@ -9,10 +9,11 @@ from solocron.clock import SECOND
 from solocron.model import permit
 from solocron.model.asking import trigger
 from solocron.model.change import Kind
-from solocron.model.claiming import Claimant, Later, Needs, claim
+from solocron.model.claiming import Later, Needs, claim
 from solocron.model.defining import Proposal, define
 from solocron.model.definition import Definition
 from solocron.model.ending import Outcome, take_over
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold
 from solocron.model.session import Session, bury
 from solocron.stores.contract import All, HeldBy, Named, Result, ToSweep

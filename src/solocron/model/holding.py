@@ -1,0 +1,49 @@
+"""Who claims, and what a claim leaves in the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from solocron.model.job import Hold, Job
+from solocron.model.run import Record, Status, key_of
+from solocron.model.session import Session
+
+__all__ = ["Claimant", "record_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimant:
+    """Who claims, and how long a slot counts as late before it is missed.
+
+    `alone`: no other node lives. `sessions` and `permit` are fetched for a job that `Needs` them.
+    """
+
+    session: str
+    node: str
+    late_for: int
+    alone: bool = True
+    sessions: tuple[Session, ...] | None = None
+    permit: str | None = None
+    spare: bool = True
+    """Whether this node has a place left for a backfill."""
+
+
+def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) -> Record:
+    """The record of an attempt; `more` are the fields that its end adds."""
+    return Record(
+        run=hold.run,
+        job=job.name,
+        attempt=hold.attempt,
+        slot=hold.slot,
+        first=hold.slot,
+        origin=hold.origin,
+        status=status,
+        key=key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
+        recorded_at=now,
+        node=hold.node,
+        session=hold.session,
+        fence=hold.fence,
+        claimed_at=hold.claimed_at,
+        **more,
+    )

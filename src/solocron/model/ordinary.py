@@ -1,0 +1,51 @@
+"""The ordinary claim, taken the short way: nothing of the job runs or waits, and one slot of it is on time.
+
+Nearly every claim is one, and a burst is nothing else. The answer is that of the long way, field by field, at a
+third of the price; whatever is not ordinary in any respect is left to it.
+"""
+
+from __future__ import annotations
+
+from solocron.clock import MILLISECOND
+from solocron.model.change import Change
+from solocron.model.holding import Claimant, record_of
+from solocron.model.job import Hold, Job
+from solocron.model.run import Entry, Op, Origin, Status, run_id
+from solocron.model.timetable import Timetable
+from solocron.model.values import replace
+
+__all__ = ["ordinary"]
+
+
+def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | None:
+    """The change, if the claim is an ordinary one."""
+    policy = job.definition
+    if job.active or job.owed or job.stretches or job.paused is not None or job.removed or not policy.enabled:
+        return None
+    if policy.shards is not None or policy.nodes is not None or policy.prefer is not None or policy.limit is not None:
+        return None
+    if policy.schedule is None or "calendar" in policy.schedule:
+        return None
+    cursor = slots.settled(job.cursor, job.nominal)
+    first = slots.after(cursor)
+    if first is None or first > now or cursor < job.cursor:
+        return None
+    patience = by.late_for if policy.start_within is None else min(by.late_for, policy.start_within + 1)
+    following = slots.after(first)
+    if first <= now - patience or (following is not None and following <= now):
+        return None
+    timeout = policy.timeout
+    hold = Hold(
+        run=run_id(job.name, job.incarnation, Origin.SCHEDULE, first),
+        slot=first,
+        origin=Origin.SCHEDULE,
+        attempt=1,
+        tries=0,
+        session=by.session,
+        node=by.node,
+        fence=max(job.fence + 1, now // MILLISECOND),
+        claimed_at=now,
+        deadline=None if timeout is None else now + timeout,
+    )
+    held = replace(job, cursor=first, nominal=slots.nominal(first), active=(hold,), fence=hold.fence, due_at=following)
+    return Change(held, (Entry(Op.OPEN, record_of(held, hold, Status.RUNNING, now=now)),), hold)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 __all__ = ["EPOCH", "MILLISECOND", "SECOND", "Clock", "SystemClock", "from_us", "iso", "to_us"]
@@ -30,25 +30,19 @@ class Clock(Protocol):
         ...
 
 
+if hasattr(time, "CLOCK_BOOTTIME"):
+    _boot = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+else:  # pragma: no cover - macOS and Windows; their monotonic clock is the best there is
+    _boot = partial(time.monotonic)
+
+
 class SystemClock:
     """The machine's own clocks."""
 
-    def boot(self) -> float:
-        return _boot()
+    boot = staticmethod(_boot)
 
     def wall(self) -> int:
         return time.time_ns() // 1000
-
-
-if hasattr(time, "CLOCK_BOOTTIME"):
-
-    def _boot() -> float:
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-else:  # pragma: no cover - macOS and Windows; their monotonic clock is the best there is
-
-    def _boot() -> float:
-        return time.monotonic()
 
 
 def to_us(moment: datetime) -> int:

@@ -7,7 +7,7 @@ the claims, the bodies, the bodies that outlived an earlier session.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -52,8 +52,12 @@ class Running:
     session: str
     since: float
     """Boot time at which the claim was acknowledged."""
+    key: tuple[str, int]
+    """Its run and fence."""
     phase: Phase = Phase.CLAIMED
     begun_at: float | None = None
+    started_at: int | None = None
+    """The same moment by the store's clock, as far as this node knows it."""
     expires: float | None = None
     """Boot time of its deadline."""
     stop: Stop | None = None
@@ -66,11 +70,7 @@ class Running:
     """Its `on_retry` has been asked, and the body has not started yet."""
     interrupt: Interrupt | None = None
     progress: dict[str, Any] | None = None
-    progress_written: dict[str, Any] | None = field(default=None)
-
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.hold.run, self.hold.fence
+    progress_written: dict[str, Any] | None = None
 
 
 class Board:
@@ -132,10 +132,9 @@ class Board:
 
     def standing(self) -> Standing:
         with self._mutex:
-            return self._standing()
+            return self._standing(self._runtime.clock.boot())
 
-    def _standing(self) -> Standing:
-        now = self._runtime.clock.boot()
+    def _standing(self, now: float) -> Standing:
         if self.session is None or now >= self._trusted_until:
             return Standing.NONE
         if self._troubled or now > self._renewed + 2 * self._settings.beat:
@@ -210,13 +209,14 @@ class Board:
 
     def add(self, job: Job, hold: Hold, session: str) -> Running | None:
         """Note an acknowledged claim; None when the session is not trusted any more, or the claim is known."""
+        key = (hold.run, hold.fence)
         with self._mutex:
-            if self._standing() is Standing.NONE or self.session != session or self._knows((hold.run, hold.fence)):
-                return None
             now = self._runtime.clock.boot()
-            running = Running(job=job.name, hold=hold, definition=job.definition, session=session, since=now)
-            self._running[running.key] = running
-            self._suspects.pop(running.key, None)
+            if self._standing(now) is Standing.NONE or self.session != session or self._knows(key):
+                return None
+            running = Running(job.name, hold, job.definition, session, now, key)
+            self._running[key] = running
+            self._suspects.pop(key, None)
             return running
 
     def unknown(self, holds: Iterable[tuple[Job, Hold]]) -> list[tuple[Job, Hold]]:
@@ -251,11 +251,12 @@ class Board:
     def begin(self, running: Running) -> bool:
         """Whether the body may start now: the claim stands, the session is trusted, nobody wants it to stop."""
         with self._mutex:
-            if running.revoked or running.key not in self._running or self._standing() is Standing.NONE:
-                return False
             now = self._runtime.clock.boot()
+            if running.revoked or running.key not in self._running or self._standing(now) is Standing.NONE:
+                return False
             running.phase = Phase.BEGUN
             running.begun_at = now
+            running.started_at = self._store_clock.time_of(now)
             if running.definition.timeout is not None:
                 running.expires = now + running.definition.timeout / 1_000_000
             return True
@@ -359,8 +360,5 @@ class Board:
 
     def store_now(self) -> int | None:
         """The store's time as far as we know it, for display and for records of what happened here."""
-        return self.store_time_of(self._runtime.clock.boot())
-
-    def store_time_of(self, boot: float) -> int | None:
         with self._mutex:
-            return self._store_clock.time_of(boot)
+            return self._store_clock.time_of(self._runtime.clock.boot())

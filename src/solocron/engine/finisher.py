@@ -94,7 +94,7 @@ class Finisher:
             if result.verdict in (Verdict.CONTENDED, Verdict.UNKNOWN, Verdict.BLOCKED):
                 again.extend(items)
             else:
-                self._settled(result, items)
+                self._settled(result, items, replied)
         self._permits.flush()
         # Claims rest while too many outcomes wait; no body may be left whose end would wake the claimer.
         self._wake_claimer(None)
@@ -147,15 +147,16 @@ class Finisher:
                 answers[item.running.key] = change.answer
         return Change(job, tuple(entries), answers) if answers else None
 
-    def _settled(self, result: Result, items: list[_Item]) -> None:
+    def _settled(self, result: Result, items: list[_Item], now: float) -> None:
         answers = result.answer if result.verdict is Verdict.APPLIED else {}
         for item in items:
             if item.running.key not in answers:
                 self._refused(item, "another node has taken over")
                 continue
-            self._board.done(item.running)
-            self._permits.release([item.running.hold.permit], item.running.session)
             hold, outcome = item.running.hold, item.outcome
+            self._board.done(item.running)
+            if hold.permit is not None:
+                self._permits.release([hold.permit], item.running.session)
             if isinstance(outcome, HandBack):
                 self._events.emit("handed back", job=item.running.job, run=hold.run, reason=outcome.reason)
                 continue
@@ -163,7 +164,7 @@ class Finisher:
             self._events.emit(
                 "finished", job=item.running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
                 node=self._settings.node, outcome=outcome.status, reason=outcome.reason, error=outcome.error,
-                duration_s=None if begun is None else self._runtime.clock.boot() - begun,
+                duration_s=None if begun is None else now - begun,
             )  # fmt: skip
         if isinstance(result.doc, Job):
             if PAUSED in answers.values() and result.doc.paused is not None:
@@ -172,7 +173,8 @@ class Finisher:
 
     def _refused(self, item: _Item, reason: str) -> None:
         self._board.done(item.running)
-        self._permits.release([item.running.hold.permit], item.running.session)
+        if item.running.hold.permit is not None:
+            self._permits.release([item.running.hold.permit], item.running.session)
         status = "handed back" if isinstance(item.outcome, HandBack) else item.outcome.status
         self._events.emit(
             "refused", job=item.running.job, run=item.running.hold.run, fence=item.running.hold.fence, outcome=status,

@@ -95,14 +95,14 @@ class Permits:
                 if mine is not None and mine.run == _IN_HAND:
                     mine.run = _IN_DOUBT
 
-    def release(self, permits: Iterable[str | None], session: str | None) -> None:
+    def release(self, permits: Iterable[str], session: str | None) -> None:
         """They are not needed any more; `flush` gives them back."""
         with self._mutex:
             if session != self._session:
                 return
             for name in permits:
-                mine = None if name is None else self._used.pop(name, None)
-                if name is not None and mine is not None:
+                mine = self._used.pop(name, None)
+                if mine is not None:
                     self._back[name] = mine.turn
 
     def flush(self) -> None:

@@ -159,7 +159,7 @@ class Runner:
         stop = self._board.stopped(running)
         if stop is None:
             running.asking = False
-            self._started(running)
+            self._started(running, self._board.store_now())
             return True
         outcome = Outcome.cancelled(stop.reason, again=stop.kind == "shutdown")
         self._settle(running, Outcome.timed_out(stop.reason) if stop.kind == "timeout" else outcome)
@@ -213,15 +213,14 @@ class Runner:
     def _begin(self, running: Running) -> bool:
         if not self._board.begin(running):
             return False
-        self._started(running)
+        self._started(running, running.started_at)
         return True
 
-    def _started(self, running: Running) -> None:
+    def _started(self, running: Running, at: int | None) -> None:
         if running.expires is not None:
             self.watch()
         self._runtime.failpoint("begun")
         hold = running.hold
-        at = self._board.store_now()
         late = None if at is None else max(0, at - hold.slot) / 1_000_000
         self._events.emit(
             "started", job=running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
@@ -251,8 +250,7 @@ class Runner:
 
     def _timed(self, running: Running, outcome: Outcome) -> Outcome:
         progress = json.dumps(running.progress) if running.progress is not None else None
-        started = None if running.begun_at is None else self._board.store_time_of(running.begun_at)
-        return replace(outcome, started_at=started, progress=progress, unasked=running.asking)
+        return replace(outcome, started_at=running.started_at, progress=progress, unasked=running.asking)
 
     def _outcome(self, running: Running, value: Any, error: BaseException | None) -> Outcome:
         stop = running.stop

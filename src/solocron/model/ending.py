@@ -12,7 +12,7 @@ from solocron.model.job import Hold, Job, Last, Owed, Pause
 from solocron.model.run import Entry, Op, Status, plain
 from solocron.model.slices import count
 from solocron.model.timetable import Resolve
-from solocron.model.values import replace
+from solocron.model.values import quick, replace
 
 __all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "finish", "hand_back", "note_progress", "take_over"]
 
@@ -26,7 +26,8 @@ _ERROR_KEPT = 200
 """Characters of an error that travel with the document to the next run; the log has the whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@quick
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """How a body ended. `again` says whether a cancelled one is owed anew (a shutdown), budget permitting.
 

@@ -31,7 +31,6 @@ from solocron.jobs.address import address_of
 from solocron.jobs.around import Wrapper, check_wrapper, wrap
 from solocron.jobs.declaration import check_name
 from solocron.jobs.registry import Declared, Handler, Registry
-from solocron.model.calendars import calendar_of
 from solocron.model.policy import whole
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, load_zone, zone_data_version
@@ -260,8 +259,8 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
 
     def _refuse_unknown_calendars(self) -> None:
         """A job under a calendar that nobody has made would never run: said at start, not found out later."""
-        wanted = {name: calendar_of(job.definition.schedule) for name, job in self.registry.jobs.items()}
-        if not any(wanted.values()):
+        wanted = {name: job.calendar for name, job in self.registry.jobs.items() if job.calendar is not None}
+        if not wanted:
             return
         try:
             self._store.open()
@@ -269,7 +268,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         except StoreUnavailable:
             return  # a node is patient; its registrar looks again
         for job, calendar in wanted.items():
-            if calendar is not None and calendar not in known:
+            if calendar not in known:
                 raise unknown_calendar(calendar, known, job=job, untouched="Nothing was started.")
 
     def _build(self) -> Node:
@@ -279,7 +278,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
             name = self._node_given or surroundings.node_name(self._settings.host, os.getpid(), token)
             self._settings = self._settings.renamed(name, os.getpid())
         self._loop = _running_loop() or self._loop
-        if not self._dispatchers and any(one.definition.run_in == "process" for one in self.registry):
+        if not self._dispatchers and any(one.run_in == "process" for one in self.registry):
             for wrapper in self._wrappers:
                 address_of(wrapper, f"around({wrapper!r:.60})")
         return Node(
@@ -368,7 +367,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         return mark
 
     def _registered(self, declared: Declared) -> None:
-        schedule, spec = declared.schedule, declared.definition.schedule or {}
+        schedule, spec = declared.schedule, declared.spec or {}
         when = f"{spec['expression']} {spec['tz']}" if spec.get("kind") == "cron" else schedule.describe()
         self.events.emit("registered", job=declared.name, schedule=when, place=declared.place)
         if self._alive():

@@ -17,17 +17,14 @@ __all__ = ["discover"]
 def discover(registry: Registry, *targets: object) -> list[Declared]:
     """Register the jobs of modules, packages, functions, instances and classes; what is already known stays known."""
     found = [function for target in targets for function in _functions(target)]
-    trial = Registry()
-    trial.jobs.update(registry.jobs)
-    trial.handlers.update(registry.handlers)
+    trial = registry.copy()
     new = []
     for function in found:
         for declaration in declarations(function):
             declared = trial.add(function, declaration)
             if declared is not None:
                 new.append(declared)
-    registry.jobs.update(trial.jobs)
-    registry.handlers.update(trial.handlers)
+    registry.take(trial)
     return new
 
 

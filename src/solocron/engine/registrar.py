@@ -9,7 +9,7 @@ from solocron.engine.calendars import Calendars
 from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.jobs.registry import Declared
-from solocron.model.calendars import calendar_of, with_revision
+from solocron.model.calendars import with_revision
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.defining import Proposal, propose
 from solocron.model.job import Job
@@ -70,7 +70,7 @@ class Registrar:
 
     def _known(self, names: list[str]) -> list[str]:
         """Those whose calendar is in the store, if they name one; the others wait until somebody has put it there."""
-        wanted = {name: calendar_of(self._declared[name].definition.schedule) for name in names}
+        wanted = {name: self._declared[name].calendar for name in names}
         calendars = {calendar for calendar in wanted.values() if calendar is not None}
         if not calendars or self._calendars is None:
             return names
@@ -90,8 +90,8 @@ class Registrar:
         return True
 
     def _propose(self, doc: Job | Absent, now: int, live: frozenset[str]) -> Change | None:
-        definition = self._declared[doc.name].definition
-        calendar = calendar_of(definition.schedule)
+        declared = self._declared[doc.name]
+        definition, calendar = declared.definition, declared.calendar
         if calendar is not None:
             definition = with_revision(definition, self._latest[calendar])
         proposal = Proposal(

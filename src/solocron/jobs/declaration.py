@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -18,9 +18,11 @@ from solocron.model.policy import Backoff, CatchUp, Overlap, whole
 from solocron.model.routing import NODES
 from solocron.model.run import Shards
 from solocron.model.slices import SHARDS
+from solocron.model.values import replace
 from solocron.schedules import RULES, Cron, Schedule, dump, spread
 from solocron.schedules.calendar import check_movable
 from solocron.schedules.native import Native
+from solocron.schedules.shorthand import uses_hash
 from solocron.size import format_size, parse_size
 
 __all__ = ["NAME", "Declaration", "check_limit", "check_name", "check_payload", "check_shards"]
@@ -225,10 +227,12 @@ class Declaration:
 
     def schedule_for(self, name: str) -> Schedule:
         """The schedule of the job of that name: `H` and `spread` follow from it, on every node alike."""
-        if isinstance(self.when, str):
-            schedule: Schedule = Cron(self.when, tz=self.tz, dst=self.dst, seed=name)
-        else:
+        if not isinstance(self.when, str):
             schedule = self.when
+        elif self.dst is None and isinstance(self.tz, str) and not uses_hash(self.when):
+            schedule = _plain_cron(self.when, self.tz)
+        else:
+            schedule = Cron(self.when, tz=self.tz, dst=self.dst, seed=name)
         return schedule if self.spread is None else spread(schedule, self.spread, name)
 
     def define(self, name: str, handler: str) -> tuple[Definition, Schedule]:
@@ -246,6 +250,12 @@ class Declaration:
                 check_movable(schedule)
             spec = {**spec, "calendar": self.calendar, "on_holiday": self.on_holiday}
         return replace(self.options, handler=handler, schedule=spec), schedule
+
+
+@lru_cache(maxsize=4096)
+def _plain_cron(expression: str, tz: str) -> Schedule:
+    """The one schedule of all jobs that say the same and do not depend on their names."""
+    return Cron(expression, tz=tz)
 
 
 def _shared_schedule(schedule: Schedule) -> tuple[Schedule, Mapping[str, Any]]:

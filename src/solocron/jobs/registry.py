@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from solocron.errors import Invalid
 from solocron.jobs.address import address_of
 from solocron.jobs.declaration import Declaration, check_name
+from solocron.model.calendars import calendar_of
 from solocron.model.definition import CALENDAR_REVISION, Definition
 from solocron.model.timetable import EMPTY, Timetable
+from solocron.model.values import replace
 from solocron.schedules import Calendar, Schedule, load
 
 __all__ = ["Declared", "Handler", "Registry", "default_name", "place_of"]
@@ -50,12 +53,34 @@ class Handler:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A job as this code declares it."""
+    """A job as this code declares it. A program may have very many, so what follows from the rest is not kept."""
 
-    name: str
-    definition: Definition
+    handler: Handler
+    options: Definition
+    """Shared by all jobs that are declared alike."""
+    spec: Mapping[str, Any] | None
     schedule: Schedule
-    place: str
+
+    @property
+    def name(self) -> str:
+        return self.handler.name
+
+    @property
+    def definition(self) -> Definition:
+        """What is proposed to the store; made anew each time."""
+        return replace(self.options, handler=self.name, schedule=self.spec)
+
+    @property
+    def run_in(self) -> str:
+        return self.options.run_in
+
+    @property
+    def calendar(self) -> str | None:
+        return calendar_of(self.spec)
+
+    @property
+    def place(self) -> str:
+        return self.handler.place
 
 
 class Registry:
@@ -66,9 +91,23 @@ class Registry:
         self.handlers: dict[str, Handler] = {}
         self.calendars: dict[tuple[str, int], Calendar] = {}
         """Revisions of calendars that were fetched; their content never changes."""
+        self._limits: dict[str, Declared] = {}
+        """By the name of a limit, the first job that names it."""
 
     def __iter__(self) -> Iterator[Declared]:
         return iter(self.jobs.values())
+
+    def copy(self) -> Registry:
+        """The same jobs and handlers, to try more of them on."""
+        made = Registry()
+        made.take(self)
+        return made
+
+    def take(self, other: Registry) -> None:
+        """All jobs and handlers of another one, which began as a copy of this."""
+        self.jobs.update(other.jobs)
+        self.handlers.update(other.handlers)
+        self._limits.update(other._limits)
 
     def add(self, function: Callable[..., Any], declaration: Declaration) -> Declared | None:
         """Register one job; None when this very one is known already. Two jobs of one name are refused."""
@@ -84,7 +123,7 @@ class Registry:
                 f"{handler.place} is {kind}, so run_in={definition.run_in!r} cannot carry it out. It was not "
                 'registered; leave run_in at "auto".'
             )
-        declared = Declared(name, definition, schedule, handler.place)
+        declared = Declared(handler, declaration.options, definition.schedule, schedule)
         known = self.jobs.get(name)
         if known is not None:
             if _same(self.handlers[name].function, function) and known.definition == definition:
@@ -93,21 +132,27 @@ class Registry:
                 f"two jobs are named {name!r}: {known.place} and {declared.place}. "
                 "The first stays, the second was not registered; give one of them a name= of its own."
             )
-        self._one_bound(declared)
+        limit = self._one_bound(declared)
         self._add_handler(handler)
         self.jobs[name] = declared
+        if limit is not None:
+            self._limits.setdefault(limit, declared)
         return declared
 
-    def _one_bound(self, declared: Declared) -> None:
-        """A limit is one number for all jobs that name it."""
-        limit = declared.definition.limit
-        for other in self.jobs.values():
-            known = other.definition.limit
-            if limit and known and limit != known and limit.rpartition(":")[0] == known.rpartition(":")[0]:
-                raise Invalid(
-                    f"{declared.name} says limit={limit!r} and {other.name} says limit={known!r}: a limit has one "
-                    f"number. {declared.name} was not registered; make them equal, or give one another name."
-                )
+    def _one_bound(self, declared: Declared) -> str | None:
+        """A limit is one number for all jobs that name it; answers its name."""
+        limit = declared.options.limit
+        if limit is None:
+            return None
+        name = limit.rpartition(":")[0]
+        other = self._limits.get(name, declared)
+        known = other.options.limit
+        if limit != known:
+            raise Invalid(
+                f"{declared.name} says limit={limit!r} and {other.name} says limit={known!r}: a limit has one "
+                f"number. {declared.name} was not registered; make them equal, or give one another name."
+            )
+        return name
 
     def add_handler(self, function: Callable[..., Any], name: str | None = None) -> Handler:
         """Register a function without a schedule, for jobs that are added as data."""
@@ -126,7 +171,7 @@ class Registry:
             schedule = load(spec, calendar)
             return Timetable(schedule, known=schedule is not None)
         declared = self.jobs.get(spec.get("job", ""))
-        if declared is None or declared.definition.schedule != spec:
+        if declared is None or declared.spec != spec:
             return Timetable(None, known=False)
         return Timetable(declared.schedule)
 
@@ -150,15 +195,9 @@ def _same(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
 
 def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[..., Any] | None = None) -> Handler:
     """What a function needs to be called with; more than the run it cannot get."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        parameters = ()  # type: ignore[assignment]  # built-ins without a signature take no run
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    needed = [p for p in positional if p.default is p.empty]
-    keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    if len(needed) > 1 or keyword:
-        names = ", ".join([p.name for p in needed] + keyword)
+    takes_run, needed = _parameters(function)
+    if needed:
+        names = ", ".join(needed)
         raise Invalid(
             f"{place_of(function)} wants {names}: a job's function takes the run or nothing. It was not registered; "
             "put what it needs into payload= or into an object whose method it is."
@@ -166,7 +205,28 @@ def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[...
     call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     asked = None if on_retry is None else make_handler(f"{name}.on_retry", on_retry)
-    return Handler(name, function, is_async, bool(positional), asked)
+    return Handler(name, function, is_async, takes_run, asked)
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[bool, list[str]]:
+    """Whether it can take the run, and what it wants though a run cannot give it."""
+    if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+        # Without `inspect`, which leaves a dictionary of annotations behind with every function that has none.
+        code, defaults = function.__code__, function.__defaults__ or ()
+        count = code.co_argcount
+        needed = list(code.co_varnames[: count - len(defaults)])
+        known = function.__kwdefaults__ or {}
+        keyword = [name for name in code.co_varnames[count : count + code.co_kwonlyargcount] if name not in known]
+    else:
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            return False, []  # built-ins without a signature take no run
+        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        count = len(positional)
+        needed = [p.name for p in positional if p.default is p.empty]
+        keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    return count > 0, needed + keyword if len(needed) > 1 or keyword else []
 
 
 def default_name(function: Callable[..., Any]) -> str:

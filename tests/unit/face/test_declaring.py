@@ -6,7 +6,8 @@ import inspect
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -262,6 +263,32 @@ def test_h_and_spread_follow_from_the_jobs_name() -> None:
     assert schedules["a"].after(start) != schedules["b"].after(start)
     assert schedules["a-spread"].after(start) != schedules["b-spread"].after(start)
     assert schedules["a"] == again.registry.jobs["a"].schedule, "the same on every replica"
+
+
+def test_many_jobs_share_what_they_declare_alike() -> None:
+    """A thousand jobs, with a function each, take less than a megabyte, and no job looks at all the others."""
+    made = scheduler()
+    tracemalloc.start()
+    try:
+        for number in range(1_000):
+            made.cron(f"{number % 60} 9 * * *", name=f"job-{number}", limit=f"limit-{number % 10}:2")(_of_its_own())
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 2**20
+    first, second = made.registry.jobs["job-0"], made.registry.jobs["job-60"]
+    assert first.schedule is second.schedule
+    assert first.spec is second.spec
+    assert first.definition.handler == "job-0"
+    with pytest.raises(Invalid, match="job-3 says limit='limit-3:2'"):
+        made.cron("0 9 * * *", name="another", limit="limit-3:3")(_of_its_own())
+    assert "another" not in made.registry.jobs
+
+
+def _of_its_own() -> Callable[[], None]:
+    def body() -> None: ...
+
+    return body
 
 
 def test_schedules_are_public_values() -> None:

@@ -1,4 +1,4 @@
-"""The floor on Redis: the store's own scripts, one call to fetch and one to commit, for claim and for finish."""
+"""The floor on Redis: the store's own scripts, one call to fetch, one for the claims, one for their ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 
 from bench.floor.documents import NODE, claimed, finished
 from bench.load import HANDLER
-from solocron.model.change import Kind
 from solocron.stores.contract import Due
 from solocron.stores.redis.store import RedisStore
 
@@ -40,18 +39,19 @@ class Floor:
             words += ["state", one.name, one.version, "0", one.state, str(one.due), self._holder, "1"]
             words += ["open", f"{one.run} 00000001", "running", str(now), "1", one.name]
             words.append(f"running {now} - 1\n{opened}\n\n\n{one.name}")
-        self._commit(words)
-        fetched = self._access.fetch_named(Kind.JOB, [one.name for one in held], "")
-        now = fetched.now
-        words = ["", "job", "", str(len(held)), "", ""]
-        for one, row in zip(held, fetched.rows, strict=True):
-            words += ["state", one.name, row.version, "0", finished(row.state, now), str(one.due), "", "1"]
+        version, now = self._commit(words)
+        words = ["", "job", "", str(len(held)), str(now), str(now + 60_000_000)]
+        for one in held:
+            mark = f"{version} {one.due} {self._holder}"
+            words += ["state", one.name, mark, "0", finished(one.state, now), str(one.due), "", "1"]
             words += ["close", f"{one.run} 00000001", "succeeded", str(now), "1", one.name]
             words.append(f"{now}\n{_dumps([None, now, None, None, None])}")
         self._commit(words)
         return len(held)
 
-    def _commit(self, words: list[str]) -> None:
+    def _commit(self, words: list[str]) -> tuple[str, int]:
         answer = self._caller.commit(words)
         assert answer is not None
-        assert set(answer.split(" ")[0]) == {"a"}, answer
+        verdicts, _, _, version, time = answer.split(" ")
+        assert set(verdicts) == {"a"}, answer
+        return version, int(time)

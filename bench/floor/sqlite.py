@@ -50,12 +50,8 @@ class Floor:
         db.execute("BEGIN IMMEDIATE")
         names = json.dumps([one.name for one in held])
         rows = db.execute(sql["named_jobs"], {"namespace": "default", "names": names}).fetchall()
-        by_name = {one.name: one for one in held}
-        moved = [
-            (by_name[name].due, by_name[name].slot, 0, 0, finished(state, now), "default", name, version)
-            for name, version, _, state in rows
-        ]
-        db.executemany(sql["job_moved"], moved)
+        stayed = [(0, 0, finished(state, now), "default", name, version) for name, version, _, state in rows]
+        db.executemany(sql["job_stayed"], stayed)
         ended = [("succeeded", None, now, now, None, None, None, "default", one.run, 1) for one in held]
         db.executemany(sql["run_closed"], ended)
         db.executemany(sql["hold_removed"], [("default", self._session, "job", one.name) for one in held])

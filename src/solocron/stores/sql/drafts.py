@@ -85,8 +85,8 @@ def draft(
         new = wanted.doc
         if new is None or new is doc:
             return Draft(kind, name, version, doc, wanted)
-        if _identity(new) != (kind, name):
-            raise ValueError(f"the change of {kind} {name!r} answered with {' '.join(_identity(new))!r}")
+        if new.name != name or _kind(new) is not kind:
+            raise ValueError(f"the change of {kind} {name!r} answered with {_kind(new)} {new.name!r}")
         fixed = None if row is not None and _same_fixed(doc, new) else encode_fixed(new)
         if row is not None and fixed == row[2]:
             fixed = None
@@ -109,10 +109,10 @@ def _same_fixed(old: Doc | Absent, new: Doc) -> bool:
     )
 
 
-def _identity(doc: Doc) -> tuple[Kind, str]:
-    if isinstance(doc, Note):
-        return doc.kind, doc.name
-    return Kind.JOB if isinstance(doc, Job) else Kind.SESSION, doc.name
+def _kind(doc: Doc) -> Kind:
+    if isinstance(doc, Job):
+        return Kind.JOB
+    return doc.kind if isinstance(doc, Note) else Kind.SESSION
 
 
 def kind_of(which: Which) -> Kind:
@@ -142,7 +142,7 @@ def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
 def holders_of(doc: Doc | Absent | None) -> frozenset[str]:
     """The sessions that a document names as holders."""
     if isinstance(doc, Job):
-        return frozenset(hold.session for hold in doc.active)
+        return frozenset([hold.session for hold in doc.active])
     return frozenset({doc.session}) if isinstance(doc, Note) and doc.session is not None else frozenset()
 
 

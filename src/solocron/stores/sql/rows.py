@@ -89,7 +89,8 @@ class Batch:
             batch.rings = batch.rings or wakes(one.doc, one.change.doc)
             add(namespace, one)
             batch._add_holds(namespace, one)
-            batch._add_entries(namespace, one)
+            if one.change.entries:
+                batch._add_entries(namespace, one.change.entries)
         return batch
 
     @property
@@ -166,14 +167,15 @@ class Batch:
         if new is one.doc:
             return
         before, after = holders_of(one.doc), holders_of(new)
+        if before == after:
+            return
         for session in after - before:
             self.held.append((namespace, session, one.kind, one.name))
         for session in before - after:
             self.let_go.append((namespace, session, one.kind, one.name))
 
-    def _add_entries(self, namespace: str, one: Draft) -> None:
-        assert one.change is not None
-        for entry in _folded(one.change.entries):
+    def _add_entries(self, namespace: str, entries: tuple[Entry, ...]) -> None:
+        for entry in _folded(entries):
             r = entry.record
             if entry.op is Op.OPEN:
                 self.opened.append(

@@ -40,7 +40,8 @@ class Update:
         self.kind = kind_of(which)
         self.change = change
         self.session = session
-        self.results: dict[str, Result] = {}
+        self.results: dict[str, Result | None] = {}
+        """By name; None where others have been faster so far."""
         self.whole: Selection | None = None
         """What `which` found when it was last asked for as a whole."""
         self.asides: list[tuple[str, str]] = []
@@ -67,7 +68,8 @@ class Update:
         for name, reason in self.asides:
             self._set_aside(name, reason)
         following = None if self.whole is None else self.whole.next_due
-        return Applied(results=tuple(self.results.values()), now=self._now, next_due=following)
+        results = tuple([result or Result(name, Verdict.CONTENDED) for name, result in self.results.items()])
+        return Applied(results=results, now=self._now, next_due=following)
 
     @property
     def last(self) -> str | None:
@@ -76,7 +78,8 @@ class Update:
 
     @property
     def _written(self) -> bool:
-        return any(result.verdict in (Verdict.APPLIED, Verdict.UNKNOWN) for result in self.results.values())
+        done = (Verdict.APPLIED, Verdict.UNKNOWN)
+        return any(result is not None and result.verdict in done for result in self.results.values())
 
     @property
     def _now(self) -> int:
@@ -94,7 +97,7 @@ class Update:
                     selection = store.select(link, which, self.session, change=True)
                 if which is self.which:
                     self.whole = selection
-                    self.results = {name: Result(name, Verdict.CONTENDED) for name in selection.rows}
+                    self.results = dict.fromkeys(selection.rows)
                 if not selection.alive:
                     store.abandon(link)
                     raise _NotLive
@@ -117,13 +120,13 @@ class Update:
             for one in writing:
                 self.results[one.name] = Result(one.name, Verdict.UNKNOWN, error=str(error))
         else:
+            claimed = self.session is not None  # its end will ask for the same documents
             for one in drafts:
-                if one.name not in lost:
-                    self._settle(one.result())
-            if self.session is not None:  # a claim: its end will ask for the same documents
-                for one in writing:
-                    if one.name not in lost and one.change is not None:
-                        self.store.recent.put(one.fixed_now, one.state, one.change.doc)
+                if one.name in lost:
+                    continue
+                self._settle(one.result())
+                if claimed and one.state and one.change is not None:
+                    self.store.recent.put(one.fixed_now, one.state, one.change.doc)
             if lost and attempt + 1 < _ROUNDS:
                 self.todo.append((Named(self.kind, tuple(sorted(lost))), attempt + 1))
 
@@ -149,7 +152,7 @@ class Update:
             self.todo.append((which, attempt + 1))
         elif isinstance(which, Named):
             for name in which.names:
-                self.results.setdefault(name, Result(name, Verdict.CONTENDED))
+                self.results.setdefault(name, None)
         elif self.whole is None:
             # An empty answer would say that nothing is there, and a sweep would believe it.
             raise StoreUnavailable(f"{error}; nothing was written. It is worth trying again.")

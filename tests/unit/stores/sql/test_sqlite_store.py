@@ -19,6 +19,7 @@ import pytest
 from solocron.clock import SECOND, SystemClock
 from solocron.errors import Invalid, StoreRefused
 from solocron.model.change import Absent, Change, Kind
+from solocron.model.job import Job
 from solocron.model.session import Session, begin, bury, renew
 from solocron.stores.contract import All, Due, Named, Tier, Verdict
 from solocron.stores.sql.sqlite import SQLiteStore
@@ -28,6 +29,7 @@ from solocron.testing.conformance.kit import (
     add_hold,
     everything,
     get,
+    hold,
     job,
     log,
     note,
@@ -180,8 +182,23 @@ class TestBudget:
         take(store, "s")
         write(store, Kind.JOB, "j", lambda doc, now: Change(replace(doc, active=())))
         counted = sent(store, before)
-        assert counted["job_moved"] == 2
+        assert counted["job_moved"] + counted["job_stayed"] == 2
         assert "job_redefined" not in counted
+
+    def test_a_run_that_ends_leaves_its_job_where_it_waits(self, store: SQLiteStore) -> None:
+        """Of a batch in which some jobs have moved and some not, each is written in its own way, and all at once."""
+        put(store, *(job(name, due_at=5, active=(hold("r", "h"),)) for name in ("moves", "stays")))
+        before = store.statements.copy()
+
+        def end(doc: Job, now: int) -> Change:
+            return Change(replace(doc, active=(), due_at=7 if doc.name == "moves" else doc.due_at))
+
+        store.update(Named(Kind.JOB, ("moves", "stays")), end)
+        counted = sent(store, before)
+        assert (counted["job_moved"], counted["job_stayed"], counted["commit"]) == (1, 1, 1)
+        found = {doc.name: doc for doc in store.read(All(Kind.JOB)) if isinstance(doc, Job)}
+        assert {name: (doc.due_at, doc.active) for name, doc in found.items()} == {"moves": (7, ()), "stays": (5, ())}
+        assert store.next_due(frozenset({"h"}), frozenset({"default"})) == 5
 
 
 class TestLocks:

@@ -20,6 +20,7 @@ from typing import Any
 from solocron.clock import SECOND, Clock, SystemClock
 from solocron.errors import Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
+from solocron.model.job import Job
 from solocron.stores.contract import Capabilities, Check, Due, Tier, Which
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
@@ -246,14 +247,14 @@ class SQLiteStore(SqlStore[SQLiteLink]):
     def _swap_all(self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft], session: str | None) -> Outcome:
         lost: set[str] = set()
         link.begin()
-        if not self._write(link, batch):
+        if not self._write(link, batch, drafts):
             # Others were faster with some of them. Now that we hold the lock, see which, and write the rest.
             link.rollback()
             link.begin()
             lost = self._overtaken(link, drafts)
             rest = [one for one in drafts if one.name not in lost]
             batch = Batch.of(self._namespace, batch.kind, rest)
-            if rest and not self._write(link, batch):
+            if rest and not self._write(link, batch, rest):
                 link.rollback()
                 return Outcome(lost={one.name for one in drafts})
         where = {"namespace": self._namespace, "session": session}
@@ -266,9 +267,15 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         link.commit()
         return Outcome(lost=lost)
 
-    def _write(self, link: SQLiteLink, batch: Batch) -> bool:
+    def _write(self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft]) -> bool:
         """Whether every row was still the one that was read; the log goes with them."""
+        stay = {one.name for one in drafts if _stays(one)} if batch.moved else set()
         for name, rows in batch.writes():
+            if rows and name == "job_moved" and stay:
+                staying = [row[2:] for row in rows if row[6] in stay]
+                if link.many("job_stayed", staying) != len(staying):
+                    return False
+                rows = [row for row in rows if row[6] not in stay] if len(staying) < len(rows) else []
             if rows and link.many(name, rows) != len(rows):
                 return False
         for name, rows in batch.follow_ups():
@@ -328,6 +335,12 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         from solocron.stores.sql.sqlite.checks import checks
 
         return checks(self)
+
+
+def _stays(one: Draft) -> bool:
+    """Whether a job keeps its place among those that wait for their instants: it does when a run ends."""
+    old, new = one.doc, one.change.doc if one.change is not None else None
+    return isinstance(old, Job) and isinstance(new, Job) and old.due_at == new.due_at and old.cursor == new.cursor
 
 
 def _among(name: str) -> str:

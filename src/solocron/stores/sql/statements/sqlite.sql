@@ -39,6 +39,11 @@ UPDATE {jobs} SET due_at = ?, cursor_at = ?, paused = ?, active = ?, state = ?,
     version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 WHERE namespace = ? AND name = ? AND version = ?
 
+-- job_stayed --  The same where neither instant has changed: naming them would make SQLite write the index anew.
+UPDATE {jobs} SET paused = ?, active = ?, state = ?,
+    version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+WHERE namespace = ? AND name = ? AND version = ?
+
 -- job_touched --  A job of which only the log changes, if it is still the one that was read.
 UPDATE {jobs} SET version = version + 1 WHERE namespace = ? AND name = ? AND version = ?
 

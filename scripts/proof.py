@@ -123,6 +123,7 @@ def _missing(summary: Summary) -> list[str]:
             found.append(f"{has:.0f} {name} of {least}")
     found += [f"seed {failure.seed}: {failure.violation}" for failure in summary.failures]
     found += [f"{fault} never struck" for fault in summary.silent]
+    found += [f"{name} was never used" for name in summary.unused]
     found += [f"{name} was never put to the test" for name in summary.unchecked]
     return found
 
@@ -152,6 +153,11 @@ def _written(page: str, summary: Summary, missing: list[str], args: argparse.Nam
         *_table(
             ("fault", "worlds", "times"),
             [(name, f"{f['worlds']:,}", f"{f['times']:,}") for name, f in told["faults"].items() if f["worlds"]],
+        ),
+        "",
+        *_table(
+            ("policy", "worlds", "times"),
+            [(name, f"{p['worlds']:,}", f"{p['times']:,}") for name, p in told["policies"].items()],
         ),
         "",
         *_table(("invariant", "checks"), [(name, f"{count:,}") for name, count in told["invariants"].items()]),

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from solocron import Run, every
+from solocron.clock import to_us
+from solocron.model.change import Kind, Note
+from solocron.model.job import Job
+from solocron.simulator.database import Commit
 from solocron.testing.cluster import Cluster
 
 
@@ -186,3 +192,80 @@ def test_i1_who_waits_for_a_lock_buries_nobody_early_after_a_step_of_the_stores_
     cluster.step_store_clock("30s")
     cluster.run("39s")
     assert before in {session.node for session in cluster.sessions()}
+
+
+MONDAY = datetime(2026, 6, 15, 9, tzinfo=UTC)
+
+
+def _bank(cluster: Cluster, revision: int) -> None:
+    """A revision is written and announced, and whoever did it dies before any job was put under it."""
+    body = {"revision": revision, "weekend": [5, 6], "holidays": [["2026-12-24", f"revision {revision}"]]}
+    cluster.fleet.database.put(Note(kind=Kind.CALENDAR, name=f"bank@{revision}", body=body))
+    cluster.fleet.database.put(Note(kind=Kind.CALENDAR, name="bank", body={"revision": revision}))
+
+
+@every("10s", name="job", calendar="bank", catch_up="all")
+def _old(run: Run) -> None:
+    pass
+
+
+@every("20s", name="job", calendar="bank", catch_up="all")
+def _new(run: Run) -> None:
+    pass
+
+
+def test_i5_a_deploy_that_meets_an_older_revision_of_a_calendar_fetches_it_before_it_decides() -> None:
+    """A new definition ends the old rule, whose slots only that revision can tell (seed 1, six leases of deploys).
+
+    The new node knew the latest revision and not the one that the job was still under. To its eyes the old rule had no
+    slots, and those that nobody had decided yet were gone without a word.
+    """
+    cluster = Cluster(nodes=0, start=MONDAY, lease="6s")
+    changed: list[int] = []
+
+    def look(commit: Commit) -> None:
+        spec = commit.after.definition.schedule if isinstance(commit.after, Job) else None
+        if spec and spec["period"] == "20s" and not changed:
+            changed.append(commit.now)
+
+    cluster.fleet.database.on_commit.append(look)
+    _bank(cluster, 1)
+    cluster.start(0, _old)
+    cluster.run("61s")
+    cluster.kill(0)
+    cluster.run("45s")
+    _bank(cluster, 2)
+    cluster.start(1, _new, revision=1)
+    cluster.run("60s")
+    assert changed
+    slots = {to_us(start.slot) for start in cluster.started("job")}
+    first = to_us(MONDAY) // 10_000_000 * 10_000_000 + 10_000_000
+    assert [slot for slot in range(first, changed[0], 10_000_000) if slot not in slots] == []
+
+
+def test_i11_a_job_never_goes_back_to_an_older_revision_of_its_calendar() -> None:
+    """Between looking up the latest revision and proposing a definition under it, a later one may come (seed 26).
+
+    A node that had looked before the change proposed after it, and the job was under the old days off again.
+    """
+    cluster = Cluster(nodes=0, start=MONDAY, lease="6s")
+    seen: list[tuple[str, int]] = []
+
+    def look(commit: Commit) -> None:
+        spec = commit.after.definition.schedule if isinstance(commit.after, Job) else None
+        if spec and seen[-1:] != [(spec["period"], spec["calendar_revision"])]:
+            seen.append((spec["period"], spec["calendar_revision"]))
+
+    cluster.fleet.database.on_commit.append(look)
+    _bank(cluster, 1)
+    cluster.start(0, _old)
+    cluster.run("15s")
+    cluster.kill(0)
+    cluster.run("10s")
+    person = cluster.fleet.join("person")
+    cluster.start(1, _new, revision=1)
+    cluster.fleet.network.script(cluster.process(1).name, "select job", after=1.0)
+    cluster.run("500ms")
+    person.process.spawn(lambda: person.scheduler.calendar("bank", holidays=[]), "person")
+    cluster.run("30s")
+    assert seen == [("10s", 1), ("10s", 2), ("20s", 2)]

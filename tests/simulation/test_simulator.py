@@ -6,7 +6,7 @@ import json
 import shlex
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -14,11 +14,13 @@ from solocron.cli import main
 from solocron.cli.parser import parse
 from solocron.clock import to_us
 from solocron.errors import Invalid
-from solocron.schedules import Cron
+from solocron.schedules import Calendar, Calendared, Cron, Every, instants
 from solocron.simulator.campaign import INVARIANTS, Summary, shrink
+from solocron.simulator.exercised import POLICIES
 from solocron.simulator.faults import CLOCK_CHANGES, FAULTS, WEAK_STORES, Options, draw
 from solocron.simulator.kernel import Kernel, Storm
-from solocron.simulator.oracle import Daily
+from solocron.simulator.oracle import Daily, Even
+from solocron.simulator.workdays import Workdays
 from solocron.simulator.world import Report, simulate
 
 SEEDS = 16
@@ -59,6 +61,12 @@ def test_every_fault_struck_and_every_invariant_was_put_to_the_test(campaign: Su
 
 
 @together
+def test_every_policy_made_a_difference(campaign: Summary) -> None:
+    assert campaign.unused == []
+    assert [name for name in POLICIES if not campaign.used[name]] == []
+
+
+@together
 def test_every_way_to_end_was_seen(campaign: Summary) -> None:
     ends = ("succeeded", "failed", "timed_out", "cancelled", "lost", "skipped", "missed")
     assert [end for end in ends if not campaign.statuses[end]] == []
@@ -78,6 +86,30 @@ def test_the_slots_of_a_day_are_counted_by_the_rule_and_not_by_the_code_under_te
         counted = Daily(hour, minute)
         assert counted.between(to_us(datetime(2024, 1, 1, tzinfo=UTC)), until - 1) == found
         assert counted.count(found[0], found[-1]) == len(found) - 1 == 5 * 365 + 2 - 1
+
+
+@pytest.mark.parametrize("rule", ["skip", "next", "previous"])
+def test_days_off_are_counted_day_by_day_and_not_by_the_code_under_test(rule: str) -> None:
+    """Two ways to the same slots, over both changes of the clocks, with days off that come one by one and in rows."""
+    start = date(2026, 3, 20)
+    off = [start + timedelta(days=ahead) for ahead in (0, 3, 9, 10, 14, 15, 16, 40, 217, 218, 219, 220)]
+    calendar = Calendar.make("bank", 1, frozenset({5, 6}), dict.fromkeys(off, "off"))
+    since, until = (to_us(datetime(2026, month, 1, tzinfo=UTC)) for month in (3, 12))
+    for schedule, slots, europe in (
+        (Cron("30 2 * * *", tz="Europe/Paris"), Daily(2, 30), True),
+        (Cron("0 3 * * 0", tz="Europe/Paris"), Daily(3, 0, 0), True),
+        (Cron("30 2 * * 1", tz="Europe/Paris"), Daily(2, 30, 1), True),
+        (Cron("*/30 * * * *", tz="Europe/Paris"), Even(1_800_000_000), True),
+        (Every("5h"), Even(18_000_000_000), False),
+    ):
+        counted = Workdays(slots, calendar.to_json(), rule, europe=europe)
+        shipped = Calendared(schedule, calendar, rule)
+        found = list(instants.between(shipped, since, until))
+        assert counted.between(since, until) == found
+        for middle in range(since, until, 1_234_567_890_123):
+            assert counted.count(middle, until) == shipped.count_us(middle, until)
+        told = shipped.left_out(since, until)
+        assert len(counted.left_out(since, until)) == (told[0] if told else 0)
 
 
 def test_some_worlds_last_for_days_and_see_the_clocks_change() -> None:
@@ -150,6 +182,27 @@ def test_a_fault_that_never_strikes_fails_the_campaign() -> None:
     silent.add(_world(faults={}))
     assert silent.silent == ["kill"]
     assert not silent.ok()
+
+
+def test_a_policy_that_many_worlds_had_and_that_never_made_a_difference_fails_the_campaign() -> None:
+    summary = Summary()
+    for _ in range(8):
+        assert summary.ok() or not summary.seeds
+        summary.add(_world(policies={"rate": 0, "limit": 1}))
+    assert summary.unused == ["rate"]
+    assert not summary.ok()
+
+
+def test_a_policy_that_is_not_drawn_any_more_fails_the_campaign() -> None:
+    """A checker of something that no world has proves nothing."""
+    summary = Summary()
+    for _ in range(40):
+        assert summary.unused == []
+        summary.add(_world(policies=dict.fromkeys(set(POLICIES) - {"alarm"}, 1)))
+    assert summary.unused == ["alarm"]
+    again = Summary()
+    again.merge(summary.to_json())
+    assert again.to_json() == summary.to_json()
 
 
 def test_an_invariant_that_is_never_put_to_the_test_fails_the_campaign() -> None:

@@ -66,7 +66,15 @@ class Client(PastAsker):
                 doc, proposal=proposal, now=now, late_for=self.late_for, resolve=self._registry.resolve
             )
 
-        if self._change(name, define) == "!declared":
+        answer = self._change(name, define)
+        if declaration.calendar is not None:
+            self._calendars.bring([name], self.late_for)
+        if answer is None:
+            raise Conflict(
+                f"{name} is under a revision of its calendar that is not in the store, so it was not changed; remove "
+                "it and add it again."
+            )
+        if answer == "!declared":
             raise Conflict(
                 f"{name} is declared in code, so it was not changed; change it there, or choose another name."
             )

@@ -199,16 +199,15 @@ class Asker(Reader):
         """Apply one change; requests carry ids of their own, so what is contended or unknown is simply repeated."""
 
         def informed(doc: Job | Absent, now: int) -> Change | None:
-            if isinstance(doc, Job) and self._calendars.unknown(doc) and not tried:
+            if isinstance(doc, Job) and self._calendars.unknown(doc) and not in_vain:
                 return Change(doc, answer=_FETCH_FIRST)
             return change(doc, now)
 
-        tried = False
+        in_vain = False
         for _ in range(8):
             result = self.store.update(Named(Kind.JOB, (name,)), informed).results[0]
             if result.answer is _FETCH_FIRST:
-                tried = True
-                self._calendars.learn([result.doc] if isinstance(result.doc, Job) else [])
+                in_vain = not self._calendars.learn([result.doc] if isinstance(result.doc, Job) else [])
                 continue
             if result.verdict is Verdict.APPLIED:
                 for call in self.changed:

@@ -19,6 +19,8 @@ from solocron.stores.contract import All, Named, Store, Verdict
 __all__ = ["Calendars"]
 
 PAGE = 500
+AGAIN = 5
+"""Every so many times all jobs are looked at, also when no calendar was changed: a definition may come late."""
 
 
 class Calendars:
@@ -28,6 +30,7 @@ class Calendars:
         self.store = store
         self._registry = registry
         self._followed: dict[str, int] = {}
+        self._looks = 0
 
     def unknown(self, job: Job) -> list[tuple[str, int]]:
         """The revisions that a job's document names and this process does not know."""
@@ -61,7 +64,8 @@ class Calendars:
     def follow(self, late_for: int, latest: Mapping[str, int] | None = None) -> list[str]:
         """Put every job under the latest revision of its calendar; answers which. Repeating it does no harm."""
         heads = self.latest() if latest is None else dict(latest)
-        if not heads or heads == self._followed:
+        self._looks += 1
+        if not heads or (heads == self._followed and self._looks % AGAIN):
             return []
         self.fetch(heads.items())
         changed: list[str] = []
@@ -69,24 +73,35 @@ class Calendars:
         while True:
             page = self.store.read(All(Kind.JOB, after=after, limit=PAGE))
             behind = [doc for doc in page if isinstance(doc, Job) and _behind(doc, heads)]
-            self.learn(behind)
             if behind:
-                applied = self.store.update(
-                    Named(Kind.JOB, tuple(job.name for job in behind)),
-                    lambda doc, now: advance(
-                        doc, latest=heads, now=now, late_for=late_for, resolve=self._registry.resolve
-                    ),
-                )
-                changed += [result.name for result in applied.results if result.verdict is Verdict.APPLIED]
-                complete = complete and all(
-                    result.verdict in (Verdict.APPLIED, Verdict.DECLINED) for result in applied.results
-                )
+                done, all_done = self._advance(behind, heads, late_for)
+                changed += done
+                complete = complete and all_done
             if len(page) < PAGE:
                 break
             after = page[-1].name
         if complete and not changed:  # once more after a change: a job may have been registered beside it
             self._followed = heads
         return changed
+
+    def bring(self, names: Iterable[str], late_for: int) -> None:
+        """Whoever has written these jobs looks again: a calendar may have been changed, and followed, meanwhile."""
+        jobs = [doc for doc in self.store.read(Named(Kind.JOB, tuple(names))) if isinstance(doc, Job)]
+        heads = self.latest({calendar for job in jobs if (calendar := calendar_of(job.definition.schedule))})
+        behind = [job for job in jobs if _behind(job, heads)]
+        if behind:
+            self.fetch(heads.items())
+            self._advance(behind, heads, late_for)
+
+    def _advance(self, behind: list[Job], heads: Mapping[str, int], late_for: int) -> tuple[list[str], bool]:
+        """Put jobs under these revisions; which were, and whether nothing is left to do."""
+        self.learn(behind)
+        applied = self.store.update(
+            Named(Kind.JOB, tuple(job.name for job in behind)),
+            lambda doc, now: advance(doc, latest=heads, now=now, late_for=late_for, resolve=self._registry.resolve),
+        )
+        done = [result.name for result in applied.results if result.verdict is Verdict.APPLIED]
+        return done, all(result.verdict in (Verdict.APPLIED, Verdict.DECLINED) for result in applied.results)
 
 
 def _behind(job: Job, latest: Mapping[str, int]) -> bool:

@@ -55,18 +55,29 @@ class Registrar:
     def register(self, live: frozenset[str]) -> None:
         """Propose every declared job; `live` are the sets that live sessions advertise, our own not needed."""
         self._fleet = live
+        fetched = False
         names = self._known(sorted(self._declared))
         for start in range(0, len(names), BATCH):
             applied = self._store.update(
                 Named(Kind.JOB, tuple(names[start : start + BATCH])), lambda doc, at: self._propose(doc, at, live)
             )
             for result in applied.results:
-                if result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
+                if result.verdict is Verdict.DECLINED and self._learned(result.doc):
+                    fetched = True
+                elif result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
                     mine = self._declared[result.name].definition
                     if result.doc.definition.fingerprint != mine.fingerprint:
                         self._events.emit("definition kept", job=result.name, node=self._settings.node)
                 elif result.verdict is not Verdict.APPLIED and result.verdict is not Verdict.DECLINED:
                     self._fleet = None  # try again with the next look at the fleet
+        if fetched:  # the old slots of a job were those of a revision that was not known here
+            self.register(live)
+        elif self._calendars is not None and self._latest:
+            calendared = [name for name in names if self._declared[name].calendar is not None]
+            self._calendars.bring(calendared, self._settings.late_for)
+
+    def _learned(self, doc: object) -> bool:
+        return isinstance(doc, Job) and self._calendars is not None and self._calendars.learn([doc])
 
     def _known(self, names: list[str]) -> list[str]:
         """Those whose calendar is in the store, if they name one; the others wait until somebody has put it there."""

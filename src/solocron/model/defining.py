@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from solocron.model.catchup import give_up, leave_out
 from solocron.model.change import Absent, Change
 from solocron.model.claiming import catch_up_to, settle, wake
-from solocron.model.definition import Definition
+from solocron.model.definition import CALENDAR_REVISION, Definition
 from solocron.model.job import Job
 from solocron.model.run import Entry, Status
 from solocron.model.timetable import Resolve, Timetable
@@ -61,8 +61,11 @@ def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -
 
 
 def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, resolve: Resolve) -> Change | None:
-    """Make the job what is proposed. Slots up to now are decided by the old rule, then the cursor is now."""
-    new = proposal.definition
+    """Make the job what is proposed. Slots up to now are decided by the old rule, then the cursor is now.
+
+    None where the old rule is a revision of a calendar that is not known here: its slots would be lost.
+    """
+    new = proposal.definition if isinstance(doc, Absent) else _no_older(doc.definition, proposal.definition)
     slots = resolve(new.schedule)
     if isinstance(doc, Absent):
         job = Job(
@@ -83,6 +86,8 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         job = _from_now(replace(job, paused=None), resolve(old.schedule), slots, now)
     elif changed or old.enabled != new.enabled:
         old_slots = resolve(old.schedule)
+        if not old_slots.known and "calendar" in (old.schedule or {}):
+            return None
         job, decided = catch_up_to(job, old_slots, now=now, late_for=late_for)
         entries.extend(decided)
         pause = job.paused
@@ -105,6 +110,15 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         removed=False,
     )
     return Change(settle(job, slots), tuple(entries), "changed")
+
+
+def _no_older(old: Definition, new: Definition) -> Definition:
+    """The new definition, under no older revision of its calendar: who proposed it may not have heard of the latest."""
+    had, has = old.schedule or {}, new.schedule or {}
+    revision = had.get(CALENDAR_REVISION, 0) if had.get("calendar") == has.get("calendar") else 0
+    if revision <= has.get(CALENDAR_REVISION, 0):
+        return new
+    return replace(new, schedule={**has, CALENDAR_REVISION: revision})
 
 
 def _from_now(job: Job, old: Timetable, new: Timetable, now: int) -> Job:

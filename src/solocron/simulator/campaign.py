@@ -1,7 +1,7 @@
 """Many worlds one after the other, summed up: what was exercised, what was checked, and what did not hold.
 
-A campaign in which an enabled fault never struck, or an invariant was never put to the test, has proved less than it
-claims: it fails like one in which an invariant did not hold.
+A campaign in which an enabled fault never struck, a policy was never used, or an invariant was never put to the test,
+has proved less than it claims: it fails like one in which an invariant did not hold.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from solocron.simulator import at_rest, over_commits, over_ledger
+from solocron.simulator import at_rest, over_calendars, over_commits, over_ledger, over_policies
+from solocron.simulator.exercised import POLICIES
 from solocron.simulator.faults import FAULTS, STRIKES, Options
 from solocron.simulator.world import Report, simulate
 
@@ -21,7 +22,9 @@ INVARIANTS = (
     *over_commits.JOBS,
     *over_commits.SESSIONS,
     *over_commits.PRUNES,
+    *over_policies.POLICIES,
     *over_ledger.LINES,
+    *over_policies.LINES,
     *at_rest.AT_REST,
     *at_rest.DRAINED,
 )
@@ -29,8 +32,17 @@ INVARIANTS = (
 EFFECTS = ("I17 commits", "I4 keys", "I4 locks")
 """What worlds with locks, keys and steps check besides."""
 
+CALENDARS = (*over_calendars.JOBS, *over_calendars.CALENDARS, *over_calendars.AT_REST)
+"""What worlds with business calendars check besides."""
+
+ALARMS = ("alarms told", "alarms compared")
+"""What worlds in which somebody looks for alarms check besides."""
+
 ENOUGH = 8.0
 """A strike that was to be expected so often and never came is off, not unlucky (one in three thousand)."""
+
+MANY = 40
+"""In so many worlds every policy is drawn: one that never was is not drawn any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +83,12 @@ class Summary:
     """How often each was to be expected."""
     effects: int = 0
     """In how many worlds jobs used locks, keys and steps."""
+    alarms: int = 0
+    """In how many worlds somebody looked for alarms."""
+    had: Counter[str] = field(default_factory=Counter)
+    """In how many worlds each policy was chosen."""
+    used: Counter[str] = field(default_factory=Counter)
+    """How often each made a difference."""
     statuses: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
     leases: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -82,6 +100,9 @@ class Summary:
         options = Options(**report["options"])
         self.seeds += 1
         self.effects += bool(options.effects)
+        self.alarms += bool(options.alarms)
+        self.had.update(list(report["policies"]))
+        self.used.update(report["policies"])
         for name in ("hours", "slots", "runs", "starts", "steps"):
             setattr(self, name, getattr(self, name) + report[name])
         lived = round(report["hours"] * 3_600_000)
@@ -126,6 +147,17 @@ class Summary:
         return [name for name in FAULTS if self.expected[name] >= ENOUGH and not self.faults[name]]
 
     @property
+    def unused(self) -> list[str]:
+        """Policies that many worlds had and that never made a difference, or that no world of many has had."""
+        never = [name for name in POLICIES if not self.used[name]]
+        return [name for name in never if self.had[name] >= ENOUGH or self.seeds >= MANY]
+
+    @property
+    def missing(self) -> list[str]:
+        """Everything that would have to be there and was not."""
+        return [*self.silent, *self.unused, *self.unchecked]
+
+    @property
     def unchecked(self) -> list[str]:
         """Invariants that nothing was held against."""
         return [name for name in self.invariants if not self.checked[name]]
@@ -133,11 +165,12 @@ class Summary:
     @property
     def invariants(self) -> tuple[str, ...]:
         """Those that these worlds can put to the test."""
-        return INVARIANTS + (EFFECTS if self.effects else ())
+        more = (EFFECTS if self.effects else ()) + (CALENDARS if self.enabled["calendars"] else ())
+        return INVARIANTS + more + (ALARMS if self.alarms >= ENOUGH else ())
 
     def ok(self, *, alone: bool = False) -> bool:
         """Whether everything held and everything was there; of one world `alone` only the former is asked."""
-        return not self.failures and (alone or (not self.silent and not self.unchecked))
+        return not self.failures and (alone or not self.missing)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -163,15 +196,18 @@ class Summary:
             "leases": {lease: dict(self.leases[lease]) for lease in sorted(self.leases, key=float)},
             "statuses": dict(sorted(self.statuses.items())),
             "effects": self.effects,
+            "alarms": self.alarms,
+            "policies": {name: {"worlds": self.had[name], "times": self.used[name]} for name in POLICIES},
             "invariants": {name: self.checked[name] for name in self.invariants},
             "silent": self.silent,
+            "unused": self.unused,
             "unchecked": self.unchecked,
             "failures": [failure.to_json() for failure in self.failures],
         }
 
     def merge(self, told: Mapping[str, Any]) -> None:
         """Add another campaign, as its `to_json` tells it."""
-        for name in ("seeds", "hours", "slots", "runs", "starts", "steps", "seconds", "effects"):
+        for name in ("seeds", "hours", "slots", "runs", "starts", "steps", "seconds", "effects", "alarms"):
             setattr(self, name, getattr(self, name) + told[name])
         for name, fault in told["faults"].items():
             self.enabled[name] += fault["worlds"]
@@ -179,6 +215,9 @@ class Summary:
             self.expected[name] += fault["expected"]
         for lease, lived in told["leases"].items():
             self.leases[lease].update(lived)
+        for name, policy in told["policies"].items():
+            self.had[name] += policy["worlds"]
+            self.used[name] += policy["times"]
         self.statuses.update(told["statuses"])
         self.checked.update(told["invariants"])
         self.failures += [Failure(**failure) for failure in told["failures"]]

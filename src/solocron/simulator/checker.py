@@ -8,17 +8,18 @@ proves nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from solocron.model.change import Kind
+from solocron.model.change import Kind, Note
 from solocron.model.job import Hold, Job
 from solocron.model.run import Op, Origin, Record, Status
 from solocron.model.session import Life, Session
 from solocron.simulator.database import Commit
 from solocron.simulator.ledger import Line
-from solocron.simulator.oracle import Slots, slots_of
+from solocron.simulator.oracle import slots_of
+from solocron.simulator.workdays import Slots
 
 if TYPE_CHECKING:
     from solocron.simulator.world import World
@@ -90,11 +91,24 @@ class Checker:
     recorded: Counter[str] = field(default_factory=Counter)
     """Slots and runs on record so far, by status."""
     slots: int = 0
+    moved: int = 0
+    """Claims of slots that a calendar had moved."""
+    left_out: int = 0
+    """Slots that a calendar left out."""
+    revised: int = 0
+    """Jobs that were put under a later revision."""
+    written: dict[str, float] = field(default_factory=dict)
+    """When each calendar, and the definition of each job under one, was last written."""
     _known: dict[str, Slots | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        from solocron.simulator import at_rest, over_commits, over_ledger, over_policies
+        from solocron.simulator import at_rest, over_calendars, over_commits, over_ledger, over_policies
 
+        self._calendared = bool(self.world.options.calendars)
+        self._on_calendared = Tests(over_calendars.JOBS, self.disabled)
+        self._on_calendar = Tests(over_calendars.CALENDARS, self.disabled)
+        self._calendars_at_rest = Tests(over_calendars.AT_REST, self.disabled)
+        self._calendar_of = over_calendars.calendar_of
         self._on_job = Tests(over_commits.JOBS | over_policies.POLICIES, self.disabled)
         self._on_session = Tests(over_commits.SESSIONS, self.disabled)
         self._on_line = Tests(over_ledger.LINES | over_policies.LINES, self.disabled)
@@ -105,7 +119,10 @@ class Checker:
     @property
     def checked(self) -> Counter[str]:
         """How often each invariant was put to the test."""
-        groups = (self._on_job, self._on_session, self._on_line, self._at_rest, self._drained, self._on_prune)
+        groups = (
+            *(self._on_job, self._on_session, self._on_line, self._at_rest, self._drained, self._on_prune),
+            *(self._on_calendared, self._on_calendar, self._calendars_at_rest),
+        )
         return Counter({name: group.times for group in groups for name in group.names})
 
     # --- what happens --------------------------------------------------------------------------------------------
@@ -118,7 +135,11 @@ class Checker:
                 self.renewed[commit.name] = commit.selected
         elif commit.kind is Kind.JOB and (isinstance(commit.before, Job) or isinstance(commit.after, Job)):
             self._on_job(self, commit)
+            if self._calendared and (self._calendar_of(commit.before) or self._calendar_of(commit.after)):
+                self._on_calendared(self, commit)
             self._note(commit)
+        elif commit.kind is Kind.CALENDAR:
+            self._on_calendar(self, commit)
 
     def line(self, line: Line) -> None:
         self._on_line(self, line)
@@ -134,6 +155,8 @@ class Checker:
     def at_rest(self, patience: float) -> None:
         """After the faults have ended and time has passed."""
         self._at_rest(self, patience)
+        if self._calendared:
+            self._calendars_at_rest(self, patience)
 
     def drained(self) -> None:
         """After every node has drained."""
@@ -155,9 +178,15 @@ class Checker:
             if entry.op is Op.OPEN and record.attempt <= 1 and record.origin is Origin.SCHEDULE:
                 self.slots += record.count
 
-    def slots_of(self, job: Job) -> Slots | None:
-        """The slots of a job as anybody can count them."""
-        return slots_of(job.definition.schedule, self._known)
+    def slots_of(self, schedule: Mapping[str, Any] | None) -> Slots | None:
+        """The slots of a schedule as anybody can count them."""
+        return slots_of(schedule, self._known, self._revision)
+
+    def _revision(self, calendar: str, revision: int) -> Mapping[str, Any]:
+        """What the store has under this number; it never changes, which is checked."""
+        doc, _ = self.world.database.docs[(Kind.CALENDAR, f"{calendar}@{revision}")]
+        assert isinstance(doc, Note)
+        return doc.body
 
 
 def new_holds(commit: Commit) -> list[Hold]:

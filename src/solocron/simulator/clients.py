@@ -16,6 +16,7 @@ from solocron.clock import from_us
 from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.model.change import Change, Kind, Note
 from solocron.model.request import run_named
+from solocron.model.run import Origin
 from solocron.schedules import Every
 from solocron.simulator.checker import Violation
 from solocron.simulator.kernel import SimEvent
@@ -73,6 +74,13 @@ class Clients:
             self._world.guarded(lambda ask=ask: self._asking(lambda: ask(dice)))  # type: ignore[misc]
 
     def _rerun(self, dice: random.Random) -> None:
+        """One slot that somebody knows of, or all of a job that failed."""
+        records = self._world.database.log.values()
+        ran = sorted({(r.job, r.slot) for r in records if r.origin is Origin.SCHEDULE and r.finished_at and r.attempt})
+        if ran and dice.random() < 0.5:
+            job, slot = dice.choice(ran)
+            self._client.rerun(job, from_us(slot))
+            return
         job = dice.choice(sorted(self._world.database.jobs) or ["job-0"])
         now = from_us(self._world.database.clock())
         self._client.rerun(job, failed_since=now - timedelta(seconds=dice.uniform(1, 20 * self._world.options.lease)))
@@ -187,6 +195,8 @@ class Clients:
         name = f"data-{dice.randrange(3)}"
         options = policies(lease, dice, stoppable=True) | {"retries": 1}
         self.attempts[name] = 2
+        if self._world.options.calendars and self.requests % 2:
+            options["calendar"] = "works"
         handler = dice.choice(self._world.workload.plans).name
         self._client.add(name, handler, Every(dice.choice((lease, 2 * lease))), **options)
 

@@ -25,6 +25,7 @@ STRIKES = (
     "deploy",
     "request",
     "tick",
+    "calendars",
     "forget",
 )
 """What happens now and then: the option is the mean number of seconds between two."""
@@ -70,6 +71,8 @@ class Options:
     """Not a fault by itself: people and programs trigger, pause, cancel, add and remove."""
     tick: float = 0.0
     """Not a fault by itself: an external trigger beside the nodes."""
+    calendars: float = 0.0
+    """Not a fault by itself: jobs under business calendars, and somebody who changes those."""
     forget: float = 0.0
     lost_request: float = 0.0
     lost_reply: float = 0.0
@@ -133,6 +136,9 @@ SLOW = (300.0, 900.0, 1800.0, 1800.0)
 CLOCK_CHANGES = (1_774_746_000.0, 1_792_890_000.0)
 """The last Sundays of March and October 2026, 01:00 UTC: all of Europe changes its clocks."""
 
+MONDAY = 1_781_474_400.0
+"""The first instant of a week in central Europe, in June 2026."""
+
 
 def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None = None) -> Options:
     """The options of a seed: a swarm, in which each world has some faults only, and those often or rarely.
@@ -145,12 +151,17 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
     dice = random.Random(f"options {seed}")  # noqa: S311 - reproducible on purpose
     drawn = dice.choice((3.0, 6.0, 15.0, 15.0, 30.0, 60.0))
     pace = random.Random(f"pace {seed}")  # noqa: S311 - dice of its own: a new shape leaves the other worlds as they were
+    more = random.Random(f"more {seed}")  # noqa: S311 - likewise
     kind = pace.choices(("plain", "slow", "dense"), (54, 38, 8))[0]
     start = EPOCH
     if lease is None:
         lease = drawn if kind != "slow" else pace.choice(SLOW)
     if lease in SLOW:
         start = pace.choice(CLOCK_CHANGES) - pace.uniform(0, 48) * 3600
+
+    calendars = more.choice((0.0, 0.0, 6.0, 24.0)) * lease
+    if calendars and lease not in SLOW:
+        start = MONDAY - more.uniform(0.05, 0.95) * hours * lease / 15 * 3600
 
     def often(mean: float) -> float:
         return dice.choice((0.0, 0.0, mean, mean * 4)) * lease
@@ -191,4 +202,6 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
         clock_skew=dice.choice((0.0, 0.0, 5.0, 3600.0)),
         poison=dice.choice((0.0, 0.0, 1.0, 3.0)),
         effects=dice.choice((0, 0, 1, 2)),
+        calendars=calendars,
+        alarms=more.choice((0.0, 0.0, 1.0, 4.0)) * lease,
     )

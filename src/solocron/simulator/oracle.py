@@ -6,36 +6,30 @@ that anybody can count them.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
-from functools import cache
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from solocron.duration import parse_duration, to_us
 from solocron.model.definition import Definition
 from solocron.model.job import Job
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.run import Origin
+from solocron.simulator.workdays import Slots, Workdays, instant_of
 
-__all__ = ["Daily", "Even", "Slots", "fate_of", "slots_of"]
+__all__ = ["Daily", "Even", "fate_of", "slots_of"]
 
 _MINUTES = {"* * * * *": 1, "*/2 * * * *": 2, "*/30 * * * *": 30, "0 * * * *": 60}
 """Zones of whole hours: what goes by the minute of the hour is even also over clock changes."""
 
-_DAILY = {"30 2 * * *": (2, 30), "0 3 * * *": (3, 0)}
+_DAILY = re.compile(r"(?P<minute>\d+) (?P<hour>\d+) \* \* (?P<day>\*|[0-6])")
 
 _DAY = 86_400_000_000
 
-
-class Slots(Protocol):
-    """What anybody can count."""
-
-    def count(self, after: int, until: int) -> int:
-        """How many lie after `after` and not after `until`."""
-
-    def between(self, after: int, until: int) -> list[int]:
-        """Those."""
+Revision = Callable[[str, int], Mapping[str, Any]]
+"""From a calendar's name and revision to what was written down under them."""
 
 
 class Even:
@@ -53,50 +47,41 @@ class Even:
 
 
 class Daily:
-    """A time of the day in central Europe: once each day, the first time if it comes twice, right after a gap."""
+    """A time of the day in central Europe: once each day, the first time if it comes twice, right after a gap.
 
-    def __init__(self, hour: int, minute: int) -> None:
+    With `weekday`, as cron counts them from Sunday, on such days only.
+    """
+
+    def __init__(self, hour: int, minute: int, weekday: int | None = None) -> None:
         self._time = timedelta(hours=hour, minutes=minute)
+        self._weekday = weekday
 
     def count(self, after: int, until: int) -> int:
         return len(self.between(after, until))
 
     def between(self, after: int, until: int) -> list[int]:
         days = range(after // _DAY - 1, until // _DAY + 2) if until > after else ()
-        slots = [self._on(day) for day in days]
+        slots = [self._on(day) for day in days if self._weekday is None or (day + 4) % 7 == self._weekday]
         return slots[bisect_right(slots, after) : bisect_right(slots, until)]
 
     def _on(self, day: int) -> int:
-        midnight = datetime.fromtimestamp(day * 86_400, UTC)
-        spring, autumn = _changes(midnight.year)
-        summer, winter = midnight + self._time - timedelta(hours=2), midnight + self._time - timedelta(hours=1)
-        if spring <= summer < autumn:
-            chosen = summer
-        elif not spring <= winter < autumn:
-            chosen = winter
-        else:
-            chosen = spring
-        return round(chosen.timestamp()) * 1_000_000
+        return instant_of(datetime.fromtimestamp(day * 86_400, UTC) + self._time, europe=True)
 
 
-@cache
-def _changes(year: int) -> tuple[datetime, datetime]:
-    """01:00 UTC on the last Sundays of March and October."""
-
-    def last_sunday(month: int) -> datetime:
-        last = date(year, month, 31)
-        return datetime(year, month, 31 - (last.weekday() + 1) % 7, 1, tzinfo=UTC)
-
-    return last_sunday(3), last_sunday(10)
-
-
-def slots_of(spec: Mapping[str, Any] | None, known: dict[str, Slots | None]) -> Slots | None:
+def slots_of(spec: Mapping[str, Any] | None, known: dict[str, Slots | None], revision: Revision) -> Slots | None:
     """The slots of a schedule as a document has it; None where this oracle cannot tell."""
     if spec is None:
         return None
     text = str(spec.get("period") or spec.get("expression"))
+    calendar = spec.get("calendar")
+    if calendar is not None:
+        text = f"{text} {calendar} {spec['calendar_revision']} {spec['on_holiday']}"
     if text not in known:
-        known[text] = _made(spec)
+        made = _made(spec)
+        if made is not None and calendar is not None:
+            body = revision(calendar, spec["calendar_revision"])
+            made = Workdays(made, body, spec["on_holiday"], europe=spec["kind"] == "cron")
+        known[text] = made
     return known[text]
 
 
@@ -104,10 +89,13 @@ def _made(spec: Mapping[str, Any]) -> Slots | None:
     if spec["kind"] == "every":
         return Even(to_us(parse_duration(spec["period"])))
     expression = spec.get("expression", "")
-    if expression in _DAILY:
-        return Daily(*_DAILY[expression])
     minutes = _MINUTES.get(expression)
-    return Even(minutes * 60_000_000) if minutes else None
+    if minutes:
+        return Even(minutes * 60_000_000)
+    daily = _DAILY.fullmatch(expression)
+    if daily is None:
+        return None
+    return Daily(int(daily["hour"]), int(daily["minute"]), None if daily["day"] == "*" else int(daily["day"]))
 
 
 def fate_of(job: Job, slots: Slots, *, now: int, late_for: int) -> dict[int, str]:

@@ -14,6 +14,7 @@ from solocron.simulator.checker import Checker, Violation, first_owed, new_holds
 from solocron.simulator.database import Commit
 from solocron.simulator.oracle import fate_of
 from solocron.simulator.slices import opens, slot_of
+from solocron.simulator.workdays import Workdays, is_left_out
 
 __all__ = ["JOBS", "PRUNES", "SESSIONS"]
 
@@ -143,10 +144,12 @@ def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or after.incarnation != before.incarnation:
         return
-    slots = checker.slots_of(before)
+    slots = checker.slots_of(before.definition.schedule)
     if slots is None or before.removed:
         return
     passed = slots.count(before.cursor, after.cursor)
+    if isinstance(slots, Workdays):  # what a calendar leaves out is on record, too
+        passed += len(slots.left_out(before.cursor, after.cursor))
     opened = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.SCHEDULE]
     recorded = sum(record.count for record in opened if record.attempt == 0 and "#" not in record.run)
     started = sum(1 for h in new_holds(commit) if not h.tries and h.origin is Origin.SCHEDULE and opens(before, h))
@@ -199,22 +202,24 @@ def i10_policies_are_kept(checker: Checker, commit: Commit) -> None:
         return
     if after.cursor == before.cursor or after.incarnation != before.incarnation or commit.client == "client":
         return  # what people ask for decides slots too, but by rules of its own
-    slots = checker.slots_of(before)
+    slots = checker.slots_of(before.definition.schedule)
     if slots is None:
         return
     fates = fate_of(before, slots, now=commit.decided, late_for=checker.world.late_for)
     waiting = {owed.slot for owed in after.owed if owed.attempt == 1 and owed.origin is Origin.SCHEDULE}
     held = {hold.slot for hold in new_holds(commit) if hold.origin is Origin.SCHEDULE}
     records = [e.record for e in commit.entries if e.op is Op.OPEN and not e.record.attempt]
-    for slot, promised in fates.items():
-        owed = slot in waiting or slot in held or any(s.first <= slot <= s.last for s in after.stretches)
-        told = [str(r.status) for r in records if (r.first or r.slot) <= slot <= r.slot and r.origin is Origin.SCHEDULE]
-        seen = "owed" if owed else told[0] if told else "forgotten"
-        if seen != promised or (owed and told):
-            raise Violation("I10", f"{commit.name} slot {iso(slot)}: {promised} by its policies, but {seen} {told}")
     for record in records:
         if not record.reason:
             raise Violation("I10", f"{record.run} is {record.status} without a reason")
+    # One record may tell of many days off, with workdays between them; `over_calendars` looks at those.
+    records = [r for r in records if r.origin is Origin.SCHEDULE and not is_left_out(r)]
+    for slot, promised in fates.items():
+        owed = slot in waiting or slot in held or any(s.first <= slot <= s.last for s in after.stretches)
+        told = [str(r.status) for r in records if (r.first or r.slot) <= slot <= r.slot]
+        seen = "owed" if owed else told[0] if told else "forgotten"
+        if seen != promised or (owed and told):
+            raise Violation("I10", f"{commit.name} slot {iso(slot)}: {promised} by its policies, but {seen} {told}")
 
 
 def i11_cursor(_: Checker, commit: Commit) -> None:

@@ -6,10 +6,11 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from solocron.clock import SECOND
 from solocron.jobs.decorators import cron, every
 from solocron.model.definition import Definition
 from solocron.model.job import Job
-from solocron.model.policy import Backoff, allow, catch_up_all
+from solocron.model.policy import Backoff, CatchUp, allow, catch_up_all
 from solocron.scheduler import Scheduler
 from solocron.simulator.faults import Options
 from solocron.simulator.kernel import Process
@@ -39,6 +40,10 @@ class Plan:
     @property
     def name(self) -> str:
         return f"job-{self.number}"
+
+    def changed(self, policies: dict[str, Any]) -> Plan:
+        """The same with some policies set."""
+        return replace(self, policies={**self.policies, **policies}) if policies else self
 
     @property
     def asks(self) -> bool:
@@ -116,7 +121,7 @@ def _within_the_limit(plans: list[Plan], nodes: int) -> list[Plan]:
             left -= 0.0 if plan.policies["limit"] is None else share
             kept.append(plan)
         else:
-            kept.append(replace(plan, policies={**plan.policies, "limit": None}))
+            kept.append(plan.changed({"limit": None}))
     return kept
 
 
@@ -145,9 +150,11 @@ def policies(lease: float, dice: random.Random, *, stoppable: bool) -> dict[str,
 
 def _further(drawn: dict[str, Any], dice: random.Random) -> dict[str, Any]:
     """Choices with dice of their own, made from the others: a new one changes no world that is known by its seed."""
-    more: dict[str, Any] = {"pause_after": dice.choice((None, None, 3))}
+    more: dict[str, Any] = {"pause_after": dice.choice((None, None, 2, 3))}
     if drawn["catch_up"] == "all":
         more["catch_up"] = dice.choice(("all", catch_up_all(rate="30/m"), catch_up_all(limit=20, rate="6/m")))
+    elif isinstance(drawn["catch_up"], CatchUp):
+        more["catch_up"] = dice.choice((drawn["catch_up"], replace(drawn["catch_up"], pace=2 * SECOND)))
     return more
 
 

@@ -17,11 +17,13 @@ from solocron.simulator.checker import Checker
 from solocron.simulator.clients import Clients
 from solocron.simulator.database import Commit, Past
 from solocron.simulator.effects import Effects
+from solocron.simulator.exercised import Exercised
 from solocron.simulator.faults import Options
 from solocron.simulator.fleet import SimFleet
 from solocron.simulator.kernel import Process
 from solocron.simulator.ledger import Ledger
 from solocron.simulator.nemesis import Nemesis
+from solocron.simulator.planning import Planner, under_calendars
 from solocron.simulator.workload import Workload, unreadable
 
 __all__ = ["Report", "World", "simulate"]
@@ -40,6 +42,8 @@ class Report:
     faults: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
+    policies: dict[str, int] = field(default_factory=dict)
+    """How often each policy made a difference, of those that this world had."""
     digest: str = ""
     violation: str | None = None
     tail: list[str] = field(default_factory=list)
@@ -68,6 +72,9 @@ class World(SimFleet):
         lease = round(options.lease * 1_000_000)
         self.late_for = lease + 2 * (lease // 3000 * 1000)
         self.workload = Workload(options, self.dice)
+        if options.calendars:
+            self.workload.plans = under_calendars(options, self.workload.plans)
+        self.planner = Planner(self)
         self.clients = Clients(self)
         self.nemesis = Nemesis(self)
         self.ledger = Ledger(self.kernel)
@@ -77,6 +84,7 @@ class World(SimFleet):
         self.ledger.on_line.append(self.checker.line)
         self.effects = Effects(self, options.effects)
         self.alarms = AlarmWatch(self, options.alarms)
+        self.exercised = Exercised(self)
         self.calm = False
         """Whether the faults are over."""
         self.at_rest = False
@@ -148,6 +156,8 @@ class World(SimFleet):
         self.nemesis.unleash(until)
         if self.options.request:
             self.clients.start(self.options.request, until)
+        if self.options.calendars:
+            self.planner.start(self.options.calendars, until)
         if self.options.tick:
             self._tick_later(until)
 
@@ -233,6 +243,7 @@ def simulate(options: Options, *, disabled: frozenset[str] = frozenset()) -> Rep
     report.faults = +world.faults
     report.statuses = Counter({str(status): count for status, count in world.checker.recorded.items()})
     report.checked = Counter(world.checker.checked) + world.effects.did + world.alarms.did
+    report.policies = world.exercised.told()
     report.digest = world.digest()
     world.kernel.close()
     return report
@@ -257,6 +268,7 @@ def _live(world: World) -> None:
     world.run(2 * lease + 2)
     world.checker.at_rest(4 * lease + 1)
     world.effects.at_rest()
+    world.alarms.at_rest()
     world.at_rest = True
     for number in range(options.nodes):
         world.stop_node(number)

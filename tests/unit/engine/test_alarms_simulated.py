@@ -28,7 +28,7 @@ def test_nobody_tells_twice_of_one_alarm_whatever_goes_wrong() -> None:
         report = simulate(world(seed))
         assert report.violation is None, f"seed {seed}: {report.violation}\n" + "\n".join(report.tail)
         done += report.checked
-    assert done["alarms written"] > 10, done
+    assert done["alarms raised"] > 5, done
     assert done["alarms told"] > 10, done
 
 

@@ -19,6 +19,7 @@ from solocron.cli import output
 from solocron.cli.exits import FAILED, OK
 from solocron.errors import Invalid, SolocronError
 from solocron.simulator.campaign import Failure, Summary, shrink
+from solocron.simulator.exercised import POLICIES
 from solocron.simulator.faults import FAULTS, Options, draw
 from solocron.simulator.world import simulate as one_world
 
@@ -150,7 +151,7 @@ def _progress(total: int, args: Namespace) -> Iterator[Any]:
 
 
 def _show(summary: Summary, *, ok: bool, alone: bool) -> None:
-    missing = [] if alone else [*summary.silent, *summary.unchecked]
+    missing = [] if alone else summary.missing
 
     def row(name: str, *counts: int) -> list[str]:
         return [name, *map(str, counts), "FAIL" if name in missing else "OK" if counts[-1] else ""]
@@ -158,6 +159,10 @@ def _show(summary: Summary, *, ok: bool, alone: bool) -> None:
     on = [name for name in FAULTS if summary.enabled[name]]
     rows = [row(name, summary.enabled[name], summary.faults[name]) for name in on]
     output.table(["fault", " worlds", " times", ""], rows)
+    output.say("")
+    had = [name for name in POLICIES if summary.had[name] or name in missing]
+    rows = [row(name, summary.had[name], summary.used[name]) for name in had]
+    output.table(["policy", " worlds", " times", ""], rows)
     output.say("")
     output.table(["invariant", " checks", ""], [row(name, summary.checked[name]) for name in summary.invariants])
     output.say("")
@@ -201,6 +206,8 @@ def _verdict(summary: Summary, *, alone: bool) -> str:
         return f"{len(summary.failures)} of {summary.seeds} worlds broke an invariant"
     if not alone and summary.silent:
         return f"nothing broke, but these faults never struck: {', '.join(summary.silent)}"
+    if not alone and summary.unused:
+        return f"nothing broke, but these policies were never used: {', '.join(summary.unused)}"
     if not alone and summary.unchecked:
         return f"nothing broke, but these invariants were never put to the test: {', '.join(summary.unchecked)}"
     return "every invariant held"

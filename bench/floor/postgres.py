@@ -1,12 +1,13 @@
-"""The floor on PostgreSQL: the store's own SQL through psycopg, two round trips to claim and two to finish."""
+"""The floor on PostgreSQL: the store's own SQL through psycopg, two statements to claim and one to finish."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import psycopg
 
-from bench.floor.documents import NODE, claimed, finished
+from bench.floor.documents import NODE, Claimed, claimed, finished
 from bench.load import HANDLER
 from solocron.stores.sql.postgres.sql import statements, writing
 from solocron.stores.sql.postgres.store import PostgresStore
@@ -25,7 +26,7 @@ class Floor:
         claims = (("job_moved",), ("run_opened", "hold_added"))
         ends = (("job_moved",), ("run_closed", "hold_removed"))
         self._claim = writing(*where, *claims, session=True, notify=False)
-        self._finish = writing(*where, *ends, session=False, notify=False)
+        self._finish = writing(*where, *ends, session=False, notify=False, recalled=True)
         self._db = psycopg.connect(**store._conninfo, autocommit=True)
         self._common = {"namespace": "default", "shift": 0, "session": session}
 
@@ -47,19 +48,23 @@ class Floor:
             ],
             hold_added=[("default", self._session, "job", one.name) for one in held],
         )  # fmt: skip
-        names = sorted(one.name for one in held)
-        rows, now = self._select("named_jobs_locked", {"kind": "job", "names": names})
-        by_name = {one.name: one for one in held}
-        self._write(
-            self._finish,
-            job_moved=[
-                (by_name[name].due, by_name[name].slot, 0, 0, finished(state, now), "default", name, version)
-                for name, version, _, state, *_ in rows
-            ],
-            run_closed=[("succeeded", None, now, now, None, None, None, "default", one.run, 1) for one in held],
-            hold_removed=[("default", self._session, "job", name) for name in names],
-        )
+        with self._db.pipeline():
+            self._db.execute(self._finish, self._common | self._ends(held))
         return len(held)
+
+    def _ends(self, held: list[Claimed]) -> dict[str, Any]:
+        """As the store ends what it has just claimed: without reading it again, if nobody else has written it."""
+        now = int(time.time() * 1_000_000)
+        ends = {
+            "job_moved": [
+                (one.due, one.slot, 0, 0, finished(one.state, now), "default", one.name, one.version + 1)
+                for one in held
+            ],
+            "run_closed": [("succeeded", None, now, now, None, None, None, "default", one.run, 1) for one in held],
+            "hold_removed": [("default", self._session, "job", one.name) for one in held],
+        }
+        window = {"now": now - 1_000_000, "latest": now + 1_000_000, "expected": len(held)}
+        return window | {name: as_json(name, rows) for name, rows in ends.items()}
 
     def _select(self, name: str, params: dict[str, Any]) -> tuple[list[tuple[Any, ...]], int]:
         with self._db.pipeline():

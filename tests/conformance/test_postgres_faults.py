@@ -462,14 +462,44 @@ class TestBudget:
             assert verdicts(write(store, Kind.SESSION, "s", beat)) == {"s": Verdict.APPLIED}
             assert 0 <= get(store, Kind.SESSION, "s").expires_at - MINE.lease - now < 10 * SECOND
 
-    def test_claim_and_finish_of_a_hundred_are_four_statements(self, store: PostgresStore) -> None:
+    def test_claim_and_finish_of_a_hundred_are_three_statements(self, store: PostgresStore) -> None:
         write(store, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
         put(store, *(job(f"j{i:03}", due_at=store.clock() - SECOND) for i in range(100)))
         before = store.statements.copy()
         applied = store.update(everything(), claim, session="s")
         assert len(applied.results) == 100
         store.update(Named(Kind.JOB, tuple(result.name for result in applied.results)), finish)
-        assert dict(store.statements - before) == {"due_jobs": 1, "named_jobs_locked": 1, "write": 2, "commit": 2}
+        assert dict(store.statements - before) == {"due_jobs": 1, "write": 2, "commit": 2}
+        assert all(not doc.active for doc in store.read(All(Kind.JOB)))  # type: ignore[union-attr]
+
+    def test_an_end_of_what_others_have_changed_meanwhile_reads_it_first(self, url: str, store: PostgresStore) -> None:
+        write(store, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
+        put(store, *(job(name, due_at=store.clock() - SECOND) for name in ("a", "b", "c")))
+        store.update(everything(), claim, session="s")
+        with opened_store(url) as other:
+            write(other, Kind.JOB, "b", lambda doc, now: Change(replace(doc, failures=7)))
+        before = store.statements.copy()
+        applied = store.update(Named(Kind.JOB, ("a", "b", "c")), finish)
+        assert verdicts(applied) == dict.fromkeys("abc", Verdict.APPLIED)
+        assert dict(store.statements - before) == {"named_jobs_locked": 1, "write": 2, "commit": 2}
+        assert [(doc.active, doc.failures) for doc in store.read(All(Kind.JOB))] == [((), 0), ((), 7), ((), 0)]  # type: ignore[union-attr]
+
+    def test_an_end_by_a_wrong_idea_of_the_time_asks_for_it_first(self, store: PostgresStore) -> None:
+        write(store, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
+        for name, wrong in (("a", 60 * SECOND), ("b", -60 * SECOND)):
+            told: list[int] = []
+
+            def end(doc: Any, now: int, told: list[int] = told) -> Change | None:
+                told.append(now)
+                return finish(doc, now)
+
+            put(store, job(name, due_at=store.clock() - SECOND))
+            store.update(everything(), claim, session="s")
+            now = store.clock()
+            store.renewals.heard(now + wrong)
+            assert verdicts(store.update(Named(Kind.JOB, (name,)), end)) == {name: Verdict.APPLIED}
+            assert len(told) == 2
+            assert 0 <= told[-1] - now < 10 * SECOND
 
     def test_due_jobs_are_found_by_their_index(self, url: str, store: PostgresStore) -> None:
         put(store, *(job(f"j{i:04}", due_at=store.clock() + SECOND * i) for i in range(1000)))

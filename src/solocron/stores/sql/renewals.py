@@ -59,9 +59,10 @@ class Renewals:
     def time(self) -> int | None:
         """A time that the server's clock has surely reached; None if it has never told us one.
 
-        Behind by two milliseconds and a thousandth of what has passed: no clock runs that much slower than another.
+        Behind by two milliseconds and a thousandth of what has passed, but not behind what it told: no clock runs that
+        much slower than another.
         """
         if self._heard is None:
             return None
         server, boot = self._heard
-        return server + int((self._boot() - boot) * SECOND * 0.999) - 2 * MILLISECOND
+        return server + max(0, int((self._boot() - boot) * SECOND * 0.999) - 2 * MILLISECOND)

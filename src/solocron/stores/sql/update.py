@@ -103,6 +103,10 @@ class Update:
                     raise _NotLive
                 drafts = self._drafts(selection)
                 writing = [one for one in drafts if one.writes]
+                if selection.recalled and len(writing) < len(drafts):
+                    # Of some nothing would be compared with the store: what is remembered is no answer to anybody.
+                    self.todo.append((which, attempt + 1))
+                    return
                 if writing:
                     outcome = store.commit(link, writing, self.session, selection)
                     if not outcome.alive:
@@ -110,10 +114,6 @@ class Update:
                     lost = outcome.lost
                 else:
                     store.abandon(link)
-                if selection.recalled and len(writing) < len(drafts):
-                    # Nothing was compared with the store: what was remembered is no answer to anybody.
-                    self.todo.append((which, attempt + 1))
-                    return
         except Poisoned as error:
             self._single_out(which, [one.name for one in writing], error)
         except UnknownOutcome as error:
@@ -126,7 +126,8 @@ class Update:
                     continue
                 self._settle(one.result())
                 if claimed and one.state and one.change is not None:
-                    self.store.recent.put(one.fixed_now, one.state, one.change.doc)
+                    version = "" if one.version is None else one.version + 1
+                    self.store.recent.put(one.fixed_now, one.state, one.change.doc, version)
             if lost and attempt + 1 < _ROUNDS:
                 self.todo.append((Named(self.kind, tuple(sorted(lost))), attempt + 1))
 

@@ -121,6 +121,15 @@ class PostgresLink(SqlLink):
             self.db.execute(sql, params)
             self.db.execute("COMMIT")
 
+    def write_alone(self, name: str, sql: str, params: Mapping[str, Any]) -> Any:
+        """Run a statement that is a transaction of its own; the first value that it answers with."""
+        self._count(name)
+        self._count("commit")
+        with self.translating(commits=True):
+            row = self.db.execute(sql, params).fetchone()
+        assert row is not None
+        return row[0]
+
     def rollback(self) -> None:
         with self.translating():
             if self.db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:

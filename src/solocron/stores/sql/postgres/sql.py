@@ -53,14 +53,25 @@ def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
 
 @cache
 def writing(
-    prefix: str, schema: str | None, writes: tuple[str, ...], extras: tuple[str, ...], *, session: bool, notify: bool
+    prefix: str,
+    schema: str | None,
+    writes: tuple[str, ...],
+    extras: tuple[str, ...],
+    *,
+    session: bool,
+    notify: bool,
+    recalled: bool = False,
 ) -> str:
-    """One statement for a batch: the parts that it needs, then what must hold for its commit."""
+    """One statement for a batch: the parts that it needs, then what must hold for its commit.
+
+    `recalled`: nothing was read before, so our idea of the time is compared as well, and the server tells its own.
+    """
     sql = statements(prefix, schema)
     parts = [f"{name} AS ({sql[name].sql} RETURNING 1)" for name in writes]
     parts += [f"{name} AS ({sql[name].sql})" for name in extras]
     counts = " + ".join(f"(SELECT count(*) FROM {name})" for name in writes) or "0"  # noqa: S608 - our own names
-    answers = [sql["all_written"].sql.replace("{counts}", counts)]
+    answers = [sql["clock"].sql, sql["time_agrees"].sql] if recalled else []
+    answers.append(sql["all_written"].sql.replace("{counts}", counts))
     if session:
         answers.append(sql["session_lives"].sql)
     if notify:

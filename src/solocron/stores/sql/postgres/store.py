@@ -18,10 +18,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import Invalid, StoreRefused
+from solocron.model.change import Kind
 from solocron.stores.contract import Capabilities, Check, Due, Tier, ToSweep, Which
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
-from solocron.stores.sql.drafts import Draft
+from solocron.stores.sql.drafts import Draft, Row
 from solocron.stores.sql.links import Outcome, Selection, arrange
 from solocron.stores.sql.postgres.link import PostgresLink, SessionGone
 from solocron.stores.sql.postgres.listener import Listener
@@ -235,19 +236,20 @@ class PostgresStore(SqlStore[PostgresLink]):
         return Selection(arrange(which, found), now, alive=tail[6], next_due=following)
 
     def recall(self, which: Which, session: str | None) -> Selection | None:
-        """A session's own renewal: the row that we wrote last, at a time that the server has surely reached."""
-        row = self.renewals.row(which, session)
-        now = self.renewals.time
-        if row is None or now is None:
-            return None
-        return Selection({row[0]: row}, now + self._shift, recalled=True)
+        """A session's own renewal, or the ends of runs: rows that we wrote last, at a time that the server has reached.
+
+        What a run's claim left is rarely changed by others, so that its end need not read it first.
+        """
+        row, now = self.renewals.row(which, session), self.renewals.time
+        rows: dict[str, Row | None] | None = {row[0]: row} if row is not None else self.recent.rows(which, session)
+        return None if rows is None or now is None else Selection(rows, now + self._shift, recalled=True)
 
     def commit(self, link: PostgresLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
-        if selection.recalled:
+        if selection.recalled and batch.kind is Kind.SESSION:
             outcome = self._renew(link, batch, drafts[0], selection.now)
         else:
-            outcome = self._write(link, batch, session)
+            outcome = self._write(link, batch, session, selection)
         self.renewals.remember(drafts, outcome)
         return outcome
 
@@ -265,7 +267,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         self.renewals.heard(rows[0][0])
         return Outcome()
 
-    def _write(self, link: PostgresLink, batch: Batch, session: str | None) -> Outcome:
+    def _write(self, link: PostgresLink, batch: Batch, session: str | None, selection: Selection) -> Outcome:
         parts = [(name, rows) for name, rows in batch.writes() if rows]
         extras = [(name, rows) for name, rows in batch.follow_ups() if rows]
         params: dict[str, Any] = {name: as_json(name, rows) for name, rows in (*parts, *extras)}
@@ -275,11 +277,18 @@ class PostgresStore(SqlStore[PostgresLink]):
             "session": session,
             "channel": self.channel,
             "sender": self._sender,
+            "shift": self._shift,
+            "now": selection.now,
+            "latest": selection.now + self.renewals.window,
         }
         names = (tuple(name for name, _ in parts), tuple(name for name, _ in extras))
-        sql = writing(self.prefix, self.schema_name, *names, session=session is not None, notify=batch.rings)
+        answers = {"session": session is not None, "notify": batch.rings, "recalled": selection.recalled}
+        sql = writing(self.prefix, self.schema_name, *names, **answers)
         try:
-            link.commit_with("write", sql, params)
+            if selection.recalled:
+                selection.now = self._heard(link.write_alone("write", sql, params))
+            else:
+                link.commit_with("write", sql, params)
         except SessionGone:
             link.rollback()
             return Outcome(alive=False)

@@ -122,6 +122,9 @@ WHERE h.namespace = r.namespace AND h.session = r.session AND h.kind = r.kind AN
 -- all_written --  Raises 2201E unless every row was still the one that was read: the COMMIT behind it must not happen.
 SELECT ln((:expected = ({counts}))::integer)
 
+-- time_agrees --  Raises 2201E unless the server's clock has reached our idea of it, and not much more.
+SELECT ln(({clock} + :shift BETWEEN :now AND :latest)::integer)
+
 -- session_lives --  Raises 22012 unless the session is live, and keeps it so until the commit.
 SELECT 1 / count(*) FROM (
     SELECT 1 FROM {documents}

@@ -8,14 +8,14 @@ from __future__ import annotations
 import statistics
 import sys
 
-from tests.mutants.catalogue import MUTANTS, WAITING
+from tests.mutants.catalogue import MUTANTS, OF_POLICIES, WAITING
 from tests.mutants.mutant import Verdict
 
 TRIALS = 3
 
 
 def main(names: list[str]) -> int:
-    chosen = [mutant for mutant in MUTANTS if not names or mutant.name in names]
+    chosen = [mutant for mutant in (*MUTANTS, *OF_POLICIES) if not names or mutant.name in names]
     verdicts: list[Verdict] = []
     print(f"{'bug':5} {'named':11} {'killed by':28} {'seeds':>5} {'bites':>6} {'s':>5}  what", flush=True)
     for mutant in chosen:

@@ -1,16 +1,18 @@
-"""Every bug of the list, X-01 to X-60: alive here and to be killed, or waiting for the feature that it would break."""
+"""Every bug of the list, X-01 to X-60, and those of policies, P-01 and on: to be killed, or waiting for a feature."""
 
 from __future__ import annotations
 
-from tests.mutants import claims, effects, holder, lease, records, sessions
+from tests.mutants import calendars, claims, effects, holder, lease, placing, policies, records, sessions
 from tests.mutants.mutant import Mutant, Waiting
 
-__all__ = ["MUTANTS", "WAITING"]
+__all__ = ["MUTANTS", "OF_POLICIES", "WAITING"]
 
 MUTANTS: list[Mutant] = sorted(
     (*lease.MUTANTS, *claims.MUTANTS, *holder.MUTANTS, *records.MUTANTS, *sessions.MUTANTS, *effects.MUTANTS),
     key=lambda mutant: mutant.name,
 )
+
+OF_POLICIES: list[Mutant] = [*placing.MUTANTS, *calendars.MUTANTS, *policies.MUTANTS]
 
 WAITING: list[Waiting] = []
 """None at the moment."""

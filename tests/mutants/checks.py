@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,12 @@ from solocron.schedules import Every
 from solocron.simulator.database import Commit
 from solocron.stores.sql.pool import Pool
 from solocron.testing.cluster import Cluster
-from tests.unit.durable import test_guard
+from tests.unit.durable import test_guard, test_requests
 
 __all__ = [
     "a_claim_of_a_buried_session_is_refused",
     "a_lease_must_be_three_beats",
+    "a_request_that_was_half_taken_in_is_recognised",
     "an_interrupted_connection_is_never_used_again",
     "both_clock_changes",
     "runs_that_may_run_at_once_do_not_lock_each_other_out",
@@ -132,3 +134,22 @@ def runs_that_may_run_at_once_do_not_lock_each_other_out() -> None:
     """With `allow(n)` a run is guarded against its own earlier attempts, not against its neighbours."""
     with TemporaryDirectory() as folder:
         test_guard.test_i19_runs_that_may_run_at_once_are_guarded_each_for_itself(Path(folder))
+
+
+def a_request_that_was_half_taken_in_is_recognised() -> None:
+    """The job remembers its last requests; the log remembers the rest, and the successor asks both."""
+    made: list[test_requests.House] = []
+
+    def make(url: str, **options: Any) -> test_requests.House:
+        made.append(test_requests.House(url, **options))
+        made[-1].tick()
+        return made[-1]
+
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        try:
+            test_requests.test_i13_a_request_that_was_half_taken_in_is_recognised_after_the_job_has_forgotten_it(
+                Path(folder), make, patch
+            )
+        finally:
+            for house in made:
+                house.scheduler.stop("1s")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mutants import placing
-from tests.mutants.catalogue import MUTANTS, WAITING
+from tests.mutants.catalogue import MUTANTS, OF_POLICIES, WAITING
 from tests.mutants.mutant import Bites, Killed, Mutant
 
 QUICK = [mutant for mutant in MUTANTS if mutant.quick]
@@ -16,6 +15,7 @@ def test_the_list_is_complete() -> None:
     """Every number of the list is a mutant, or waits by name for a feature."""
     names = sorted([mutant.name for mutant in MUTANTS] + [waiting.name for waiting in WAITING])
     assert names == [f"X-{number:02}" for number in range(1, 61)]
+    assert [mutant.name for mutant in OF_POLICIES] == [f"P-{number:02}" for number in range(1, len(OF_POLICIES) + 1)]
 
 
 @pytest.mark.parametrize("mutant", QUICK, ids=lambda mutant: mutant.name)
@@ -24,8 +24,8 @@ def test_the_bug_is_killed(mutant: Mutant) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mutant", placing.MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_bug_of_slices_limits_or_routing_is_killed(mutant: Mutant) -> None:
+@pytest.mark.parametrize("mutant", OF_POLICIES, ids=lambda mutant: mutant.name)
+def test_a_bug_of_a_policy_is_killed(mutant: Mutant) -> None:
     _must_die(mutant)
 
 

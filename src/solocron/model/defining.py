@@ -86,7 +86,7 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         job = _from_now(replace(job, paused=None), resolve(old.schedule), slots, now)
     elif changed or old.enabled != new.enabled:
         old_slots = resolve(old.schedule)
-        if not old_slots.known and "calendar" in (old.schedule or {}):
+        if _to_be_fetched(old, old_slots):
             return None
         job, decided = catch_up_to(job, old_slots, now=now, late_for=late_for)
         entries.extend(decided)
@@ -110,6 +110,11 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         removed=False,
     )
     return Change(settle(job, slots), tuple(entries), "changed")
+
+
+def _to_be_fetched(definition: Definition, slots: Timetable) -> bool:
+    """Whether its slots are not known here, but could be: a revision of a calendar is in the store."""
+    return not slots.known and "calendar" in (definition.schedule or {})
 
 
 def _no_older(old: Definition, new: Definition) -> Definition:

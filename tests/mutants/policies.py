@@ -1,0 +1,171 @@
+"""Bugs of what an owner may ask for, beside the list: backfills, rates, on_retry, alarms, requests of transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from solocron.engine.alarms import Alarms
+from solocron.engine.intake import Intake
+from solocron.engine.runner import Runner
+from solocron.jobs.retrying import Retry
+from solocron.model import again, alarm, catchup, claiming, request
+from solocron.model.change import Change, Kind, Note
+from solocron.model.job import Hold, Job, Owed, Stretch
+from solocron.model.run import Origin, group_of
+from solocron.model.values import replace
+from solocron.stores.contract import ChangeFn, Named, Verdict
+from tests.mutants import checks
+from tests.mutants.mutant import Bites, Mutant, Patches
+from tests.mutants.suites import Check, Worlds
+
+__all__ = ["MUTANTS"]
+
+
+# --- backfills and rates ---------------------------------------------------------------------------------------------
+
+
+def _p9(bites: Bites) -> Patches:
+    real = catchup.busy
+
+    def with_the_past(job: Job) -> bool:
+        begun = {group_of(hold.run) for hold in job.active} | {group_of(owed.run) for owed in job.owed if owed.begun}
+        full = len(begun) >= job.definition.overlap.most
+        bites(full is not real(job))
+        return full
+
+    return [(catchup, "busy", with_the_past), (claiming, "busy", with_the_past)]
+
+
+def _p10(bites: Bites) -> Patches:
+    real = claiming._first
+
+    def once_more(job: Job, *args: Any) -> tuple[Owed | None, Any]:
+        owed, rest = real(job, *args)
+        if owed is None or owed.origin is not Origin.BACKFILL or "stretches" not in rest:
+            return owed, rest
+        bites()
+        return owed, {**rest, "stretches": job.stretches}
+
+    return [(claiming, "_first", once_more)]
+
+
+def _p11(bites: Bites) -> Patches:
+    real = again.cancel_backfill
+
+    def without_a_word(doc: Any, **more: Any) -> Change | None:
+        change = real(doc, **more)
+        if change is None:
+            return None
+        bites(change.entries)
+        return replace(change, entries=())
+
+    return [(again, "cancel_backfill", without_a_word)]
+
+
+def _p12(bites: Bites) -> Patches:
+    real = claiming._ready_at
+
+    def at_once(job: Job, stretch: Stretch) -> int:
+        bites(real(job, stretch) > stretch.first)
+        return stretch.first
+
+    return [(claiming, "_ready_at", at_once)]
+
+
+# --- on_retry --------------------------------------------------------------------------------------------------------
+
+
+def _p13(bites: Bites) -> Patches:
+    real = Runner.start
+
+    def unasked(self: Runner, job: Job, hold: Hold, session: str) -> bool:
+        bites(hold.crashed)
+        return real(self, job, replace(hold, crashed=False), session)
+
+    return [(Runner, "start", unasked)]
+
+
+def _p14(bites: Bites) -> Patches:
+    real = Retry.read
+
+    def deaf(answer: Any) -> Retry:
+        said = real(answer)
+        bites(said.answer == "done")
+        return Retry.repeat() if said.answer == "done" else said
+
+    return [(Retry, "read", deaf)]
+
+
+# --- alarms ----------------------------------------------------------------------------------------------------------
+
+
+def _p15(bites: Bites) -> Patches:
+    real = alarm.is_open
+
+    def never(doc: Any) -> bool:
+        bites(real(doc))
+        return False
+
+    return [(alarm, "is_open", never)]
+
+
+def _p16(bites: Bites) -> Patches:
+    def whatever_came_of_it(self: Alarms, name: str, what: str, token: str, change: ChangeFn) -> None:
+        result = self._store.update(Named(Kind.ALARM, (name,)), change).results[0]
+        if result.verdict in (Verdict.APPLIED, Verdict.DECLINED) and isinstance(result.doc, Note):
+            bites(result.answer != what)
+            self._tell(what, result.doc)
+
+    return [(Alarms, "_change", whatever_came_of_it)]
+
+
+def _p17(bites: Bites) -> Patches:
+    real = alarm.close
+
+    def never(doc: Any, **more: Any) -> None:
+        bites(real(doc, **more))
+
+    return [(alarm, "close", never)]
+
+
+# --- requests of transactions ----------------------------------------------------------------------------------------
+
+
+def _p18(bites: Bites) -> Patches:
+    def unwritten(self: Intake, fresh: Sequence[Note], session: str) -> list[Note]:
+        bites()
+        return list(fresh)
+
+    return [(Intake, "_accept", unwritten)]
+
+
+def _p19(bites: Bites) -> Patches:
+    real = request.may_be_known
+
+    def never(note: Note) -> bool:
+        bites(real(note))
+        return False
+
+    return [(request, "may_be_known", never)]
+
+
+_PAST = {"request": 3.0, "jobs": 8.0}
+_DEATHS = {"kill": 9.0, "jobs": 10.0}
+_OUTAGES = {"store_restart": 40.0, "partition": 30.0, "jobs": 12.0}
+_HALF = checks.a_request_that_was_half_taken_in_is_recognised
+_LOOKS = {"alarms": 2.0, "kill": 20.0, "deploy": 40.0, "jobs": 10.0}
+
+MUTANTS = [
+    Mutant("P-09", "slots are skipped for the sake of a backfill", "I10", _p9, Worlds(_PAST)),
+    Mutant("P-10", "a backfill runs what it has run", "I2", _p10, Worlds(_PAST)),
+    Mutant("P-11", "a cancelled backfill is forgotten without a record", "I5", _p11, Worlds(_PAST)),
+    Mutant("P-12", "a rate is ignored", "I10", _p12, Worlds(_OUTAGES)),
+    Mutant("P-13", "on_retry is not asked", "I17", _p13, Worlds(_DEATHS)),
+    Mutant("P-14", "on_retry says done, and the run is repeated", "I17", _p14, Worlds(_DEATHS)),
+    Mutant("P-15", "every look raises an alarm again", "alarms", _p15, Worlds(_LOOKS)),
+    Mutant("P-16", "an alarm is told that nobody has raised", "alarms", _p16, Worlds(_LOOKS)),
+    Mutant("P-17", "no alarm is ever cleared", "alarms", _p17, Worlds(_LOOKS)),
+    Mutant("P-18", "a request is removed without its run", "I5", _p18, Worlds({"request": 3})),
+    Mutant("P-19", "a request that was half taken in is taken in again", "I13", _p19, Check(_HALF, by="I13")),
+]

@@ -24,7 +24,7 @@ class Floor:
         self._sql = {name: one.sql for name, one in statements(store.prefix, store.schema_name).items()}
         where = (store.prefix, store.schema_name)
         claims = (("job_moved",), ("run_opened", "hold_added"))
-        ends = (("job_moved",), ("run_closed", "hold_removed"))
+        ends = (("job_moved", "hold_removed"), ("run_closed",))
         self._claim = writing(*where, *claims, session=True, notify=False)
         self._finish = writing(*where, *ends, session=False, notify=False, recalled=True)
         self._db = psycopg.connect(**store._conninfo, autocommit=True)
@@ -63,7 +63,7 @@ class Floor:
             "run_closed": [("succeeded", None, now, now, None, None, None, "default", one.run, 1) for one in held],
             "hold_removed": [("default", self._session, "job", one.name) for one in held],
         }
-        window = {"now": now - 1_000_000, "latest": now + 1_000_000, "expected": len(held)}
+        window = {"now": now - 1_000_000, "latest": now + 1_000_000, "expected": 2 * len(held)}
         return window | {name: as_json(name, rows) for name, rows in ends.items()}
 
     def _select(self, name: str, params: dict[str, Any]) -> tuple[list[tuple[Any, ...]], int]:

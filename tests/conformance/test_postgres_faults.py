@@ -484,6 +484,31 @@ class TestBudget:
         assert dict(store.statements - before) == {"named_jobs_locked": 1, "write": 2, "commit": 2}
         assert [(doc.active, doc.failures) for doc in store.read(All(Kind.JOB))] == [((), 0), ((), 7), ((), 0)]  # type: ignore[union-attr]
 
+    def test_a_version_that_comes_a_second_time_after_a_restore_is_not_taken_for_ours(
+        self, url: str, store: PostgresStore
+    ) -> None:
+        """The store went back to before our claim, and another node claimed: same version, other hold."""
+        for one in ("s", "other"):
+            mine = replace(MINE, name=one)
+            write(store, Kind.SESSION, one, lambda doc, now, mine=mine: begin(doc, mine, now=now))  # type: ignore[misc]
+        put(store, job("a", due_at=store.clock() - SECOND))
+        with psycopg.connect(url, autocommit=True) as backup:
+            row = backup.execute("SELECT version, state, due_at FROM solocron_jobs").fetchone()
+            store.update(everything(), claim, session="s")
+            backup.execute("UPDATE solocron_jobs SET version = %s, state = %s, due_at = %s", row)
+            backup.execute("DELETE FROM solocron_holds")
+        with opened_store(url) as other:
+            write(other, Kind.JOB, "a", add_hold("other"))
+        ended: list[Any] = []
+
+        def end(doc: Any, now: int) -> Change | None:
+            ended.append(doc.active[0].session)
+            return finish(doc, now) if doc.active[0].session == "s" else None
+
+        assert verdicts(store.update(Named(Kind.JOB, ("a",)), end)) == {"a": Verdict.DECLINED}
+        assert ended == ["s", "other"]
+        assert [hold.session for hold in get(store, Kind.JOB, "a").active] == ["other"]
+
     def test_an_end_by_a_wrong_idea_of_the_time_asks_for_it_first(self, store: PostgresStore) -> None:
         write(store, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
         for name, wrong in (("a", 60 * SECOND), ("b", -60 * SECOND)):

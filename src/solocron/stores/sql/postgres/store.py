@@ -248,6 +248,8 @@ class PostgresStore(SqlStore[PostgresLink]):
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
         if selection.recalled and batch.kind is Kind.SESSION:
             outcome = self._renew(link, batch, drafts[0], selection.now)
+        elif selection.recalled and len(batch.let_go) < len(drafts):
+            outcome = Outcome(lost={one.name for one in drafts})  # not the ends of runs: ask the server first
         else:
             outcome = self._write(link, batch, session, selection)
         self.renewals.remember(drafts, outcome)
@@ -270,6 +272,10 @@ class PostgresStore(SqlStore[PostgresLink]):
     def _write(self, link: PostgresLink, batch: Batch, session: str | None, selection: Selection) -> Outcome:
         parts = [(name, rows) for name, rows in batch.writes() if rows]
         extras = [(name, rows) for name, rows in batch.follow_ups() if rows]
+        if selection.recalled:
+            # After a restore a version may come a second time, but not with a hold of ours: each must have been there.
+            parts.append(("hold_removed", batch.let_go))
+            extras = [(name, rows) for name, rows in extras if name != "hold_removed"]
         params: dict[str, Any] = {name: as_json(name, rows) for name, rows in (*parts, *extras)}
         params |= {
             "namespace": self._namespace,

@@ -302,13 +302,28 @@ def _start(control: int, report: int) -> subprocess.Popen[bytes]:
     """The child in a session and group of its own, with the import path of this process."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "solocron.isolation", str(control), str(report)],
+        [_python(), "-P", "-m", "solocron.isolation", str(control), str(report)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**os.environ, "PYTHONPATH": path},
         pass_fds=(control, report),
         start_new_session=True,
+    )
+
+
+def _python() -> str:
+    """The interpreter. A server that carries one inside, such as uWSGI, is itself what `sys.executable` names."""
+    if os.path.basename(sys.executable or "").lower().startswith(("python", "pypy")):
+        return sys.executable
+    names = (f"python{sys.version_info.major}.{sys.version_info.minor}", "python3", "python")
+    places = [os.path.join(prefix, "bin", name) for prefix in (sys.exec_prefix, sys.base_exec_prefix) for name in names]
+    for place in places:
+        if os.access(place, os.X_OK):
+            return place
+    raise RuntimeError(
+        f"{sys.executable!r} is no Python, and there is none in {sys.exec_prefix}/bin either; nothing was started. "
+        "Install one of this version there, or run the scheduler in a process of its own."
     )
 
 

@@ -53,6 +53,27 @@ def wait_gone(*numbers: int, within: float = 10) -> None:
 # --- what it can do --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("server", ["/usr/bin/uwsgi", ""])
+def test_inside_a_server_that_carries_python_with_it_the_child_still_is_python(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, server: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", server)
+    view = ran(scheduler, "facts")
+    assert view.status == "succeeded", view.error
+
+
+def test_where_there_is_no_python_at_all_the_run_fails_and_says_what_to_do(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/usr/bin/uwsgi")
+    monkeypatch.setattr(sys, "exec_prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "base_exec_prefix", str(tmp_path))
+    view = ran(scheduler, "facts")
+    assert view.status == "failed"
+    assert "is no Python" in (view.error or "")
+    assert "process of its own" in (view.error or "")
+
+
 def test_a_run_in_a_process_sees_its_facts_and_its_result_progress_and_output_are_kept(scheduler: Scheduler) -> None:
     first, view = ran(scheduler, "facts"), ran(scheduler, "facts", {"mine": "ü"})
     assert (first.status, view.status) == ("succeeded", "succeeded"), first.error or view.error

@@ -10,6 +10,7 @@ from solocron import Run, every
 from solocron.clock import to_us
 from solocron.model.change import Kind, Note
 from solocron.model.job import Job
+from solocron.model.values import replace
 from solocron.simulator.database import Commit
 from solocron.testing.cluster import Cluster
 
@@ -269,3 +270,18 @@ def test_i11_a_job_never_goes_back_to_an_older_revision_of_its_calendar() -> Non
     person.process.spawn(lambda: person.scheduler.calendar("bank", holidays=[]), "person")
     cluster.run("30s")
     assert seen == [("10s", 1), ("10s", 2), ("20s", 2)]
+
+
+def test_i14_a_definition_that_comes_late_from_a_node_that_is_gone_is_put_under_the_latest_revision() -> None:
+    """Everybody has followed a change, and then a write arrives that was sent before it: a rarer look finds it."""
+    cluster = Cluster(nodes=0, start=MONDAY, lease="6s")
+    _bank(cluster, 1)
+    cluster.start(0, _old)
+    cluster.run("15s")
+    late = cluster.job("job")
+    _bank(cluster, 2)
+    cluster.run("3m")
+    assert (cluster.job("job").definition.schedule or {})["calendar_revision"] == 2
+    cluster.fleet.database.put(replace(cluster.job("job"), definition=late.definition))
+    cluster.run("6m")
+    assert (cluster.job("job").definition.schedule or {})["calendar_revision"] == 2

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["CALENDARS", "Planner", "under_calendars"]
 
 CALENDARS = ("works", "bank")
-FIRST = 100
+FIRST = 1_000
 """The number of the first job of this kind."""
 MANY = 5
 WEEKENDS = ((), ("sat", "sun"), ("sun",), ("mon",))

@@ -108,8 +108,9 @@ def _draw(number: int, lease: float, dice: random.Random) -> Plan:
         stoppable=stoppable,
         policies=policies(lease, dice, stoppable=stoppable),
     )
-    # A slot that every node has a part in takes its time: one after the other, they must not come faster than that.
-    return replace(plan, period=max(plan.period, lease)) if "nodes" in plan.policies else plan
+    # A slot of several parts or slices takes its time: one after the other, they must not come faster than that.
+    several = "nodes" in plan.policies or plan.policies["shards"] is not None
+    return replace(plan, period=max(plan.period, lease)) if several else plan
 
 
 def _within_the_limit(plans: list[Plan], nodes: int) -> list[Plan]:

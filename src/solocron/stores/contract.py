@@ -201,8 +201,9 @@ def wakes(before: Doc | Absent, after: Doc | None) -> bool:
     """
     if isinstance(after, Job):
         if isinstance(before, Job):
-            if any(hold.cancel and hold not in before.active for hold in after.active):
-                return True
+            for hold in after.active:
+                if hold.cancel and hold not in before.active:
+                    return True
             if before.due_at is not None and (after.due_at is None or after.due_at >= before.due_at):
                 return before.definition is not after.definition and before.definition != after.definition
         return after.due_at is not None

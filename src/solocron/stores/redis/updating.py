@@ -51,7 +51,8 @@ class Update:
         self._kind = kind_of(which)
         self._change = change
         self._session = session or ""
-        self._results: dict[str, Result] = {}
+        self._results: dict[str, Result | None] = {}
+        """By name; None where others have been faster so far."""
         self._now: int | None = None
         self._next_due: int | None = None
         self._alive = True
@@ -74,7 +75,8 @@ class Update:
             raise
         if not self._alive and not self._written():
             return Applied(results=(), now=self._now or 0, alive=False)
-        return Applied(results=tuple(self._results.values()), now=self._now or 0, next_due=self._next_due)
+        results = tuple([result or Result(name, Verdict.CONTENDED) for name, result in self._results.items()])
+        return Applied(results=results, now=self._now or 0, next_due=self._next_due)
 
     def _recalled(self) -> bool:
         """Whether it could be decided at once, from the document as this client wrote it last.
@@ -122,7 +124,8 @@ class Update:
             self._access.release(self._offer)
 
     def _written(self) -> bool:
-        return any(result.verdict in (Verdict.APPLIED, Verdict.UNKNOWN) for result in self._results.values())
+        done = (Verdict.APPLIED, Verdict.UNKNOWN)
+        return any(result is not None and result.verdict in done for result in self._results.values())
 
     def _portions(self) -> Iterator[Fetched]:
         which = self._which
@@ -134,7 +137,7 @@ class Update:
             return
         names = list(dict.fromkeys(which.names)) if isinstance(which, Named) else self._access.names(which)
         # Named first, so that a selection of which only a part could be done does not look complete.
-        self._results = {name: Result(name, Verdict.CONTENDED) for name in names}
+        self._results = dict.fromkeys(names)
         if self._kind is Kind.JOB and not self._session and isinstance(which, Named):
             names = self._remembered(names)
             if not names and self._now is not None:
@@ -151,8 +154,7 @@ class Update:
         return fetched
 
     def _portion(self, fetched: Fetched) -> None:
-        for row in fetched.rows:
-            self._results[row.name] = Result(row.name, Verdict.CONTENDED)
+        self._results |= dict.fromkeys([row.name for row in fetched.rows])
         rows = self._selected(fetched) if isinstance(self._which, HeldBy | All) else fetched.rows
         for _ in range(_ROUNDS):
             lost = self._commit([draft(self._kind, row, self._change, fetched.now, self._recent) for row in rows])
@@ -213,8 +215,8 @@ class Update:
                 self._results[one.name] = _applied(self._kind, one)
                 if one.state is not None and one.change is not None and self._session:  # its end asks for it again
                     assert one.words is not None
-                    _, _, _, _, _, due, holders, *_ = one.words
-                    self._recent.put(one.row.fixed, one.state, one.change.doc, f"{version} {due} {holders}")
+                    mark = f"{version} {one.words[5]} {one.words[6]}"
+                    self._recent.put(one.row.fixed, one.state, one.change.doc, mark)
             elif verdict == "c":
                 lost.append(one.name)
             else:

@@ -50,9 +50,10 @@ NOTHING = Words(0, "")
 
 def spell(words: Sequence[str]) -> Words:
     """Raises for a word that UTF-8 cannot carry: better here than in the command of a whole batch."""
-    if "".join(words).isascii():
-        return Words(len(words), "".join([f"${len(word)}\r\n{word}\r\n" for word in words]))
-    return Words(len(words), "".join([f"${len(word.encode())}\r\n{word}\r\n" for word in words]))
+    text = "\r\n".join([f"${len(word)}\r\n{word}" for word in words])
+    if not text.isascii():  # lengths are in bytes
+        text = "\r\n".join([f"${len(word.encode())}\r\n{word}" for word in words])
+    return Words(len(words), f"{text}\r\n")
 
 
 def pack(words: Sequence[str], more: Sequence[Words] = ()) -> bytes:

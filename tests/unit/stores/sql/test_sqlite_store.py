@@ -23,6 +23,7 @@ from solocron.model.job import Job
 from solocron.model.session import Session, begin, bury, renew
 from solocron.stores.contract import All, Due, Named, Tier, Verdict
 from solocron.stores.sql.sqlite import SQLiteStore
+from solocron.stores.sql.sqlite.turns import Turns
 from solocron.stores.url import make_store
 from solocron.testing.conformance.kit import (
     HOUR,
@@ -212,6 +213,28 @@ class TestLocks:
 
         assert verdicts(store.update(everything(), slow)) == {"j": Verdict.APPLIED}
         assert verdicts(store.update(Named(Kind.JOB, ("j",)), slow)) == {"j": Verdict.DECLINED}
+
+    def test_no_write_waits_for_somebody_who_decides_about_what_is_due(
+        self, store: SQLiteStore, other: SQLiteStore
+    ) -> None:
+        put(store, job("j", due_at=store.clock() - SECOND))
+        start_session(other)
+        writing, deciding = Turns(store.place.turns), Turns(store.place.turns, queue=1)
+
+        def free() -> list[bool]:
+            return [turns._is_free(turns._numbers()[1]) for turns in (writing, deciding)]
+
+        def slow(doc: Any, now: int) -> Change | None:
+            assert beat(other) is Verdict.APPLIED
+            assert free() == [True, False]
+            return add_hold("a")(doc, now)
+
+        assert verdicts(store.update(everything(), slow)) == {"j": Verdict.APPLIED}
+        assert free() == [True, True]
+        store.update(everything(), lambda doc, now: None)
+        assert free() == [True, True]
+        writing.close()
+        deciding.close()
 
     def test_a_process_frozen_while_it_computes_stops_nobody(self, store: SQLiteStore, path: Path) -> None:
         put(store, *(job(f"j{i}", due_at=store.clock() - SECOND) for i in range(3)))

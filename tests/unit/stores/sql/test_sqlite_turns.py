@@ -92,6 +92,23 @@ def test_whoever_has_just_had_a_turn_lines_up_behind_those_who_wait(path: Path) 
     patient.close()
 
 
+def test_one_queue_does_not_wait_for_the_other(path: Path) -> None:
+    deciding, writing = Turns(path, queue=1), Turns(path)
+    others = Turns(path, queue=1), Turns(path)
+
+    def free() -> list[bool]:
+        return [turns._is_free(turns._numbers()[1]) for turns in others]
+
+    with deciding:
+        assert free() == [False, True]
+        with writing:
+            assert free() == [False, False]
+        assert free() == [False, True]
+    assert free() == [True, True]
+    for turns in (deciding, writing, *others):
+        turns.close()
+
+
 def test_a_turn_inside_a_turn_is_the_same_turn(path: Path) -> None:
     turns = Turns(path)
     with turns, turns:

@@ -39,6 +39,7 @@ class SQLiteLink(SqlLink):
                 f"the store {place.path} is gone; nothing was written. Restore it, or restart to begin a new one."
             )
         self.turns = Turns(place.turns)
+        self.deciding = Turns(place.turns, queue=1)
         try:
             self._db = sqlite3.connect(
                 place.path, timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=256
@@ -47,6 +48,7 @@ class SQLiteLink(SqlLink):
             self.pragma("journal_size_limit = 16777216")
         except sqlite3.Error as error:
             self.turns.close()
+            self.deciding.close()
             self._refuse(error)
 
     # --- statements
@@ -110,6 +112,11 @@ class SQLiteLink(SqlLink):
         finally:
             self.turns.leave()
 
+    def leave(self) -> None:
+        """Let the next ones go."""
+        self.turns.leave()
+        self.deciding.leave()
+
     def is_stale(self) -> bool:
         return self._place.identity() != self._identity
 
@@ -120,6 +127,7 @@ class SQLiteLink(SqlLink):
             pass
         finally:
             self.turns.close()
+            self.deciding.close()
 
     # --- errors
 

@@ -176,7 +176,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         now = self.now(link)
         if isinstance(which, Due):
             if change:
-                link.turns.__enter__()  # all want the same documents: whoever decides about them, decides alone
+                link.deciding.__enter__()  # all want the same documents: whoever decides about them, decides alone
             return self._select_due(link, which, session, now)
         name, params = self.selecting(which, now)
         rows = link.all(name, params)
@@ -231,11 +231,12 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             outcome = self._swap_alone(link, batch, drafts[0])
         else:
             outcome = self._swap_all(link, batch, drafts, session)
+        link.leave()
         self.renewals.remember(drafts, outcome)
         return outcome
 
     def abandon(self, link: SQLiteLink) -> None:
-        link.turns.leave()
+        link.leave()
 
     def _swap_alone(self, link: SQLiteLink, batch: Batch, one: Draft) -> Outcome:
         """One row of one table: the version in its WHERE clause is enough, no transaction around it."""

@@ -4,6 +4,9 @@ SQLite's own waiting is a lottery in which a process in a tight loop wins every 
 beside the database: each locks the byte of its ticket and goes when the byte before it is free. The kernel frees
 the bytes of a process that dies; one that is frozen is passed over. Nothing depends on the queue but fairness: the
 database's own lock and the versions in the rows decide what is written.
+
+There are two queues in the file. Those who want what is due line up in one while they decide, so that no two decide
+about the same documents; the other is for writing, which so never waits for somebody's thinking.
 """
 
 from __future__ import annotations
@@ -21,12 +24,14 @@ __all__ = ["PATIENCE", "Turns"]
 PATIENCE = 0.1
 """Seconds that each of those before us has for its turn."""
 
-_TAIL = 0
-_SERVING = 8
+_QUEUE = 16
+"""Bytes of the numbers of one queue: its tail, and who is being served."""
 _NUMBERS = struct.Struct("=qq")
 _NUMBER = struct.Struct("=q")
 _FIRST = 4096
 """Tickets start here, beyond the numbers."""
+_APART = 2**48
+"""Between the first tickets of two queues: more than are ever drawn."""
 _NAPS = (0.00005, 0.0001, 0.0002, 0.0004, 0.0008)
 
 if hasattr(fcntl, "F_OFD_SETLK"):
@@ -43,7 +48,9 @@ else:  # pragma: no cover - macOS: no locks that belong to a file description, s
 class Turns:
     """One connection's place in the queue; reused for every write, by one thread at a time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, queue: int = 0) -> None:
+        self._at = queue * _QUEUE
+        self._first = _FIRST + queue * _APART
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._file = os.open(path, flags, 0o600)
         self._ticket: int | None = None
@@ -64,7 +71,7 @@ class Turns:
         if self._ticket is None and _SETLK:
             self._ticket = self._line_up()
             self._await(self._ticket)
-            os.pwrite(self._file, _NUMBER.pack(self._ticket), _SERVING)
+            os.pwrite(self._file, _NUMBER.pack(self._ticket), self._at + _NUMBER.size)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -78,10 +85,10 @@ class Turns:
 
     def _line_up(self) -> int:
         """Take the first free ticket at the end of the queue."""
-        ticket = max(self._numbers()[0], _FIRST)
+        ticket = max(self._numbers()[0], self._first)
         while not self._lock(fcntl.F_WRLCK, ticket):
             ticket += 1
-        os.pwrite(self._file, _NUMBER.pack(ticket + 1), _TAIL)
+        os.pwrite(self._file, _NUMBER.pack(ticket + 1), self._at)
         return ticket
 
     def _await(self, ticket: int) -> None:
@@ -99,7 +106,7 @@ class Turns:
             time.sleep(nap)
 
     def _is_free(self, ticket: int) -> bool:
-        if ticket < _FIRST:
+        if ticket < self._first:
             return True
         free = self._lock(fcntl.F_RDLCK, ticket)
         if free:
@@ -114,7 +121,7 @@ class Turns:
         return True
 
     def _numbers(self) -> tuple[int, int]:
-        data = os.pread(self._file, _NUMBERS.size, 0)
+        data = os.pread(self._file, _NUMBERS.size, self._at)
         tail, serving = _NUMBERS.unpack(data.ljust(_NUMBERS.size, b"\0"))
         return tail, serving
 

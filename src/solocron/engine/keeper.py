@@ -90,6 +90,12 @@ class Keeper:
         self._events.emit("session begun", session=name, node=self._settings.node, lease_s=self._settings.lease)
         self._begun()
 
+    def keep(self) -> None:
+        """Renew if it is time to: called in the middle of what takes long on the very thread that renews."""
+        session, now = self._board.session, self._runtime.clock.boot()
+        if session is not None and now >= self._next and self._renew(session, now):
+            self._next = self._later(now)
+
     def _renew(self, session: str, asked: float) -> bool:
         """One conditional write; the trust counts from before it was sent."""
         running = len(self._board.running())

@@ -258,7 +258,7 @@ class Node:
         # First, and whatever the store answers next: without it nobody would notice that this session is over.
         self._loops["watchdog"].wake()
         try:
-            self.registrar.register(self._advertised())
+            self.registrar.register(self._advertised(), between=self.keeper.keep)
         finally:
             self._loops["claimer"].wake()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from solocron.engine.calendars import Calendars
 from solocron.engine.settings import Settings
@@ -52,8 +52,11 @@ class Registrar:
         self._fleet: frozenset[str] | None = None
         self.fingerprint = fingerprint_of(declared)
 
-    def register(self, live: frozenset[str]) -> None:
-        """Propose every declared job; `live` are the sets that live sessions advertise, our own not needed."""
+    def register(self, live: frozenset[str], *, between: Callable[[], None] = lambda: None) -> None:
+        """Propose every declared job; `live` are the sets that live sessions advertise, our own not needed.
+
+        `between` is called after each batch: very many jobs on a slow store take longer than a lease.
+        """
         self._fleet = live
         fetched = False
         names = self._known(sorted(self._declared))
@@ -70,8 +73,9 @@ class Registrar:
                         self._events.emit("definition kept", job=result.name, node=self._settings.node)
                 elif result.verdict is not Verdict.APPLIED and result.verdict is not Verdict.DECLINED:
                     self._fleet = None  # try again with the next look at the fleet
+            between()
         if fetched:  # the old slots of a job were those of a revision that was not known here
-            self.register(live)
+            self.register(live, between=between)
         elif self._calendars is not None and self._latest:
             calendared = [name for name in names if self._declared[name].calendar is not None]
             self._calendars.bring(calendared, self._settings.late_for)

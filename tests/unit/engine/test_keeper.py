@@ -1,0 +1,46 @@
+"""The keeper while other work is done on its thread, and what it asks the store for with each beat."""
+
+from __future__ import annotations
+
+from solocron import Scheduler
+from solocron.clock import SystemClock
+from solocron.engine.board import Standing
+from solocron.engine.registrar import BATCH
+from solocron.model.change import Kind
+from solocron.runtime import Threads
+from solocron.stores.contract import Applied, ChangeFn, Named, Which
+from solocron.stores.memory import MemoryStore
+
+
+class Still(SystemClock):
+    """A boot clock that moves when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def boot(self) -> float:  # type: ignore[override]
+        return self.now
+
+
+def test_a_start_with_more_jobs_than_fit_into_a_lease_keeps_its_session() -> None:
+    clock = Still()
+    scheduler = Scheduler("memory://", enabled=True, lease="15s", runtime=Threads(clock))
+    for number in range(4 * BATCH):
+        scheduler.cron("0 9 * * *", name=f"job-{number}")(lambda: None)
+    store = scheduler.client.store
+    assert isinstance(store, MemoryStore)
+    real = store.update
+
+    def slowly(which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        if isinstance(which, Named) and which.kind is Kind.JOB:
+            clock.now += 6.0
+        return real(which, change, session=session)
+
+    store.update = slowly  # type: ignore[method-assign]
+    node = scheduler._build()
+    node.keeper.step(clock.boot())
+    assert clock.now == 1_024.0, "longer than the lease"
+    assert node.board.standing() is Standing.HELD
+    assert scheduler.events.counts["session begun"] == 1
+    assert scheduler.events.counts["session renewed"] == 4
+    assert len(scheduler.jobs()) == 4 * BATCH

@@ -19,6 +19,7 @@ from solocron.locks.held import HELD
 from solocron.locks.listing import force_release
 from solocron.model.change import Change, Kind
 from solocron.model.job import Job
+from solocron.model.session import Session, begin, renew
 from solocron.stores.contract import Due, Named, Verdict
 from solocron.stores.redis import RedisStore
 from solocron.testing.conformance.kit import everything, job, put, session, take
@@ -235,11 +236,30 @@ def test_a_lock_that_was_taken_when_the_servers_clock_stood_elsewhere_is_looked_
         assert held is not None
         store = lock.place.store
         assert isinstance(store, RedisStore)
-        (name, (row, server, boot)), *_ = store._notes._kept.items()
-        store._notes._kept[name] = (row, server + 60 * SECOND, boot)
+        (name, (row, server, *rest)), *_ = store._notes._kept.items()
+        store._notes._kept[name] = (row, server + 60 * SECOND, *rest)  # type: ignore[assignment]
         store.statements.clear()
         assert held.release() is True
         assert store.statements == {"fetch": 1, "swap": 2, "commit": 2}
+
+
+def test_a_session_is_renewed_with_one_call_that_also_tells_what_it_holds(store: RedisStore) -> None:
+    """From the second renewal on; and if our idea of the time is wrong by a minute, the server is asked first."""
+    which = Named(Kind.SESSION, ("s",))
+    described = Session(name="s", node="n", host="h", pid=1, lease=15 * SECOND)
+    store.update(which, lambda doc, now: begin(doc, described, now=now))
+    for ahead, sent in ((0, {"swap": 1, "commit": 1}), (60, {"fetch": 1, "swap": 2, "commit": 2})):
+        (name, (row, server, *rest)), *_ = store._notes._kept.items()
+        store._notes._kept[name] = (row, server + ahead * SECOND, *rest)  # type: ignore[assignment]
+        store.statements.clear()
+        before = store.clock()
+        store.statements.clear()
+        applied = store.update(which, lambda doc, now: renew(doc, now=now))
+        assert store.statements == sent
+        assert applied.holds is False
+        (after,) = store.read(which)
+        assert isinstance(after, Session)
+        assert before + 14 * SECOND < after.expires_at <= store.clock() + 15 * SECOND
 
 
 def test_a_ring_that_fell_into_a_gap_is_heard_after_it(store: RedisStore, url: str, raw: redis.Redis) -> None:

@@ -41,6 +41,7 @@ def campaign() -> Summary:
         drawn = draw(seed, lease=3.0, hours=0.12)
         # So short a time would pass without what is rare.
         rare = {name: getattr(drawn, name) / 3 for name in ("deploy", "clock_step", "store_restart")}
+        rare["request"] = drawn.request / 2
         report = simulate(replace(drawn, keep=120.0, **rare))
         summary.add(report.to_json())
     return summary

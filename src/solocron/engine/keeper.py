@@ -1,7 +1,8 @@
 """Renews the session from a loop of its own; a blocked event loop or a slow claim cannot delay a renewal.
 
 With every beat it also compares what the store says this session holds with what the node runs: claims whose answer
-was lost are adopted, requests to stop reach the bodies, progress is written.
+was lost are adopted, requests to stop reach the bodies, progress is written. Where the renewal itself was told that the
+session holds nothing, and nothing runs, that was the look.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Keeper:
         self._lost = lost
         self._failures = 0
         self._next = 0.0
+        self._holds_nothing = False
+        """What the last renewal was told; good for that one beat."""
 
     def step(self, now: float) -> float:
         """Renew what is due; return when to be called again."""
@@ -68,6 +71,10 @@ class Keeper:
             if not self._renew(session, now):
                 return self._soon(now)
             self._next = self._later(now)
+            if self._holds_nothing and not self._board.running():
+                self._permits.reconcile(session, ())
+                self._bury_old()
+                return self._next
         self.reconcile(session)
         self._bury_old()
         return self._next
@@ -121,6 +128,7 @@ class Keeper:
         if self._failures:
             self._events.emit("store back", node=self._settings.node, after=self._failures)
         self._failures = 0
+        self._holds_nothing = applied.holds is False
         self._events.emit("session renewed", session=session, node=self._settings.node)
         return True
 

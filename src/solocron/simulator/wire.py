@@ -156,16 +156,18 @@ class WireStore:
             for write in writes:
                 results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
             return self._applied(chosen, results)
-        once: list[tuple[bool, dict[str, bool]]] = []
+        once: list[tuple[bool, dict[str, bool], bool | None]] = []
+        renewed = writes[0].name if len(writes) == 1 and writes[0].kind is Kind.SESSION else None
 
-        def serve(reply: Callable[[tuple[bool, dict[str, bool]]], None]) -> None:
+        def serve(reply: Callable[[tuple[bool, dict[str, bool], bool | None]], None]) -> None:
             # A repeated request is recognised and answered as the first time.
             if not once:
-                once.append(self._database.commit(chosen, writes, session))
+                done = self._database.commit(chosen, writes, session)
+                once.append((*done, None if renewed is None else bool(self._database.held(renewed))))
             reply(once[0])
 
         try:
-            alive, applied = self._call(serve, f"commit {label}")
+            alive, applied, holds = self._call(serve, f"commit {label}")
         except StoreUnavailable:
             for write in writes:
                 results[write.name] = Result(write.name, Verdict.UNKNOWN, write.before)
@@ -176,7 +178,7 @@ class WireStore:
             if not applied[write.name]:
                 results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
         self._confirm(which, results, sent)
-        return self._applied(chosen, results)
+        return self._applied(chosen, results, holds)
 
     def _change(
         self, doc: Doc | Absent, version: int, change: ChangeFn, chosen: Selection
@@ -195,9 +197,9 @@ class WireStore:
         kind = doc.kind if isinstance(doc, Absent | Note) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
         return Write(kind, doc.name, doc, version, made.doc, made.entries, chosen.now, chosen.at), result
 
-    def _applied(self, chosen: Selection, results: dict[str, Result]) -> Applied:
+    def _applied(self, chosen: Selection, results: dict[str, Result], holds: bool | None = None) -> Applied:
         ordered = tuple(results[doc.name] for doc, _ in chosen.docs)
-        return Applied(results=ordered, now=chosen.now, next_due=chosen.next_due)
+        return Applied(results=ordered, now=chosen.now, next_due=chosen.next_due, holds=holds)
 
     def _confirm(self, which: Which, results: dict[str, Result], sent: float) -> None:
         if isinstance(which, Named) and which.kind is Kind.SESSION:

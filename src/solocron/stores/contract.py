@@ -128,13 +128,16 @@ class Applied:
 
     `now` is the store's time at which it was decided. `alive` is False when the session that the update was tied to
     is not live any more: then nothing was applied. `next_due` (for `Due`) is the earliest `due_at` of the selection
-    that was not returned: in the past when `limit` cut it short, None when nothing is due ever.
+    that was not returned: in the past when `limit` cut it short, None when nothing is due ever. `holds` (of a session
+    that was written alone) tells whether any job names it as a holder, as seen by that very write; None where the
+    store did not look.
     """
 
     results: tuple[Result, ...]
     now: int
     alive: bool = True
     next_due: int | None = None
+    holds: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

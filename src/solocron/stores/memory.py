@@ -135,6 +135,7 @@ class MemoryStore:
                 return Applied(results=(), now=decided_at, alive=False)
             rows = self._select(space, which, now)
         results = {name: Result(name, Verdict.CONTENDED) for name in rows}
+        holds = None
         for _ in range(_ROUNDS):
             if not rows:
                 break
@@ -155,11 +156,13 @@ class MemoryStore:
                     else:
                         del results[draft.name]
                 self.statements["commit"] += wrote
+                if kind is Kind.SESSION and len(results) == 1 and wrote:
+                    holds = bool(space.held.get((Kind.JOB, next(iter(results)))))
         following = None
         if isinstance(which, Due):
             with self._locked("next_due") as space:
                 following = self._next_due(space, replace(which, exclude=which.exclude | results.keys()))
-        return Applied(results=tuple(results.values()), now=decided_at, next_due=following)
+        return Applied(results=tuple(results.values()), now=decided_at, next_due=following, holds=holds)
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         with self._locked("select") as space:

@@ -91,6 +91,14 @@ class HandsOverWhatIsTaken(MemoryStore):
         return {name: row for name, row in found.items() if not isinstance(which, Due) or (row and row.due_at)}
 
 
+@breaks("test_i5_a_renewal_never_says_that_a_session_holds_nothing_while_it_does")
+class SaysThatNothingIsHeld(MemoryStore):
+    """Tells every session that it holds nothing."""
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        return replace(super().update(which, change, session=session), holds=False)
+
+
 @breaks("test_i5_a_sweep_passes_over_nothing_that_is_just_being_changed")
 class SkipsWhatIsLocked(MemoryStore):
     """SKIP LOCKED in a sweep: the hold that was passed over is never ended."""

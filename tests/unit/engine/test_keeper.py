@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from solocron import Scheduler
 from solocron.clock import SystemClock
 from solocron.engine.board import Standing
 from solocron.engine.registrar import BATCH
 from solocron.model.change import Kind
 from solocron.runtime import Threads
-from solocron.stores.contract import Applied, ChangeFn, Named, Which
+from solocron.stores.contract import Applied, ChangeFn, Doc, Named, Which
 from solocron.stores.memory import MemoryStore
 
 
@@ -44,3 +46,33 @@ def test_a_start_with_more_jobs_than_fit_into_a_lease_keeps_its_session() -> Non
     assert scheduler.events.counts["session begun"] == 1
     assert scheduler.events.counts["session renewed"] == 4
     assert len(scheduler.jobs()) == 4 * BATCH
+
+
+def test_a_renewal_that_says_that_nothing_is_held_is_the_look_of_that_beat() -> None:
+    """And one that says otherwise, or nothing at all, is followed by a look: a claim may have landed late."""
+    clock = Still()
+    scheduler = Scheduler("memory://", enabled=True, lease="15s", runtime=Threads(clock))
+    scheduler.every("1h", name="job")(lambda: None)
+    store = scheduler.client.store
+    assert isinstance(store, MemoryStore)
+    node = scheduler._build()
+    node.keeper.step(clock.boot())
+    looks: list[Which] = []
+    update, read, says = store.update, store.read, [False]
+
+    def noted(which: Which) -> tuple[Doc, ...]:
+        looks.append(which)
+        return read(which)
+
+    def told(which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        applied = update(which, change, session=session)
+        assert applied.holds is False, "as it is"
+        return replace(applied, holds=says[0])
+
+    store.read, store.update = noted, told  # type: ignore[method-assign]
+    for says[0], expected in ((False, 0), (True, 1), (None, 1)):  # type: ignore[assignment]
+        looks.clear()
+        clock.now += 5.0
+        node.keeper.step(clock.boot())
+        assert len(looks) == expected
+    assert scheduler.events.counts["session renewed"] == 3

@@ -160,7 +160,7 @@ class Access:
         known = self._commits
         answer = self._caller.commit(words, [draft.spelt for draft in drafts])
         if answer is not None and answer not in (VOID, "dead"):
-            _, rang, commits, _, time = answer.partition("\n")[0].split(" ")
+            _, rang, commits, _, time, _ = answer.partition("\n")[0].split(" ")
             self._heard = (int(time), self._boot())
             self._saw(int(commits), known)
             if rang != "0":

@@ -56,6 +56,7 @@ class Update:
         self._now: int | None = None
         self._next_due: int | None = None
         self._alive = True
+        self._holds: bool | None = None
         self._offer = ""
         """The name of what is offered to us and not yet committed."""
 
@@ -76,7 +77,7 @@ class Update:
         if not self._alive and not self._written():
             return Applied(results=(), now=self._now or 0, alive=False)
         results = tuple([result or Result(name, Verdict.CONTENDED) for name, result in self._results.items()])
-        return Applied(results=results, now=self._now or 0, next_due=self._next_due)
+        return Applied(results=results, now=self._now or 0, next_due=self._next_due, holds=self._holds)
 
     def _recalled(self) -> bool:
         """Whether it could be decided at once, from the document as this client wrote it last.
@@ -205,7 +206,9 @@ class Update:
         facts, _, refusals = answer.partition("\n")
         if len(portion) == 1 and facts.startswith("a"):
             self._notes.put(self._kind, portion[0], facts)
-        *_, version, time = facts.split(" ")
+        *_, version, time, holds = facts.split(" ")
+        if holds != "-":
+            self._holds = holds == "1"
         if self._now is None:
             self._now = int(time) + self._access.shift
         reasons = dict(line.split(" ", 1) for line in refusals.split("\n") if line)

@@ -68,6 +68,8 @@ class Outcome:
 
     alive: bool = True
     lost: set[str] = field(default_factory=set)
+    holds: bool | None = None
+    """Of a session that was renewed: whether it holds any job, if the statement could tell."""
 
 
 def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:

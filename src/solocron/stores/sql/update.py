@@ -45,6 +45,7 @@ class Update:
         self.whole: Selection | None = None
         """What `which` found when it was last asked for as a whole."""
         self.asides: list[tuple[str, str]] = []
+        self.holds: bool | None = None
         # Each wait for rows may take a fifth of a lease: not eight of them in a row.
         self.until = store.boot() + store.patience
         self.todo: deque[tuple[Which, int]] = deque([(which, 0)])
@@ -69,7 +70,7 @@ class Update:
             self._set_aside(name, reason)
         following = None if self.whole is None else self.whole.next_due
         results = tuple([result or Result(name, Verdict.CONTENDED) for name, result in self.results.items()])
-        return Applied(results=results, now=self._now, next_due=following)
+        return Applied(results=results, now=self._now, next_due=following, holds=self.holds)
 
     @property
     def last(self) -> str | None:
@@ -111,7 +112,7 @@ class Update:
                     outcome = store.commit(link, writing, self.session, selection)
                     if not outcome.alive:
                         raise _NotLive
-                    lost = outcome.lost
+                    lost, self.holds = outcome.lost, outcome.holds
                 else:
                     store.abandon(link)
         except Poisoned as error:

@@ -113,6 +113,25 @@ class Sessions:
         assert verdicts(write(a, Kind.SESSION, "s", _renew)) == {"s": Verdict.DECLINED}
         assert get(b, Kind.SESSION, "s").state is Life.DEAD
 
+    def test_i5_a_renewal_never_says_that_a_session_holds_nothing_while_it_does(self, clients: Clients) -> None:
+        """A node that is told so does not look any further: a claim that it does not know of would never end."""
+        a, b = clients.new(), clients.new()
+        now = a.clock()
+        put(a, session("s", expires_at=now + HOUR), session("other", expires_at=now + HOUR))
+        put(a, job("theirs", due_at=now - SECOND))
+
+        def told() -> set[bool | None]:
+            """By the first renewal, and by those for which the store may remember what it wrote last."""
+            return {write(a, Kind.SESSION, "s", _renew).holds for _ in range(3)}
+
+        assert take(b, "other", session="other") == ["theirs"]
+        assert told() <= {False, None}
+        put(a, job("ours", due_at=now - SECOND))
+        assert take(b, "s", session="s") == ["ours"]
+        assert told() <= {True, None}
+        put(a, job("ours"))
+        assert told() <= {False, None}
+
     def test_a_renewal_never_makes_a_session(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()
         assert verdicts(write(a, Kind.SESSION, "missing", _renew)) == {"missing": Verdict.DECLINED}

@@ -355,7 +355,9 @@ for _, command in ipairs({ 'ZADD', 'ZREM' }) do
 end
 if offer ~= '' then call('HDEL', OFFERS, offer) end -- what was not changed is anybody's again
 local rang = rings and ring(client) or '0'
+-- A session that is renewed is told whether it holds any job: an idle node then need not ask.
+local holds = kind == 'session' and count == 1 and call('EXISTS', HELD .. 'job:' .. ARGV[11]) or '-'
 local answer = table.concat(verdicts) .. ' ' .. rang .. ' ' .. (call('GET', COMMITS) or '0') .. ' ' ..
-  (version or '-') .. ' ' .. int(time(0)) .. table.concat(reasons)
+  (version or '-') .. ' ' .. int(time(0)) .. ' ' .. holds .. table.concat(reasons)
 call('SET', memory, int(number) .. ' ' .. answer, 'PX', keep)
 return answer

@@ -266,8 +266,9 @@ class PostgresStore(SqlStore[PostgresLink]):
         rows = link.returning("session_renewed", columns | window)
         if not rows:
             return Outcome(lost={one.name})
-        self.renewals.heard(rows[0][0])
-        return Outcome()
+        now, holds = rows[0]
+        self.renewals.heard(now)
+        return Outcome(holds=holds)
 
     def _write(self, link: PostgresLink, batch: Batch, session: str | None, selection: Selection) -> Outcome:
         parts = [(name, rows) for name, rows in batch.writes() if rows]

@@ -106,17 +106,19 @@ def burst(url: str, *, due: int, nodes: int, max_running: int, within: float) ->
     with Children() as children, opened(url) as store:
         started = start_nodes(children, url, nodes, max_running=max_running)
         instant = load_ahead(store, due)
-        before = [dict(node.said) for node in started]
-        assert all("finished" not in said for said in before), "nothing was due yet"
+        assert all("finished" not in node.said for node in started), "nothing was due yet"
+        before = [node.count() for node in started]  # what the loading cost them is not a run's
         wait_until(lambda: children.total("finished") >= due, within, f"{due} runs, {children.total('finished')} done")
+        after = [node.count() for node in started]
         ends = [node.end() for node in started]
         check_log(store, due, instant)
         stamps = [at - instant / SECOND for end in ends for at in end["stamps"]]
         if len(stamps) != due:
             raise RuntimeError(f"{len(stamps)} bodies ran for {due} slots")
         statements: Counter[str] = Counter()
-        for end in ends:
-            statements.update(end["statements"])
+        for then, now in zip(before, after, strict=True):
+            statements.update(now["counted"])
+            statements.subtract(then["counted"])
         return Burst(
             due=due,
             nodes=nodes,
@@ -124,7 +126,7 @@ def burst(url: str, *, due: int, nodes: int, max_running: int, within: float) ->
             seconds=max(end["last"] for end in ends) - instant / SECOND,
             lateness=stamps,
             shares=[end["finished"] for end in ends],
-            cpu_s=sum(end["cpu_s"] for end in ends),
+            cpu_s=sum(now["cpu"] - then["cpu"] for then, now in zip(before, after, strict=True)),
             statements=statements,
         )
 

@@ -70,6 +70,14 @@ class MySQLLink(SqlLink):
         with self.translating(commits=True):
             return int(self._query(self.sql[name].sql, params).rowcount)
 
+    def told(self, name: str, params: Mapping[str, Any]) -> tuple[int, int]:
+        """As `run`, and the number that the statement put into its answer by LAST_INSERT_ID()."""
+        self._count(name)
+        self._count("commit")
+        with self.translating(commits=True):
+            done = self._query(self.sql[name].sql, params)
+            return int(done.rowcount), int(done.lastrowid or 0)
+
     def inside(self, name: str, params: Mapping[str, Any]) -> int:
         """Run a statement inside a transaction; how many rows it found."""
         self._count(name)

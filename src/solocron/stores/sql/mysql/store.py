@@ -194,7 +194,8 @@ class MySQLStore(SqlStore[MySQLLink]):
             return Outcome(lost={one.name})  # not a plain renewal: ask the server first
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
         window = {"now": now, "latest": now + self.renewals.window, "shift": self._shift}
-        return Outcome() if link.run("session_renewed", columns | window) else Outcome(lost={one.name})
+        found, told = link.told("session_renewed", columns | window)
+        return Outcome(holds=told == 2 if told else None) if found else Outcome(lost={one.name})
 
     def _write(self, link: MySQLLink, batch: Batch, session: str | None) -> Outcome:
         for name, rows in batch.writes():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from solocron.model.change import Kind, Note
 from solocron.model.job import Job
 from solocron.model.values import replace
 from solocron.simulator.database import Commit
+from solocron.stores.contract import HeldBy, Named, Result, Verdict
 from solocron.testing.cluster import Cluster
 
 
@@ -285,3 +287,37 @@ def test_i14_a_definition_that_comes_late_from_a_node_that_is_gone_is_put_under_
     cluster.fleet.database.put(replace(cluster.job("job"), definition=late.definition))
     cluster.run("6m")
     assert (cluster.job("job").definition.schedule or {})["calendar_revision"] == 2
+
+
+def test_i9_a_node_that_stops_frees_nothing_as_long_as_its_session_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a session comes before what it holds is free, and must be known to have come (seed 82, seven nodes).
+
+    The goodbye was contended and nobody looked at the answer: the permit of a claim under way was freed, the claim was
+    granted after that, because the session still lived, and its body started under a permit that anybody could take.
+    """
+
+    @every("1h", name="job", limit="scarce:1")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = Cluster(body, nodes=1)
+    cluster.run("20s")
+    store, freed = cluster.member(0).store, list[object]()
+    real = store.update
+
+    def contended(which: Any, change: Any, **more: Any) -> Any:
+        if isinstance(which, HeldBy):
+            freed.append(which)
+        applied = real(which, (lambda doc, now: None) if _ends(which) else change, **more)
+        return replace(applied, results=tuple(map(_unsettled, applied.results))) if _ends(which) else applied
+
+    def _ends(which: Any) -> bool:
+        return isinstance(which, Named) and which.kind is Kind.SESSION
+
+    def _unsettled(result: Result) -> Result:
+        return replace(result, verdict=Verdict.CONTENDED)
+
+    monkeypatch.setattr(type(store), "update", lambda self, *args, **more: contended(*args, **more))
+    cluster.stop(0)
+    cluster.run("3s")
+    assert freed == []

@@ -30,13 +30,16 @@ from solocron.model.change import Kind
 from solocron.model.session import Life, Session, end, swept
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
-from solocron.stores.contract import All, Named, Store
+from solocron.stores.contract import All, Named, Store, Verdict
 
 __all__ = ["Node", "Parts"]
 
 
 HANDLERS_LISTED = 2_000
 """A session lists what it can run up to here; beyond, its document would weigh more than it tells."""
+
+GOODBYES = 3
+"""How often a session that others write at the same moment is told its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,8 +219,13 @@ class Node:
             return
         try:
             which = Named(Kind.SESSION, (session,))
-            self._parts.store.update(which, lambda doc, at: end(doc, now=at, reason="its node stopped"))
-            if self.sweeper.take_from(session, f"{self.settings.node} stopped"):
+            over = False
+            for _ in range(GOODBYES):
+                ended = self._parts.store.update(which, lambda doc, at: end(doc, now=at, reason="its node stopped"))
+                if over := ended.results[0].verdict in (Verdict.APPLIED, Verdict.DECLINED):
+                    break
+            # What it holds is free only once it has ended: while it lives, a claim under way may still be granted.
+            if over and self.sweeper.take_from(session, f"{self.settings.node} stopped"):
                 self._parts.store.update(which, lambda doc, at: swept(doc, now=at))
         except StoreError as error:
             self._parts.events.emit("store error", loop="drain", error=str(error), failures=1)

@@ -33,11 +33,14 @@ def main() -> int:
         lease=orders["lease"],
         namespace=orders["namespace"],
     )
+    before = _rss_mb()
+    functions = [_function(stamps) for _ in range(orders["declared"])]
+    functions_mb = _rss_mb() - before
     began = time.perf_counter()
     scheduler.register(noop, name="noop")
-    for number in range(orders["declared"]):
+    for number, function in enumerate(functions):
         expression = orders["expressions"][number % len(orders["expressions"])]
-        scheduler.cron(expression, name=f"job-{number:07}")(_function(stamps))
+        scheduler.cron(expression, name=f"job-{number:07}")(function)
     declared_s = time.perf_counter() - began
 
     def finished(event: Event) -> None:
@@ -56,7 +59,8 @@ def main() -> int:
     threading.Thread(target=hear, daemon=True).start()
     began = time.perf_counter()
     scheduler.start()
-    _say(ready=time.time(), declared_s=declared_s, started_s=time.perf_counter() - began, rss_mb=_rss_mb())
+    _say(ready=time.time(), declared_s=declared_s, started_s=time.perf_counter() - began, rss_mb=_rss_mb(),
+         functions_mb=functions_mb)  # fmt: skip
     cpu = time.process_time()
     since = time.perf_counter()
     told = 0

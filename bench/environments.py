@@ -22,6 +22,8 @@ class Peer:
     requires: tuple[str, ...]
     nodes: tuple[int, ...] = (1, 3)
     """How many nodes it can be run with; one where further ones would run everything again."""
+    schedules: bool = False
+    """Whether its work comes as schedules; else as jobs that are put off to the instant, as a queue has them."""
 
 
 PEERS: dict[str, Peer] = {
@@ -33,6 +35,7 @@ PEERS: dict[str, Peer] = {
             "postgres",
             ("APScheduler==3.11.0", "SQLAlchemy==2.0.44", "psycopg[binary]==3.3.8", "tzdata==2026.6"),
             (1,),
+            schedules=True,
         ),
         Peer(
             "apscheduler4",
@@ -45,16 +48,30 @@ PEERS: dict[str, Peer] = {
                 "psycopg[binary]==3.3.8",
                 "asyncpg==0.30.0",
             ),
+            schedules=True,
         ),
         Peer(
             "procrastinate", "Procrastinate 3.10", "postgres", ("procrastinate==3.10.0", "psycopg[binary,pool]==3.3.8")
         ),
         Peer("pgqueuer", "pgqueuer 1.6", "postgres", ("pgqueuer==1.6.0", "asyncpg==0.30.0", "uvloop==0.22.1")),
+        Peer(
+            "pgqueuer_schedules",
+            "pgqueuer 1.6, schedules",
+            "postgres",
+            ("pgqueuer==1.6.0", "asyncpg==0.30.0", "uvloop==0.22.1"),
+            schedules=True,
+        ),
         Peer("arq", "arq 0.28", "redis", ("arq==0.28.0",)),
         Peer("saq", "SAQ 0.26", "redis", ("saq[redis]==0.26.4", "typing_extensions==4.16.0")),
         Peer("docket", "Docket 0.27", "redis", ("pydocket==0.27.0",)),
-        Peer("celery", "Celery 5.5 beat", "redis", ("celery[redis]==5.5.3",)),
-        Peer("redbeat", "RedBeat 2.3 (Celery 5.5)", "redis", ("celery[redis]==5.5.3", "celery-redbeat==2.3.3")),
+        Peer("celery", "Celery 5.5 beat", "redis", ("celery[redis]==5.5.3",), schedules=True),
+        Peer(
+            "redbeat",
+            "RedBeat 2.3 (Celery 5.5)",
+            "redis",
+            ("celery[redis]==5.5.3", "celery-redbeat==2.3.3"),
+            schedules=True,
+        ),
     )
 }
 

@@ -12,6 +12,7 @@ _SQL = {
     "apscheduler4": "SELECT count(*) FROM jobs",
     "procrastinate": "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')",
     "pgqueuer": "SELECT count(*) FROM pgqueuer",
+    "pgqueuer_schedules": "SELECT count(*) FROM pgqueuer_schedules WHERE last_run IS NULL OR status <> 'queued'",
 }
 _KEYS = {
     "arq": ("ZCARD arq:queue",),

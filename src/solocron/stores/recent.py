@@ -1,8 +1,8 @@
 """What this client has just written, as documents: whoever reads the very same texts back need not parse them again.
 
-A node ends most runs from the document that its claim left. The texts are compared, never a version: what a restored
-backup or another client wrote meanwhile is parsed as ever. A store that can compare the document while it writes need
-not even read it.
+A node ends most runs from the document that its claim left. `take` compares texts, never a version: what a restored
+backup or another client wrote meanwhile is parsed as ever. A store that can compare more than a version while it writes
+(who holds the document, and what time it is) need not even read it: `recall` and `rows`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ __all__ = ["Recent"]
 
 _MOST = 2_000
 """Documents kept. More than a node runs at once; one that is read is let go."""
-
-
 _NOTHING = ("", "", None, "")
 
 

@@ -16,6 +16,7 @@ from solocron.stores.redis.caller import VOID, Caller
 from solocron.stores.redis.drafts import Draft
 from solocron.stores.redis.link import UnknownHandlers
 from solocron.stores.redis.wire import Fetched, unpack
+from solocron.stores.server_time import surely_reached
 
 __all__ = ["Access"]
 
@@ -139,10 +140,9 @@ class Access:
 
     def time(self) -> int | None:
         """A time that the server has surely reached; None if it has not told us one lately."""
-        server, boot = self._heard
+        told, boot = self._heard
         passed = self._boot() - boot
-        # No clock runs slower than another by more than a thousandth.
-        return server + int(passed * SECOND * 0.999) if passed < _LATELY else None
+        return surely_reached(told, passed) if passed < _LATELY else None
 
     # --- replacing
 

@@ -15,6 +15,7 @@ from solocron.model.session import Life, Session
 from solocron.stores.contract import Named, Which
 from solocron.stores.redis.drafts import Draft
 from solocron.stores.redis.wire import Row
+from solocron.stores.server_time import surely_reached
 
 __all__ = ["RecentNotes"]
 
@@ -58,10 +59,9 @@ class RecentNotes:
         found = self._kept.pop((which.kind, which.names[0]), None)
         if found is None:
             return None
-        row, server, boot, young, window = found
+        row, told, boot, young, window = found
         passed = self._boot() - boot
         if passed > young:
             return None
-        # No clock runs slower than another by more than a thousandth.
-        now = server + int(passed * SECOND * 0.999)
+        now = surely_reached(told, passed)
         return row, now, (now, now + window)

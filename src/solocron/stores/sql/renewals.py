@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from solocron.clock import MILLISECOND, SECOND
+from solocron.clock import MILLISECOND
 from solocron.model.change import Kind
 from solocron.model.session import Life, Session
 from solocron.stores.contract import Named, Which
+from solocron.stores.server_time import surely_reached
 from solocron.stores.sql.drafts import Draft, Row
 from solocron.stores.sql.links import Outcome
 
@@ -59,10 +60,9 @@ class Renewals:
     def time(self) -> int | None:
         """A time that the server's clock has surely reached; None if it has never told us one.
 
-        Behind by two milliseconds and a thousandth of what has passed, but not behind what it told: no clock runs that
-        much slower than another.
+        Two milliseconds behind that, but never behind what it told.
         """
         if self._heard is None:
             return None
-        server, boot = self._heard
-        return server + max(0, int((self._boot() - boot) * SECOND * 0.999) - 2 * MILLISECOND)
+        told, boot = self._heard
+        return max(told, surely_reached(told, self._boot() - boot) - 2 * MILLISECOND)

@@ -65,13 +65,10 @@ class MySQLLink(SqlLink):
             return list(self._query(self.sql[name].sql, params).fetchall())
 
     def run(self, name: str, params: Mapping[str, Any]) -> int:
-        self._count(name)
-        self._count("commit")
-        with self.translating(commits=True):
-            return int(self._query(self.sql[name].sql, params).rowcount)
+        return self.told(name, params)[0]
 
     def told(self, name: str, params: Mapping[str, Any]) -> tuple[int, int]:
-        """As `run`, and the number that the statement put into its answer by LAST_INSERT_ID()."""
+        """How many rows it found, and the number that it put into its answer by LAST_INSERT_ID()."""
         self._count(name)
         self._count("commit")
         with self.translating(commits=True):

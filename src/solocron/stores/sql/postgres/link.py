@@ -94,10 +94,7 @@ class PostgresLink(SqlLink):
 
     def returning(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Run a writing statement of its own transaction; the rows that it answers with."""
-        self._count(name)
-        self._count("commit")
-        with self.translating(commits=True):
-            return self.db.execute(self._sql[name].sql, params).fetchall()
+        return self.write_alone(name, self._sql[name].sql, params)
 
     def execute(self, sql: str) -> None:
         """Run something that has no name: a migration, a setting."""
@@ -121,14 +118,12 @@ class PostgresLink(SqlLink):
             self.db.execute(sql, params)
             self.db.execute("COMMIT")
 
-    def write_alone(self, name: str, sql: str, params: Mapping[str, Any]) -> Any:
-        """Run a statement that is a transaction of its own; the first value that it answers with."""
+    def write_alone(self, name: str, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The same for a statement that was put together for this batch."""
         self._count(name)
         self._count("commit")
         with self.translating(commits=True):
-            row = self.db.execute(sql, params).fetchone()
-        assert row is not None
-        return row[0]
+            return self.db.execute(sql, params).fetchall()
 
     def rollback(self) -> None:
         with self.translating():

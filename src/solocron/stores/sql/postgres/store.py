@@ -293,7 +293,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         sql = writing(self.prefix, self.schema_name, *names, **answers)
         try:
             if selection.recalled:
-                selection.now = self._heard(link.write_alone("write", sql, params))
+                selection.now = self._heard(link.write_alone("write", sql, params)[0][0])
             else:
                 link.commit_with("write", sql, params)
         except SessionGone:

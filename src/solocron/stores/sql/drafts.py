@@ -13,6 +13,7 @@ from solocron.stores.recent import Recent
 
 __all__ = ["Draft", "Row", "draft", "holders_of", "is_selected", "kind_of", "readable"]
 
+_NOBODY: frozenset[str] = frozenset()
 Row = tuple[str, int, str, str]
 """A document as it was read: name, version, the fixed text, the state's text."""
 
@@ -142,7 +143,7 @@ def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
 def holders_of(doc: Doc | Absent | None) -> frozenset[str]:
     """The sessions that a document names as holders."""
     if isinstance(doc, Job):
-        return frozenset([hold.session for hold in doc.active])
+        return frozenset([hold.session for hold in doc.active]) if doc.active else _NOBODY
     return frozenset({doc.session}) if isinstance(doc, Note) and doc.session is not None else frozenset()
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 from solocron.model.change import Kind
@@ -17,7 +18,9 @@ from solocron.stores.sql.drafts import Draft, holders_of
 
 __all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of"]
 
+
 _compact = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_NULL, _WHOLE, _TEXT = {type(None)}, {int}, {str, Kind, Origin, Status, Life}
 
 _STATE = ("due_at", "cursor_at", "paused", "active", "state")
 _JOB = ("namespace", "name", "version")
@@ -167,8 +170,6 @@ class Batch:
         if new is one.doc:
             return
         before, after = holders_of(one.doc), holders_of(new)
-        if before == after:
-            return
         for session in after - before:
             self.held.append((namespace, session, one.kind, one.name))
         for session in before - after:
@@ -192,12 +193,23 @@ class Batch:
                 self.noted.append((r.progress, namespace, r.run, r.attempt))
 
 
-def as_json(statement: str, rows: Iterable[tuple[Any, ...]]) -> str:
-    """The rows of a bulk statement as one JSON text; what is missing there is NULL."""
-    columns = COLUMNS[statement]
-    return _compact(
-        [{name: value for name, value in zip(columns, row, strict=True) if value is not None} for row in rows]
-    )
+def as_json(statement: str, rows: Sequence[tuple[Any, ...]]) -> str:
+    """The rows of a bulk statement as one JSON text; a column that is NULL in all of them is left out.
+
+    Column by column, and put together by one template: half the price of an encoder that meets every value by itself.
+    """
+    names, columns = [], []
+    for name, values in zip(COLUMNS[statement], zip(*rows, strict=True), strict=True):
+        types = set(map(type, values))
+        if types == _NULL:
+            continue
+        names.append(name)
+        if types == _WHOLE:
+            columns.append(values)
+        else:
+            columns.append(tuple(map(_quoted if types <= _TEXT else _compact, values)))
+    template = "{" + ",".join([f'"{name}":%s' for name in names]) + "}"
+    return "[" + ",".join(map(template.__mod__, zip(*columns, strict=True))) + "]"
 
 
 def _folded(entries: tuple[Entry, ...]) -> Iterable[Entry]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import encode
@@ -190,5 +193,21 @@ def test_the_rows_of_a_batch_are_one_json_text() -> None:
     text = as_json("hold_added", [("space", "s", Kind.JOB, 'j"\u2602'), ("space", None, "", 0)])
     assert text == (
         '[{"namespace":"space","session":"s","kind":"job","name":"j\\"\\u2602"},'
-        '{"namespace":"space","kind":"","name":0}]'
+        '{"namespace":"space","session":null,"kind":"","name":0}]'
     )
+
+
+def test_a_column_that_is_null_in_every_row_is_left_out() -> None:
+    assert as_json("run_noted", [(None, "space", "j@1", 1), (None, "space", "j@2", 1)]) == (
+        '[{"namespace":"space","run":"j@1","attempt":1},{"namespace":"space","run":"j@2","attempt":1}]'
+    )
+
+
+_anything = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.sampled_from([*Kind, *Status]))
+
+
+@given(st.lists(st.tuples(st.text(), *[_anything] * 3), min_size=1, max_size=5))
+def test_any_rows_come_back_from_the_json_text_as_they_were(rows: list[tuple[Any, ...]]) -> None:
+    """Also where a column holds what it should not: that is for the database to refuse, document by document."""
+    read = json.loads(as_json("hold_added", rows))
+    assert [tuple(row.get(name) for name in COLUMNS["hold_added"]) for row in read] == rows

@@ -16,7 +16,7 @@ from solocron.model.job import Job
 from solocron.schedules.calendar import Calendar
 from solocron.stores.contract import All, Named, Store, Verdict
 
-__all__ = ["Calendars"]
+__all__ = ["Calendars", "learned"]
 
 PAGE = 500
 AGAIN = 5
@@ -102,6 +102,11 @@ class Calendars:
         )
         done = [result.name for result in applied.results if result.verdict is Verdict.APPLIED]
         return done, all(result.verdict in (Verdict.APPLIED, Verdict.DECLINED) for result in applied.results)
+
+
+def learned(calendars: Calendars | None, doc: object) -> bool:
+    """Whether a revision that a job is under was missing here, and has been fetched."""
+    return isinstance(doc, Job) and calendars is not None and calendars.learn([doc])
 
 
 def _behind(job: Job, latest: Mapping[str, int]) -> bool:

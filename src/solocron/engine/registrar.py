@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 
-from solocron.engine.calendars import Calendars
+from solocron.engine.calendars import Calendars, learned
 from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.jobs.registry import Declared
@@ -65,7 +65,7 @@ class Registrar:
                 Named(Kind.JOB, tuple(names[start : start + BATCH])), lambda doc, at: self._propose(doc, at, live)
             )
             for result in applied.results:
-                if result.verdict is Verdict.DECLINED and self._learned(result.doc):
+                if result.verdict is Verdict.DECLINED and learned(self._calendars, result.doc):
                     fetched = True
                 elif result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
                     mine = self._declared[result.name].definition
@@ -79,9 +79,6 @@ class Registrar:
         elif self._calendars is not None and self._latest:
             calendared = [name for name in names if self._declared[name].calendar is not None]
             self._calendars.bring(calendared, self._settings.late_for)
-
-    def _learned(self, doc: object) -> bool:
-        return isinstance(doc, Job) and self._calendars is not None and self._calendars.learn([doc])
 
     def _known(self, names: list[str]) -> list[str]:
         """Those whose calendar is in the store, if they name one; the others wait until somebody has put it there."""

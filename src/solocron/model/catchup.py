@@ -6,6 +6,7 @@ A slot is *late* until `late_for` after its instant and is then still owed, over
 
 from __future__ import annotations
 
+from solocron.model.holding import patience_of
 from solocron.model.job import Hold, Job, Owed, Stretch
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
@@ -49,9 +50,7 @@ def _decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job
     if first is None or first > now:
         return job, ()
     entries: list[Entry] = []
-    start_within = job.definition.start_within
-    patience = late_for if start_within is None else min(late_for, start_within + 1)
-    late_from = max(now - patience, cursor)
+    late_from = max(now - patience_of(job.definition, late_for), cursor)
     last = slots.before(now + 1)
     assert last is not None, "first <= now is a slot, so there is a last one"
     job = _missed(job, slots, entries, cursor, late_from, now)

@@ -9,7 +9,7 @@ from typing import Any
 from solocron.clock import MILLISECOND
 from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
 from solocron.model.change import Absent, Change
-from solocron.model.holding import Claimant, record_of
+from solocron.model.holding import Claimant, next_fence, record_of
 from solocron.model.job import Hold, Job, Missed, Owed, Stretch
 from solocron.model.ordinary import ordinary
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
@@ -141,8 +141,7 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             tries=owed.tries,
             session=by.session,
             node=by.node,
-            # Grows also over removal and restore, as long as the store's clock is not behind.
-            fence=max(job.fence + 1, now // MILLISECOND),
+            fence=next_fence(job.fence, now),
             claimed_at=now,
             deadline=None if timeout is None else now + timeout,
             request=owed.request,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solocron.clock import MILLISECOND
 from solocron.model.change import Absent, Change
 from solocron.model.claiming import settle
-from solocron.model.holding import record_of
+from solocron.model.holding import next_fence, record_of
 from solocron.model.job import Hold, Job, Last, Owed, Pause
 from solocron.model.run import Entry, Op, Status, plain
 from solocron.model.slices import count
@@ -108,7 +107,7 @@ def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve
             job, entry = _end(job, hold, Outcome(status=Status.LOST, reason=reason), now=now)
             entries.append(entry)
     # A fence above every fence handed out so far: whoever compares fences sees the old holder as stale at once.
-    job = replace(job, fence=max(job.fence + 1, now // MILLISECOND))
+    job = replace(job, fence=next_fence(job.fence, now))
     return _closed(doc, job, tuple(entries), now=now, resolve=resolve)
 
 

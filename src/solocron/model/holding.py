@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from solocron.clock import MILLISECOND
+from solocron.model.definition import Definition
 from solocron.model.job import Hold, Job
 from solocron.model.run import Record, Status, key_of
 from solocron.model.session import Session
 
-__all__ = ["Claimant", "record_of"]
+__all__ = ["Claimant", "next_fence", "patience_of", "record_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,17 @@ class Claimant:
     permit: str | None = None
     spare: bool = True
     """Whether this node has a place left for a backfill."""
+
+
+def next_fence(last: int, now: int) -> int:
+    """Above every fence handed out so far; over removal and restore too, as long as the store's clock is not behind."""
+    return max(last + 1, now // MILLISECOND)
+
+
+def patience_of(definition: Definition, late_for: int) -> int:
+    """How long after its instant a slot may still start before it is missed."""
+    limit = definition.start_within
+    return late_for if limit is None else min(late_for, limit + 1)
 
 
 def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) -> Record:

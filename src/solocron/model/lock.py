@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from solocron.clock import MILLISECOND, SECOND
+from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.holding import next_fence
 
 __all__ = [
     "QUEUE",
@@ -137,7 +138,7 @@ def acquire(doc: Note | Absent, ask: Ask, *, now: int, dead: frozenset[str] = fr
     if not state.taken(now=now, dead=dead) and first:
         granted = replace(
             state,
-            fence=max(state.fence + 1, now // MILLISECOND),
+            fence=next_fence(state.fence, now),
             token=ask.token,
             owner=ask.owner,
             session=ask.session,
@@ -218,7 +219,7 @@ def force(doc: Note | Absent, *, by: str | None, why: str, now: int) -> Change |
     hit = {"at": now, "by": by, "why": why, "owner": state.owner, "fence": state.fence}
     freed = replace(
         state,
-        fence=max(state.fence + 1, now // MILLISECOND),
+        fence=next_fence(state.fence, now),
         token=None,
         session=None,
         until=None,

@@ -6,9 +6,8 @@ third of the price; whatever is not ordinary in any respect is left to it.
 
 from __future__ import annotations
 
-from solocron.clock import MILLISECOND
 from solocron.model.change import Change
-from solocron.model.holding import Claimant, record_of
+from solocron.model.holding import Claimant, next_fence, patience_of, record_of
 from solocron.model.job import Hold, Job
 from solocron.model.run import Entry, Op, Origin, Status, run_id
 from solocron.model.timetable import Timetable
@@ -30,9 +29,8 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
     first = slots.after(cursor)
     if first is None or first > now or cursor < job.cursor:
         return None
-    patience = by.late_for if policy.start_within is None else min(by.late_for, policy.start_within + 1)
     following = slots.after(first)
-    if first <= now - patience or (following is not None and following <= now):
+    if first <= now - patience_of(policy, by.late_for) or (following is not None and following <= now):
         return None
     timeout = policy.timeout
     hold = Hold(
@@ -43,7 +41,7 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
         tries=0,
         session=by.session,
         node=by.node,
-        fence=max(job.fence + 1, now // MILLISECOND),
+        fence=next_fence(job.fence, now),
         claimed_at=now,
         deadline=None if timeout is None else now + timeout,
     )

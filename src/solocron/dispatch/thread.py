@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -21,11 +20,7 @@ __all__ = ["ThreadDispatcher"]
 _IDLE_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    body: Callable[[], Any]
-    begin: Begin
-    end: End
+_Waiting = tuple[Callable[[], Any], Begin, End]
 
 
 class ThreadDispatcher:
@@ -41,7 +36,7 @@ class ThreadDispatcher:
         self._closed = False
 
     def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
-        waiting = _Waiting(call.body, begin, end)
+        waiting = (call.body, begin, end)
         with self._mutex:
             self._calls.append(waiting)
             grow = self._call_for_one()
@@ -97,7 +92,7 @@ class ThreadDispatcher:
                 self._grow()  # if it cannot, this thread takes what waits after its own call
             came = call is None
             if call is not None:
-                _carry_out(call)
+                _carry_out(*call)
             elif not self._is_called():
                 return
 
@@ -115,15 +110,15 @@ class ThreadDispatcher:
         return True
 
 
-def _carry_out(call: _Waiting) -> None:
-    if not call.begin():
+def _carry_out(body: Callable[[], Any], begin: Begin, end: End) -> None:
+    if not begin():
         return
     value, error = None, None
     try:
-        value = call.body()
+        value = body()
     except BaseException as raised:  # noqa: BLE001 - whatever a body raises is its outcome, SystemExit included
         error = raised
-    call.end(value, error)
+    end(value, error)
 
 
 def _nothing() -> None:

@@ -72,6 +72,10 @@ class Running:
     progress: dict[str, Any] | None = None
     progress_written: dict[str, Any] | None = None
 
+    def report(self, progress: dict[str, Any]) -> None:
+        """The body tells how far it is."""
+        self.progress = progress
+
 
 class Board:
     """The node's shared state."""
@@ -307,14 +311,15 @@ class Board:
             ours = running.session == self.session and self._runtime.clock.boot() < self._trusted_until
         return None if ours else Stop("lost", "this node could not renew its lease in time")
 
-    def done(self, running: Running) -> None:
-        """Its end is in the store, or will never be: the claim is no longer ours."""
+    def done(self, some: Iterable[Running]) -> None:
+        """Their ends are in the store, or will never be: the claims are no longer ours."""
         with self._mutex:
-            if self._running.pop(running.key, None) is not None:
-                now = self._runtime.clock.boot()
-                if now - self._done_since > self._settings.lease:  # every entry stays for a lease at least
-                    self._done, self._done_before, self._done_since = set(), self._done, now
-                self._done.add(running.key)
+            now = self._runtime.clock.boot()
+            if now - self._done_since > self._settings.lease:  # every entry stays for a lease at least
+                self._done, self._done_before, self._done_since = set(), self._done, now
+            for running in some:
+                if self._running.pop(running.key, None) is not None:
+                    self._done.add(running.key)
             self._tell_ended()
 
     def _tell_ended(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 
 from solocron.engine.board import Board, Standing
-from solocron.engine.calendars import Calendars
+from solocron.engine.calendars import Calendars, learned
 from solocron.engine.loop import Patience
 from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
@@ -44,7 +44,7 @@ class _Share:
         self._taken: set[str] = set()
 
     def spare(self, job: str) -> bool:
-        return len(self._taken - {job}) < self._left
+        return len(self._taken) - (job in self._taken) < self._left
 
     def note(self, job: str, change: Change | None) -> None:
         """A store may ask again for the same document: only the last answer counts."""
@@ -93,7 +93,7 @@ class Claimer:
         """Boot time at which something falls due as far as this node knows."""
         self._full = True
         """Whether something may be due that this node had no place for, or no session."""
-        self._flood = False
+        self.flooded = False
         """Whether the last claim brought as many as it asked for, and more is due."""
         self._nothing = 0
         self._declined: dict[str, float] = {}
@@ -128,11 +128,11 @@ class Claimer:
             self._anew = False
             self._turns.clear()
         # Whatever changes from here on wakes the loop once more: nothing is missed between looking and planning.
-        size = BATCH if self._flood else FIRST
-        self._planned, self._full, self._flood = inf, True, False
-        limit = min(self._board.free(), size)
+        limit = min(self._board.free(), BATCH if self.flooded else FIRST)
+        self._planned, self._full = inf, True
         session = self._board.session
         if self._board.draining or session is None or self._board.standing() is not Standing.HELD or limit == 0:
+            self.flooded = False
             self._planned = now + self._settings.poll
             return self._planned
         self._full = False
@@ -142,7 +142,7 @@ class Claimer:
         expected, self._expected = self._expected is not None and now >= self._expected, None
         if expected and not any(result.verdict is Verdict.APPLIED for result in applied.results):
             self._events.emit("held elsewhere", node=self._settings.node)
-        self._planned = self._next(applied, limit, replied)
+        self._planned = self._next(applied, replied)
         return self._planned
 
     def claim_once(self) -> int:
@@ -183,6 +183,8 @@ class Claimer:
             applied = self._store.update(due, lambda doc, at: self._change(doc, at, by), session=session)
             replied = self._runtime.clock.boot()
             self._board.saw_store_time(applied.now, asked=asked, replied=replied)
+            more = applied.next_due is not None and applied.next_due <= applied.now
+            self.flooded = more and 0 < limit <= len(applied.results)
             started = 0
             self._tell_passed(applied)
             if applied.alive:  # what was claimed starts before anything is fetched for the others
@@ -279,10 +281,6 @@ class Claimer:
         if len(self._granted) > REMEMBERED:
             self._granted.popitem(last=False)
 
-    def _learned(self, doc: object) -> bool:
-        """Whether a revision of a calendar was missing here, and has been fetched."""
-        return isinstance(doc, Job) and self._calendars is not None and self._calendars.learn([doc])
-
     def _went_back(self, doc: object) -> bool:
         return isinstance(doc, Job) and doc.fence < self._granted.get((doc.name, doc.incarnation), 0)
 
@@ -304,7 +302,7 @@ class Claimer:
                     self._turns[result.name] = replied + PERMIT_POLL
             elif result.verdict is Verdict.BLOCKED:
                 self._events.emit("job blocked", job=result.name, error=result.error)
-            elif result.verdict is Verdict.DECLINED and self._learned(result.doc):
+            elif result.verdict is Verdict.DECLINED and learned(self._calendars, result.doc):
                 self._again = True
             elif result.verdict is Verdict.DECLINED:
                 # A due document that this node cannot decide must not head every batch.
@@ -330,7 +328,7 @@ class Claimer:
         at = self._board.boot_of(until)
         self._turns[job] = replied + self._settings.beat if at is None else min(at, replied + self._settings.beat)
 
-    def _next(self, applied: Applied, limit: int, replied: float) -> float:
+    def _next(self, applied: Applied, replied: float) -> float:
         if self._again:
             return replied
         latest = min((*self._turns.values(), replied + self._settings.poll))
@@ -355,9 +353,9 @@ class Claimer:
         if applied.next_due is None or applied.next_due > applied.now:
             self._nothing = 0
             return replied  # one of those just claimed has more to run
-        if applied.results and len(applied.results) >= limit:
+        if self.flooded:
             self._nothing = 0
-            self._full = self._flood = True
+            self._full = True
             return replied
         return self._in_a_moment(replied)
 

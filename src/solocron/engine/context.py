@@ -78,7 +78,8 @@ class Run:
         self._stopped = stopped
         self._report = report
         self._bound: Verbs | None = None
-        self._make: Callable[[], Verbs] | None = None
+        self._node: tuple[MakeVerbs, str, str] | None = None
+        """What the node that carries it out makes its verbs from: how, its session, and the scope of its fence."""
 
     def __repr__(self) -> str:
         return (
@@ -166,30 +167,30 @@ class Run:
 
     def _verbs(self) -> Verbs:
         if self._bound is None:
-            if self._make is None:
+            if self._node is None:
                 raise Conflict(f"{self.id} is not carried out by a node, so nothing can be written for it.")
-            self._bound = self._make()
+            make, session, scope = self._node
+            self._bound = make(
+                Attempt(
+                    run=self.id,
+                    node=self.node,
+                    session=session,
+                    fence=self.fence,
+                    scope=scope,
+                    check=self.check,
+                    lease=self._lease,
+                )
+            )
         return self._bound
+
+    def _lease(self) -> None:
+        stop = self._stopped()
+        if stop is not None and stop.kind == "lost":
+            self.check()
 
     def _bind(self, make: MakeVerbs, *, session: str, scope: str) -> None:
         """Give it its verbs, made when first used; done by the node that runs it."""
-
-        def lease() -> None:
-            stop = self._stopped()
-            if stop is not None and stop.kind == "lost":
-                self.check()
-
-        self._make = lambda: make(
-            Attempt(
-                run=self.id,
-                node=self.node,
-                session=session,
-                fence=self.fence,
-                scope=scope,
-                check=self.check,
-                lease=lease,
-            )
-        )
+        self._node = make, session, scope
 
 
 def _number(value: Any, what: str) -> float:

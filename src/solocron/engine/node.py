@@ -77,7 +77,7 @@ class Node:
         self.permits = Permits(store=store, runtime=runtime, node=settings.node)
         self.finisher = Finisher(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
-            wake_claimer=self._look_at, permits=self.permits,
+            wake_claimer=self._look_at, flooded=lambda: self.claimer.flooded, permits=self.permits,
         )  # fmt: skip
         self.runner = Runner(
             board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,

@@ -6,7 +6,7 @@ import json
 import traceback
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial
+from functools import lru_cache
 from typing import Any
 
 from solocron.clock import from_us
@@ -20,6 +20,7 @@ from solocron.errors import Cancelled, Invalid, LeaseLost
 from solocron.events import Events
 from solocron.jobs.registry import Handler
 from solocron.jobs.retrying import Retry
+from solocron.model.definition import Definition
 from solocron.model.ending import HandBack, Outcome
 from solocron.model.job import Hold, Job
 from solocron.model.run import Status, key_of
@@ -31,6 +32,8 @@ __all__ = ["Runner"]
 
 RESULT_LIMIT = 64 * 1024
 ERROR_LIMIT = 16 * 1024
+
+_SUCCEEDED = Outcome.succeeded()
 
 Ended = Callable[[Running, Outcome | HandBack], None]
 Around = Callable[[Handler, Run, Callable[[], Any]], Callable[[], Any]]
@@ -176,14 +179,14 @@ class Runner:
         return Away(
             handler=handler,
             run=run,
-            zone=str((definition.schedule or {}).get("tz", "UTC")),
+            zone=_zone(definition),
             session=running.session,
             scope=_scope(running),
             memory=definition.memory,
             cpu=definition.cpu,
             trusted_until=trusted_until,
             stopped=lambda: self._board.stopped(running),
-            report=partial(setattr, running, "progress"),
+            report=running.report,
         )
 
     def stop(self, running: Running, stop: Stop) -> None:
@@ -270,34 +273,44 @@ class Runner:
         return Outcome.failed(text if len(text) <= ERROR_LIMIT else f"[cut]\n{text[-ERROR_LIMIT:]}")
 
     def _run(self, job: Job, hold: Hold, handler: Handler, running: Running) -> Run:
-        def report(progress: dict[str, Any]) -> None:
-            running.progress = progress
-
-        local = load_zone(str((job.definition.schedule or {}).get("tz", "UTC"))).info
-
-        def moment(us: int) -> datetime:
-            return from_us(us).astimezone(local)
-
+        zone = _zone(job.definition)
         last = job.last
         cls = AsyncRun if handler.is_async else Run
         return cls(
             id=hold.run,
             job=job.name,
-            slot=moment(hold.slot),
+            slot=_moment(hold.slot, zone),
             attempt=hold.attempt,
             fence=hold.fence,
             key=key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
             node=hold.node,
-            deadline=None if hold.deadline is None else moment(hold.deadline),
+            deadline=None if hold.deadline is None else _moment(hold.deadline, zone),
             payload=job.definition.payload if hold.payload is None else hold.payload,
             previous=None
             if last is None
-            else Previous(last.run, moment(last.slot), last.attempt, last.status, moment(last.finished_at), last.error),
+            else Previous(
+                last.run,
+                _moment(last.slot, zone),
+                last.attempt,
+                last.status,
+                _moment(last.finished_at, zone),
+                last.error,
+            ),
             stopped=lambda: self._board.stopped(running),
-            report=report,
+            report=running.report,
             shard=hold.shard,
             shards=hold.shards,
         )
+
+
+def _zone(definition: Definition) -> str:
+    """The zone in which people read the slots of a job."""
+    return str((definition.schedule or {}).get("tz", "UTC"))
+
+
+@lru_cache(maxsize=256)  # jobs that fall due together share their slot
+def _moment(us: int, zone: str) -> datetime:
+    return from_us(us).astimezone(load_zone(zone).info)
 
 
 def _scope(running: Running) -> str:
@@ -310,7 +323,7 @@ def _scope(running: Running) -> str:
 def _succeeded(value: Any) -> Outcome:
     """What a function returns is kept with the run, if it is small JSON."""
     if value is None:
-        return Outcome.succeeded()
+        return _SUCCEEDED
     if isinstance(value, NotKept):
         return Outcome(status=Status.SUCCEEDED, reason=value.reason)
     try:

@@ -91,6 +91,8 @@ class Registry:
         self.handlers: dict[str, Handler] = {}
         self.calendars: dict[tuple[str, int], Calendar] = {}
         """Revisions of calendars that were fetched; their content never changes."""
+        self._resolved: tuple[Mapping[str, Any] | None, Timetable] = (None, EMPTY)
+        """The spec that was last asked for: jobs that fall due together often share the very definition."""
         self._limits: dict[str, Declared] = {}
         """By the name of a limit, the first job that names it."""
 
@@ -164,12 +166,18 @@ class Registry:
         """From a schedule as a document has it to its slots; a user's own class is known only to code that has it."""
         if spec is None:
             return EMPTY
+        known, slots = self._resolved
+        if spec is known:
+            return slots
         if spec["kind"] != "custom":
             calendar = (
                 self.calendars.get((spec["calendar"], spec.get(CALENDAR_REVISION, 0))) if "calendar" in spec else None
             )
             schedule = load(spec, calendar)
-            return Timetable(schedule, known=schedule is not None)
+            slots = Timetable(schedule, known=schedule is not None)
+            if "calendar" not in spec:
+                self._resolved = spec, slots
+            return slots
         declared = self.jobs.get(spec.get("job", ""))
         if declared is None or declared.spec != spec:
             return Timetable(None, known=False)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from typing import Any
 
 from solocron.model.change import Kind, Note
@@ -17,6 +18,7 @@ from solocron.model.definition import Definition, canonical
 from solocron.model.job import Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
 from solocron.model.run import Origin, Shards, Status
 from solocron.model.session import Life, Session
+from solocron.model.values import made
 
 __all__ = ["decode", "encode", "encode_fixed", "encode_state"]
 
@@ -24,7 +26,22 @@ _SESSION_FIXED = (
     *("node", "host", "pid", "pools", "handlers", "version"),
     *("fingerprint", "revision", "zone_data", "lease", "started_at"),
 )
-_compact = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False, check_circular=False).encode
+
+
+def _encoder() -> Callable[[Any], str]:
+    """As `JSONEncoder.encode`, which makes the encoder anew for each of our small texts; where there is none, that."""
+    plain = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False, check_circular=False)
+    try:
+        parts = c_make_encoder(None, plain.default, encode_basestring, None, ":", ",", False, False, False)
+        if "".join(parts(_SAMPLE, 0)) == plain.encode(_SAMPLE):
+            return lambda value: "".join(parts(value, 0))
+    except TypeError:  # an interpreter without the accelerator, or with another one
+        pass
+    return plain.encode
+
+
+_SAMPLE = {"a": ['\u2602"', 1, None, True, 1.5, {}]}
+_compact = _encoder()
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _ORIGINS = {str(origin): origin for origin in Origin}
 _STATUSES = {str(status): status for status in Status}
@@ -207,7 +224,7 @@ def _job_from(name: str, fixed: str, s: dict[str, Any]) -> Job:
             facts[read[0]] = read[1](value)
         elif key not in _STATE:
             facts["extra"] = {key: s[key] for key in s.keys() - _STATE}
-    return Job(**facts)
+    return made(Job, facts)
 
 
 def _last_from(v: list[Any]) -> Last:

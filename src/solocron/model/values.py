@@ -12,7 +12,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["quick", "replace"]
+__all__ = ["made", "quick", "replace"]
 
 T = TypeVar("T")
 _put = object.__setattr__
@@ -41,6 +41,13 @@ def quick(cls: type[T]) -> type[T]:
     assert not hasattr(cls, "__slots__"), "its fields are not in a dictionary"
     cls.__init__ = init  # type: ignore[method-assign, assignment]
     return cls
+
+
+def made(cls: type[T], facts: dict[str, Any]) -> T:
+    """A value of a quick class that keeps the very dictionary: every field without a default must be in it."""
+    new = object.__new__(cls)
+    _put(new, "__dict__", facts)
+    return new
 
 
 if TYPE_CHECKING:

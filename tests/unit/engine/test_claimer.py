@@ -81,5 +81,5 @@ def test_i2_a_claim_that_has_ended_is_not_started_again() -> None:
     assert running is not None
     assert board.add(job, hold, "s") is None, "it is under way"
     board.body_ended(running)
-    board.done(running)
+    board.done([running])
     assert board.add(job, hold, "s") is None, "it is over"

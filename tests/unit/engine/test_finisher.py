@@ -1,11 +1,11 @@
-"""Outcomes that pile up hold claims back, and recording them lets claims go on."""
+"""Outcomes that pile up hold claims back, recording them lets claims go on, and in a flood they gather first."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
 from solocron.engine.board import Board
-from solocron.engine.finisher import Finisher
+from solocron.engine.finisher import BATCH, GATHER, Finisher
 from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
 from solocron.events import Events
@@ -34,24 +34,74 @@ class Refusing:
         return Applied(results=tuple(Result(name, Verdict.DECLINED) for name in which.names), now=1)
 
 
+class Stage:
+    """A finisher with a store that only notes what it is asked."""
+
+    def __init__(self, *, flooded: bool = False) -> None:
+        self.seen: list[str] = []
+        self.flooded = flooded
+        self._runtime = Threads()
+        self._board = Board(self._runtime, SETTINGS)
+        self._board.hold_session("s", self._runtime.clock.boot())
+        self._ended = 0
+        store = cast(Store, Refusing(self.seen))
+        self._finisher = Finisher(
+            store=store, board=self._board, runtime=self._runtime, settings=SETTINGS, events=Events(),
+            resolve=lambda spec: EMPTY, flooded=lambda: self.flooded,
+            wake_claimer=lambda due: self.seen.append("a place is free" if due is None else "due"),
+            permits=Permits(store=store, runtime=self._runtime, node="n"),
+        )  # fmt: skip
+        self._finisher.wake = lambda: self.seen.append("woken")
+
+    def end(self, count: int = 1) -> None:
+        """So many bodies end."""
+        for number in range(self._ended + 1, self._ended + count + 1):
+            job = Job(name=f"j{number}", incarnation=1, definition=Definition(handler="h", schedule=None), cursor=0)
+            hold = Hold(
+                run=f"j@{number}", slot=1, origin=Origin.SCHEDULE, attempt=1, tries=0, session="s", node="n1",
+                fence=number, claimed_at=1,
+            )  # fmt: skip
+            running = self._board.add(job, hold, "s")
+            assert running is not None
+            self._finisher.add(running, Outcome.succeeded())
+        self._ended += count
+
+    def step(self, *, later: float = 0.0) -> tuple[list[str], float]:
+        """What one step did, and in how many seconds it wants the next."""
+        self.seen.clear()
+        now = self._runtime.clock.boot() + later
+        return self.seen, self._finisher.step(now) - now
+
+
 def test_claims_that_outcomes_held_back_go_on_once_these_are_written() -> None:
     """No body may be left whose end would wake the claimer, which else sleeps until its next poll."""
-    seen: list[str] = []
-    runtime = Threads()
-    board = Board(runtime, SETTINGS)
-    finisher = Finisher(
-        store=cast(Store, Refusing(seen)), board=board, runtime=runtime, settings=SETTINGS, events=Events(),
-        resolve=lambda spec: EMPTY, wake_claimer=lambda due: seen.append("a place is free" if due is None else "due"),
-        permits=Permits(store=cast(Store, Refusing(seen)), runtime=runtime, node="n"),
-    )  # fmt: skip
-    board.hold_session("s", runtime.clock.boot())
-    job = Job(name="j", incarnation=1, definition=Definition(handler="h", schedule=None), cursor=0)
-    hold = Hold(
-        run="j@1", slot=1, origin=Origin.SCHEDULE, attempt=1, tries=0, session="s", node="n1", fence=1, claimed_at=1
-    )
-    running = board.add(job, hold, "s")
-    assert running is not None
-    finisher.add(running, Outcome.succeeded())
-    seen.clear()
-    finisher.step(runtime.clock.boot())
-    assert seen == ["written", "a place is free"]
+    stage = Stage()
+    stage.end()
+    assert stage.step()[0] == ["written", "a place is free"]
+
+
+def test_outcomes_wait_a_moment_for_each_other_while_more_is_due() -> None:
+    stage = Stage(flooded=True)
+    stage.end(3)
+    assert stage.seen.count("woken") == 1  # the first one sets the moment; a switch of threads for each is too much
+    seen, pause = stage.step()
+    assert seen == []
+    assert 0 < pause <= GATHER
+    assert stage.step(later=GATHER)[0] == ["written", "a place is free"]
+
+
+def test_outcomes_that_fill_a_batch_wait_for_nothing() -> None:
+    stage = Stage(flooded=True)
+    stage.end(BATCH)
+    assert stage.seen.count("woken") == 2
+    assert stage.step()[0] == ["written", "a place is free"]
+
+
+def test_outcomes_wait_for_nothing_once_the_flood_is_over() -> None:
+    stage = Stage(flooded=True)
+    stage.end(2)
+    stage.flooded = False
+    stage.seen.clear()
+    stage.end()
+    assert "woken" in stage.seen
+    assert stage.step()[0] == ["written", "a place is free"]

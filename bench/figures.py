@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-__all__ = ["load_now", "median", "percentile"]
+__all__ = ["busy_s", "load_now", "median", "percentile"]
 
 
 def percentile(values: Sequence[float], of: float) -> float:
@@ -18,6 +18,13 @@ def percentile(values: Sequence[float], of: float) -> float:
 
 def median(values: Sequence[float]) -> float:
     return percentile(values, 50)
+
+
+def busy_s() -> float:
+    """Seconds that the cores of this machine have worked since it started, whoever for."""
+    with open("/proc/stat") as file:
+        user, nice, system, _idle, _iowait, irq, soft = map(int, file.readline().split()[1:8])
+    return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
 
 
 def load_now() -> float:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.figures import load_now, percentile
+from bench.figures import busy_s, load_now, percentile
 from bench.load import daily_at, load_jobs
 from bench.processes import Child, Children, wait_until
 from solocron.clock import SECOND
@@ -77,6 +77,8 @@ class Burst:
     lateness: list[float]
     shares: list[int]
     cpu_s: float
+    busy_s: float
+    """Seconds that the machine's cores worked meanwhile, the nodes' part of it included."""
     statements: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -97,6 +99,7 @@ class Burst:
             "statements_per_run": round(sent / self.due, 4),
             "commits_per_run": round(commits / self.due, 4),
             "cpu_us_per_run": round(self.cpu_s / self.due * 1e6, 1),
+            "rest_us_per_run": round((self.busy_s - self.cpu_s) / self.due * 1e6, 1),
             "shares": self.shares,
         }
 
@@ -107,9 +110,9 @@ def burst(url: str, *, due: int, nodes: int, max_running: int, within: float) ->
         started = start_nodes(children, url, nodes, max_running=max_running)
         instant = load_ahead(store, due)
         assert all("finished" not in node.said for node in started), "nothing was due yet"
-        before = [node.count() for node in started]  # what the loading cost them is not a run's
+        before, worked = [node.count() for node in started], busy_s()  # what the loading cost them is not a run's
         wait_until(lambda: children.total("finished") >= due, within, f"{due} runs, {children.total('finished')} done")
-        after = [node.count() for node in started]
+        after, worked = [node.count() for node in started], busy_s() - worked
         ends = [node.end() for node in started]
         check_log(store, due, instant)
         stamps = [at - instant / SECOND for end in ends for at in end["stamps"]]
@@ -127,6 +130,7 @@ def burst(url: str, *, due: int, nodes: int, max_running: int, within: float) ->
             lateness=stamps,
             shares=[end["finished"] for end in ends],
             cpu_s=sum(now["cpu"] - then["cpu"] for then, now in zip(before, after, strict=True)),
+            busy_s=worked,
             statements=statements,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from bench.fleet import Burst, burst
@@ -22,6 +23,20 @@ def run(bench: Bench) -> Report:
         "Runs per second, whole life",
         *("store", "due", "nodes", "runs/s", "floor/s", "ratio", "p50 ms", "p99 ms", "statements/run", "commits/run"),
     )
+    share = report.table(
+        "Processor time per run, in microseconds: the nodes, and the rest of the machine (server, kernel, benchmark)",
+        *(
+            "store",
+            "due",
+            "nodes",
+            "a node",
+            "the rest",
+            "cores allow/s",
+            "floor's script",
+            "the rest",
+            "cores allow/s",
+        ),
+    )
     for store in bench.stores:
         for due in _sizes(bench, store):
             for nodes in (1, 3) if due >= 20_000 or bench.thorough else (3,):
@@ -40,8 +55,16 @@ def run(bench: Bench) -> Report:
                     figures["statements_per_run"],
                     figures["commits_per_run"],
                 )
+                if due >= 10_000:
+                    share.add(store, due, nodes, *_costs(figures), *(_costs(figures["floor"]) if floor else "---"))
     _judge(report)
     return report
+
+
+def _costs(figures: dict[str, Any]) -> tuple[float, float, float]:
+    """What a run costs, and how many the cores could carry if they never waited."""
+    mine, rest = figures["cpu_us_per_run"], figures["rest_us_per_run"]
+    return mine, rest, round((os.cpu_count() or 1) * 1e6 / (mine + rest))
 
 
 def _sizes(bench: Bench, store: str) -> tuple[int, ...]:

@@ -7,6 +7,8 @@ import shlex
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,12 +16,15 @@ from solocron.cli import main
 from solocron.cli.parser import parse
 from solocron.clock import to_us
 from solocron.errors import Invalid
+from solocron.model.run import Origin
 from solocron.schedules import Calendar, Calendared, Cron, Every, instants
 from solocron.simulator.campaign import INVARIANTS, Summary, shrink
+from solocron.simulator.checker import Violation
 from solocron.simulator.exercised import POLICIES
 from solocron.simulator.faults import CLOCK_CHANGES, FAULTS, WEAK_STORES, Options, draw
 from solocron.simulator.kernel import Kernel, Storm
 from solocron.simulator.oracle import Daily, Even
+from solocron.simulator.over_ledger import i16_key_stability
 from solocron.simulator.workdays import Workdays
 from solocron.simulator.world import Report, simulate
 
@@ -269,3 +274,19 @@ def test_options_know_their_kinds() -> None:
     assert (changed.locking, changed.jobs, changed.kill) == (False, 3, 2.5)
     with pytest.raises(Invalid):
         Options(seed=1).changed({"unknown": 1})
+
+
+def test_i16_a_slot_that_is_asked_for_again_before_it_has_run_may_start_after_its_rerun() -> None:
+    """They share the key by design, whichever comes first; two runs of the schedule never do."""
+    origins = {"j@again": Origin.RERUN, "j@slot": Origin.SCHEDULE, "j@other": Origin.SCHEDULE}
+    granted = {(run, 1): SimpleNamespace(origin=origin) for run, origin in origins.items()}
+    checker: Any = SimpleNamespace(keys={}, key_of={}, granted=granted)
+
+    def start(run: str) -> None:
+        line: Any = SimpleNamespace(what="start", run=run, fence=1, key="j@2027-01-01T00:00:00Z")
+        i16_key_stability(checker, line)
+
+    start("j@again")
+    start("j@slot")
+    with pytest.raises(Violation, match="share the key"):
+        start("j@other")

@@ -79,7 +79,7 @@ class Checker:
     keys: dict[str, str] = field(default_factory=dict)
     """Idempotency keys, by run."""
     key_of: dict[str, str] = field(default_factory=dict)
-    """Runs, by idempotency key."""
+    """Runs of the schedule, by idempotency key."""
     renewed: dict[str, float] = field(default_factory=dict)
     """When each session was last renewed in the store, in the world's own time."""
     asked: dict[tuple[str, str | None], None] = field(default_factory=dict)

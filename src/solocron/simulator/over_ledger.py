@@ -62,12 +62,13 @@ def i16_key_stability(checker: Checker, line: Line) -> None:
     known = checker.keys.setdefault(line.run, line.key)
     if known != line.key:
         raise Violation("I16", f"{line.run} had the key {known} and now has {line.key}")
-    other = checker.key_of.setdefault(line.key, line.run)
     hold = checker.granted.get((line.run, line.fence))
     # The same key asked for again after the job was removed and added is the same effect, whatever its run is called,
-    # and so is a slot of the past that somebody asked for once more.
-    asked_again = hold is not None and hold.origin is not Origin.SCHEDULE
-    if other != line.run and not asked_again:
+    # and so is a slot of the past that somebody asked for once more, be it before the slot itself has run to its end.
+    if hold is not None and hold.origin is not Origin.SCHEDULE:
+        return
+    other = checker.key_of.setdefault(line.key, line.run)
+    if other != line.run:
         raise Violation("I16", f"{line.run} and {other} share the key {line.key}")
 
 

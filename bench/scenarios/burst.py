@@ -24,7 +24,7 @@ def run(bench: Bench) -> Report:
         *("store", "due", "nodes", "runs/s", "floor/s", "ratio", "p50 ms", "p99 ms", "statements/run", "commits/run"),
     )
     share = report.table(
-        "Processor time per run, in microseconds: the nodes, and the rest of the machine (server, kernel, benchmark)",
+        "Processor time per run, in microseconds (that of the rest by the kernel's ticks, give or take ten)",
         *(
             "store",
             "due",

@@ -31,7 +31,7 @@ __all__ = ["MySQLStore"]
 
 OLDEST = {"MariaDB": (10, 6), "MySQL": (8, 0, 17)}
 _AGAIN = 20 * MILLISECOND
-_POLL = 1.0
+_POLL = 1.1
 """Seconds between two looks at the change counter."""
 
 

@@ -18,7 +18,6 @@ from solocron.stores.sql.drafts import Draft, holders_of
 
 __all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of"]
 
-
 _compact = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _NULL, _WHOLE, _TEXT = {type(None)}, {int}, {str, Kind, Origin, Status, Life}
 

@@ -119,7 +119,7 @@ class PostgresLink(SqlLink):
             self.db.execute("COMMIT")
 
     def write_alone(self, name: str, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The same for a statement that was put together for this batch."""
+        """As `returning`, for a statement that was put together for this batch."""
         self._count(name)
         self._count("commit")
         with self.translating(commits=True):

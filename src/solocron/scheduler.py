@@ -338,8 +338,11 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
             )
         )
 
-    def _around(self, handler: Handler, run: Run, body: Callable[[], Any]) -> Callable[[], Any]:
-        return wrap(self._wrappers, run, body, is_async=handler.is_async) if self._wrappers else body
+    def _around(self, handler: Handler, run: Callable[[], Run]) -> Callable[[], Any]:
+        if self._wrappers:
+            made = run()
+            return wrap(self._wrappers, made, handler.bind(made), is_async=handler.is_async)
+        return handler.bind(run()) if handler.takes_run else handler.function
 
     def _refuse_store_per_replica(self) -> None:
         """A file per replica would run everything once per replica: the very thing that this is for."""

@@ -8,13 +8,7 @@ from typing import Any, Protocol
 
 from solocron.jobs.registry import Handler
 
-__all__ = ["Away", "Begin", "Call", "Dispatcher", "Elsewhere", "End", "Interrupt", "NotKept", "Reason"]
-
-Begin = Callable[[], bool]
-"""Called on the body's own thread right before it: False means that it must not start any more."""
-
-End = Callable[[Any, BaseException | None], None]
-"""Called once, when the body is over: its value, or what it raised. Not called for a body that never began."""
+__all__ = ["Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "NotKept", "Reason"]
 
 Interrupt = Callable[[], None]
 """Ask the body to stop from outside; what cannot be interrupted (a thread) does nothing here."""
@@ -48,13 +42,27 @@ class Away:
     """Takes what the body has told of itself so far: its progress, its output."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Protocol):
     """One body to carry out, in this process or, by `away`, in another."""
 
-    body: Callable[[], Any]
-    name: str
-    away: Callable[[], Away]
+    @property
+    def name(self) -> str: ...
+
+    def begin(self) -> bool:
+        """Called on the body's own thread right before it: False means that it must not start any more."""
+        ...
+
+    def body(self) -> Callable[[], Any]:
+        """What to call, made after `begin` has agreed; what this raises is what the body raised."""
+        ...
+
+    def end(self, value: Any, error: BaseException | None) -> None:
+        """Called once, when the body is over: its value, or what it raised. Not called for one that never began."""
+        ...
+
+    def away(self) -> Away:
+        """The same for a dispatcher that leaves this process."""
+        ...
 
 
 class Elsewhere(Exception):
@@ -71,7 +79,7 @@ class NotKept:
 class Dispatcher(Protocol):
     """One way of carrying calls out."""
 
-    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
+    def submit(self, call: Call) -> Interrupt:
         """Carry the call out soon; returns at once."""
         ...
 

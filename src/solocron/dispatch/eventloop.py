@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from solocron.dispatch.contract import Begin, Call, End, Interrupt
+from solocron.dispatch.contract import Call, Interrupt
 
 __all__ = ["LoopDispatcher"]
 
@@ -23,13 +23,13 @@ class LoopDispatcher:
         # The loop keeps only weak references to tasks; these are ours until they are done.
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
+    def submit(self, call: Call) -> Interrupt:
         loop = self._running_loop()
         task: list[asyncio.Task[None]] = []
         wanted = threading.Event()
 
         def launch() -> None:
-            task.append(loop.create_task(_carry_out(call.body, begin, end), name=call.name))
+            task.append(loop.create_task(_carry_out(call), name=call.name))
             self._tasks.add(task[0])
             task[0].add_done_callback(self._tasks.discard)
             if wanted.is_set():
@@ -76,12 +76,12 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-async def _carry_out(body: Callable[[], Any], begin: Begin, end: End) -> None:
-    if not begin():
+async def _carry_out(call: Call) -> None:
+    if not call.begin():
         return
     value, error = None, None
     try:
-        value = await body()
+        value = await call.body()()
     except BaseException as raised:  # noqa: BLE001 - cancellation is an outcome like any other here
         error = raised
-    end(value, error)
+    call.end(value, error)

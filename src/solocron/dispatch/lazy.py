@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from solocron.dispatch.contract import Begin, Call, Dispatcher, End, Interrupt
+from solocron.dispatch.contract import Call, Dispatcher, Interrupt
 
 __all__ = ["LazyDispatcher"]
 
@@ -16,10 +16,10 @@ class LazyDispatcher:
         self._make = make
         self._made: Dispatcher | None = None
 
-    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
+    def submit(self, call: Call) -> Interrupt:
         if self._made is None:
             self._made = self._make()
-        return self._made.submit(call, begin=begin, end=end)
+        return self._made.submit(call)
 
     def close(self) -> None:
         if self._made is not None:

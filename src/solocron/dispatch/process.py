@@ -15,9 +15,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from solocron.dispatch.contract import Away, Begin, Call, Elsewhere, End, Interrupt, NotKept
+from solocron.dispatch.contract import Away, Call, Elsewhere, Interrupt, NotKept
 from solocron.dispatch.order import Home, order_of
 from solocron.dispatch.output import Output
 from solocron.dispatch.thread import ThreadDispatcher
@@ -45,22 +47,21 @@ class ProcessDispatcher:
         self._mutex = threading.Lock()
         self._children: set[_Child] = set()
 
-    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
+    def submit(self, call: Call) -> Interrupt:
         away = call.away()
         order = order_of(away, self._home)  # raises here, before anything has begun, for what cannot travel
         child = _Child(away, order, patience=min(1.0, self._home.lease / 10))
-
-        def body() -> Any:
-            with self._mutex:
-                self._children.add(child)
-            try:
-                return child.carry_out()
-            finally:
-                with self._mutex:
-                    self._children.discard(child)
-
-        self._threads.submit(Call(body, call.name, call.away), begin=begin, end=end)
+        self._threads.submit(_Errand(call, lambda: self._carry_out(child)))
         return child.interrupt
+
+    def _carry_out(self, child: _Child) -> Any:
+        with self._mutex:
+            self._children.add(child)
+        try:
+            return child.carry_out()
+        finally:
+            with self._mutex:
+                self._children.discard(child)
 
     def close(self) -> None:
         """Nothing of a node that has drained goes on."""
@@ -69,6 +70,30 @@ class ProcessDispatcher:
         for child in children:
             child.kill()
         self._threads.close()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Errand:
+    """The call as its thread here sees it: the body is to look after the child."""
+
+    call: Call
+    look_after: Callable[[], Any]
+
+    @property
+    def name(self) -> str:
+        return self.call.name
+
+    def begin(self) -> bool:
+        return self.call.begin()
+
+    def body(self) -> Callable[[], Any]:
+        return self.look_after
+
+    def end(self, value: Any, error: BaseException | None) -> None:
+        self.call.end(value, error)
+
+    def away(self) -> Away:
+        return self.call.away()
 
 
 class _Child:

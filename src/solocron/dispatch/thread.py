@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any
 
-from solocron.dispatch.contract import Begin, Call, End, Interrupt
+from solocron.dispatch.contract import Call, Interrupt
 
 __all__ = ["ThreadDispatcher"]
 
 _IDLE_SECONDS = 10.0
 
 
-_Waiting = tuple[Callable[[], Any], Begin, End]
-
-
 class ThreadDispatcher:
     """At most as many threads as bodies run at once; the engine's free capacity is the bound."""
 
     def __init__(self) -> None:
-        self._calls: deque[_Waiting] = deque()
+        self._calls: deque[Call] = deque()
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._mutex = threading.Lock()
         self._idle = 0
@@ -35,15 +30,14 @@ class ThreadDispatcher:
         """Threads that were woken or started and have not looked for a call yet: while calls wait, there is one."""
         self._closed = False
 
-    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
-        waiting = (call.body, begin, end)
+    def submit(self, call: Call) -> Interrupt:
         with self._mutex:
-            self._calls.append(waiting)
+            self._calls.append(call)
             grow = self._call_for_one()
         if grow and not self._grow():
             with self._mutex:
-                if waiting in self._calls:  # else a thread that was at work has taken it meanwhile
-                    self._calls.remove(waiting)
+                if call in self._calls:  # else a thread that was at work has taken it meanwhile
+                    self._calls.remove(call)
                     raise RuntimeError("this machine has no more threads")
         return _nothing
 
@@ -92,7 +86,7 @@ class ThreadDispatcher:
                 self._grow()  # if it cannot, this thread takes what waits after its own call
             came = call is None
             if call is not None:
-                _carry_out(*call)
+                _carry_out(call)
             elif not self._is_called():
                 return
 
@@ -110,15 +104,15 @@ class ThreadDispatcher:
         return True
 
 
-def _carry_out(body: Callable[[], Any], begin: Begin, end: End) -> None:
-    if not begin():
+def _carry_out(call: Call) -> None:
+    if not call.begin():
         return
     value, error = None, None
     try:
-        value = body()
+        value = call.body()()
     except BaseException as raised:  # noqa: BLE001 - whatever a body raises is its outcome, SystemExit included
         error = raised
-    end(value, error)
+    call.end(value, error)
 
 
 def _nothing() -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import traceback
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from solocron.clock import from_us
-from solocron.dispatch.contract import Away, Call, Dispatcher, Elsewhere, NotKept
+from solocron.dispatch.contract import Away, Dispatcher
 from solocron.engine.board import Board, Running
 from solocron.engine.context import AsyncRun, Previous, Run, Stop
+from solocron.engine.outcomes import outcome_of
 from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
 from solocron.engine.verbs import MakeVerbs
-from solocron.errors import Cancelled, Invalid, LeaseLost
+from solocron.errors import Invalid
 from solocron.events import Events
 from solocron.jobs.registry import Handler
 from solocron.jobs.retrying import Retry
@@ -30,13 +30,9 @@ from solocron.schedules.zone import load_zone
 
 __all__ = ["Runner"]
 
-RESULT_LIMIT = 64 * 1024
-ERROR_LIMIT = 16 * 1024
-
-_SUCCEEDED = Outcome.succeeded()
-
 Ended = Callable[[Running, Outcome | HandBack], None]
-Around = Callable[[Handler, Run, Callable[[], Any]], Callable[[], Any]]
+Around = Callable[[Handler, Callable[[], Run]], Callable[[], Any]]
+"""The call of a handler inside its wrappers; the run is made if anybody there wants it."""
 
 
 class Runner:
@@ -89,42 +85,30 @@ class Runner:
             self._board.revoke(running)
             self._hand_back(running, f"the permit {hold.permit} is not this node's any more")
             return False
-        run = self._run(job, hold, handler, running)
-        if self._verbs is not None:
-            run._bind(self._verbs, session=session, scope=_scope(running))
         if hold.crashed and handler.on_retry is not None:
-            self._ask(job, running, handler.on_retry, lambda: self._submit(running, handler, run, self._go_on))
+            self._ask(_Question(self, job, running, handler.on_retry), _Repeat(self, job, running, handler))
         else:
-            self._submit(running, handler, run, self._begin)
+            self._submit(_Body(self, job, running, handler))
         return True
 
-    def _submit(self, running: Running, handler: Handler, run: Run, begin: Callable[[Running], bool]) -> None:
+    def _submit(self, call: _Body) -> None:
         """Hand the body to its dispatcher."""
-        body = self._around(handler, run, handler.bind(run))
-        where = handler.dispatcher if running.definition.run_in == "auto" else running.definition.run_in
+        running, run_in = call.running, call.running.definition.run_in
+        where = call.handler.dispatcher if run_in == "auto" else run_in
         try:
-            running.interrupt = self._dispatchers[where].submit(
-                Call(body, f"solocron {running.hold.run}", lambda: self._away(running, handler, run)),
-                begin=lambda: begin(running),
-                end=lambda value, error: self._end(running, value, error),
-            )
+            running.interrupt = self._dispatchers[where].submit(call)
         except Exception as error:  # noqa: BLE001 - a dispatcher that cannot start a body has failed that run only
             self._settle(running, Outcome.failed(f"could not be started: {error!r}"))
 
     # --- before a run is repeated after a crash ------------------------------------------------------------------
 
-    def _ask(self, job: Job, running: Running, hook: Handler, repeat: Callable[[], None]) -> None:
+    def _ask(self, question: _Question, repeat: _Repeat) -> None:
         """Ask `on_retry` first, under the very claim of the attempt: its deadline and its lease count from here."""
+        running = question.running
         running.asking = True
-        run = self._run(job, running.hold, hook, running)
-        if self._verbs is not None:
-            run._bind(self._verbs, session=running.session, scope=_scope(running))
+        question.repeat = repeat
         try:
-            running.interrupt = self._dispatchers[hook.dispatcher].submit(
-                Call(hook.bind(run), f"solocron {running.hold.run}", lambda: self._away(running, hook, run)),
-                begin=lambda: self._begin_asking(running),
-                end=lambda value, error: self._asked(running, value, error, repeat),
-            )
+            running.interrupt = self._dispatchers[question.handler.dispatcher].submit(question)
         except Exception as error:  # noqa: BLE001 - as for bodies
             self._settle(running, Outcome.failed(f"on_retry could not be asked: {error!r}"))
 
@@ -135,21 +119,21 @@ class Runner:
             self.watch()
         return True
 
-    def _asked(self, running: Running, value: Any, error: BaseException | None, repeat: Callable[[], None]) -> None:
+    def _asked(self, running: Running, value: Any, error: BaseException | None, repeat: _Repeat) -> None:
         """Do as it answered; without an answer the attempt has failed, and the next one asks again."""
         try:
             answer = None if error is not None else Retry.read(value)
         except Invalid as nonsense:
             answer, error = None, nonsense
         if answer is None:
-            self._settle(running, self._outcome(running, None, error))
+            self._settle(running, outcome_of(running, None, error))
             return
         hold, reason = running.hold, answer.reason or "it gave no reason"
         self._events.emit(
             "retry asked", job=running.job, run=hold.run, attempt=hold.attempt, answer=answer.answer, reason=reason
         )
         if answer.answer == "repeat":
-            repeat()
+            self._submit(repeat)
             return
         running.asking = False
         if answer.answer == "done":
@@ -232,7 +216,7 @@ class Runner:
 
     def _end(self, running: Running, value: Any, error: BaseException | None) -> None:
         self._runtime.failpoint("body-ended")
-        self._settle(running, self._outcome(running, value, error))
+        self._settle(running, outcome_of(running, value, error))
 
     def _settle(self, running: Running, outcome: Outcome) -> None:
         """Pass the outcome on, if the claim is still ours; what a body of a lost session did is refused anyway."""
@@ -255,28 +239,11 @@ class Runner:
         progress = json.dumps(running.progress) if running.progress is not None else None
         return replace(outcome, started_at=running.started_at, progress=progress, unasked=running.asking)
 
-    def _outcome(self, running: Running, value: Any, error: BaseException | None) -> Outcome:
-        stop = running.stop
-        if stop is not None and stop.kind == "timeout":
-            return Outcome.timed_out(stop.reason)
-        if error is None:
-            return _succeeded(value)
-        if stop is not None and (isinstance(error, LeaseLost) or not isinstance(error, Exception)):
-            return Outcome.cancelled(stop.reason, again=stop.kind == "shutdown")
-        if isinstance(error, Cancelled):
-            return Outcome.cancelled(str(error))
-        if type(error).__name__ == "CancelledError":
-            return Outcome.cancelled("its event loop was closed, or the coroutine cancelled itself", again=True)
-        text = str(error) if isinstance(error, Elsewhere) else "".join(traceback.format_exception(error))
-        if running.asking:
-            text = f"on_retry did not answer, so the run was not repeated:\n{text}"
-        return Outcome.failed(text if len(text) <= ERROR_LIMIT else f"[cut]\n{text[-ERROR_LIMIT:]}")
-
     def _run(self, job: Job, hold: Hold, handler: Handler, running: Running) -> Run:
         zone = _zone(job.definition)
         last = job.last
         cls = AsyncRun if handler.is_async else Run
-        return cls(
+        run = cls(
             id=hold.run,
             job=job.name,
             slot=_moment(hold.slot, zone),
@@ -301,6 +268,78 @@ class Runner:
             shard=hold.shard,
             shards=hold.shards,
         )
+        if self._verbs is not None:
+            run._bind(self._verbs, session=running.session, scope=_scope(running))
+        return run
+
+
+class _Call:
+    """A claim on its way into a function, as dispatchers know it.
+
+    One object for all that they may ask: a burst makes thousands that wait, and what waits is what the collector of
+    the language looks through. The run is made when somebody wants it; many functions take none.
+    """
+
+    __slots__ = ("_run", "handler", "job", "runner", "running")
+
+    def __init__(self, runner: Runner, job: Job, running: Running, handler: Handler) -> None:
+        self.runner = runner
+        self.job = job
+        self.running = running
+        self.handler = handler
+        self._run: Run | None = None
+
+    @property
+    def name(self) -> str:
+        return f"solocron {self.running.hold.run}"
+
+    def run(self) -> Run:
+        if self._run is None:
+            self._run = self.runner._run(self.job, self.running.hold, self.handler, self.running)
+        return self._run
+
+    def away(self) -> Away:
+        return self.runner._away(self.running, self.handler, self.run())
+
+
+class _Body(_Call):
+    """The job's function."""
+
+    __slots__ = ()
+
+    def begin(self) -> bool:
+        return self.runner._begin(self.running)
+
+    def body(self) -> Callable[[], Any]:
+        return self.runner._around(self.handler, self.run)
+
+    def end(self, value: Any, error: BaseException | None) -> None:
+        self.runner._end(self.running, value, error)
+
+
+class _Repeat(_Body):
+    """The same after `on_retry` has said so."""
+
+    __slots__ = ()
+
+    def begin(self) -> bool:
+        return self.runner._go_on(self.running)
+
+
+class _Question(_Call):
+    """Its `on_retry`."""
+
+    __slots__ = ("repeat",)
+    repeat: _Repeat
+
+    def begin(self) -> bool:
+        return self.runner._begin_asking(self.running)
+
+    def body(self) -> Callable[[], Any]:
+        return self.handler.bind(self.run())
+
+    def end(self, value: Any, error: BaseException | None) -> None:
+        self.runner._asked(self.running, value, error, self.repeat)
 
 
 def _zone(definition: Definition) -> str:
@@ -318,22 +357,3 @@ def _scope(running: Running) -> str:
     if running.definition.overlap.kind == "allow":
         return running.hold.run
     return running.job if running.hold.shard is None else f"{running.job}#{running.hold.shard}"
-
-
-def _succeeded(value: Any) -> Outcome:
-    """What a function returns is kept with the run, if it is small JSON."""
-    if value is None:
-        return _SUCCEEDED
-    if isinstance(value, NotKept):
-        return Outcome(status=Status.SUCCEEDED, reason=value.reason)
-    try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        return Outcome(
-            status=Status.SUCCEEDED, reason=f"its result ({type(value).__name__}) is not JSON and was not kept"
-        )
-    if len(text) > RESULT_LIMIT:
-        return Outcome(
-            status=Status.SUCCEEDED, reason=f"its result is larger than {RESULT_LIMIT} characters and was not kept"
-        )
-    return Outcome.succeeded(text)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.dispatch.contract import Begin, Call, End, Interrupt
+from solocron.dispatch.contract import Call, Interrupt
 from solocron.simulator.kernel import GreenletExit, Process, SimEvent, SimMutex, SimTask
 
 __all__ = ["Interrupted", "SimClock", "SimDispatcher", "SimRuntime"]
@@ -95,16 +95,16 @@ class SimDispatcher:
         self._process = process
         self._interruptible = interruptible
 
-    def submit(self, call: Call, *, begin: Begin, end: End) -> Interrupt:
+    def submit(self, call: Call) -> Interrupt:
         inside: list[bool] = []
 
         def carry_out() -> None:
-            if not begin():
+            if not call.begin():
                 return
             value, error = None, None
             inside.append(True)
             try:
-                value = call.body()
+                value = call.body()()
                 if isinstance(value, Coroutine):
                     value = _drive(value)
             except GreenletExit:
@@ -112,7 +112,7 @@ class SimDispatcher:
             except BaseException as raised:  # noqa: BLE001 - whatever a body raises is its outcome
                 error = raised
             inside.clear()
-            end(value, error)
+            call.end(value, error)
 
         task = self._process.spawn(carry_out, call.name)
 

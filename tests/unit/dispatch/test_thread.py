@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from solocron.dispatch.contract import Away, Call
+from solocron.dispatch.contract import Away
 from solocron.dispatch.thread import ThreadDispatcher
 
 PATIENCE = 30.0
@@ -39,12 +40,30 @@ class Ends:
         return self.values
 
 
-def not_needed() -> Away:
-    raise AssertionError("a thread is not away")
+@dataclass(eq=False)
+class Calling:
+    """A call as the engine makes them."""
+
+    function: Callable[[], Any]
+    ends: Ends
+    begins: bool
+    name: str = "test"
+
+    def begin(self) -> bool:
+        return self.begins
+
+    def body(self) -> Callable[[], Any]:
+        return self.function
+
+    def end(self, value: Any, error: BaseException | None) -> None:
+        self.ends(value, error)
+
+    def away(self) -> Away:
+        raise AssertionError("a thread is not away")
 
 
 def submit(dispatcher: ThreadDispatcher, body: Callable[[], Any], ends: Ends, *, begins: bool = True) -> None:
-    dispatcher.submit(Call(body, "test", not_needed), begin=lambda: begins, end=ends)
+    dispatcher.submit(Calling(body, ends, begins))
 
 
 def test_a_body_that_blocks_delays_nobody(dispatcher: ThreadDispatcher) -> None:

@@ -42,6 +42,10 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
+_NONE, _HELD, _JEOPARDY = Standing.NONE, Standing.HELD, Standing.JEOPARDY
+_CLAIMED, _BEGUN, _ENDED = Phase.CLAIMED, Phase.BEGUN, Phase.ENDED
+
+
 @dataclass(slots=True, eq=False)
 class Running:
     """A claim of this node and what became of it."""
@@ -140,10 +144,10 @@ class Board:
 
     def _standing(self, now: float) -> Standing:
         if self.session is None or now >= self._trusted_until:
-            return Standing.NONE
+            return _NONE
         if self._troubled or now > self._renewed + 2 * self._settings.beat:
-            return Standing.JEOPARDY
-        return Standing.HELD
+            return _JEOPARDY
+        return _HELD
 
     def lose(self) -> tuple[str | None, list[Running]]:
         """Give the session up: its claims are no longer ours. Answers what was lost; None when it was gone already."""
@@ -151,13 +155,13 @@ class Board:
             session, self.session = self.session, None
             if session is None:
                 return None, []
-            lost = [running for running in self._running.values() if running.phase is not Phase.ENDED]
+            lost = [running for running in self._running.values() if running.phase is not _ENDED]
             self._running.clear()
             self._suspects.clear()
             for running in lost:
-                if running.phase is Phase.CLAIMED:
+                if running.phase is _CLAIMED:
                     running.revoked = True
-            bodies = [running for running in lost if running.phase is Phase.BEGUN]
+            bodies = [running for running in lost if running.phase is _BEGUN]
             self._leftovers.extend(bodies)
             self._old_sessions[session] = self._runtime.clock.boot()
             self.ended.set()
@@ -180,7 +184,7 @@ class Board:
         with self._mutex:
             busy = waiting = 0
             for running in self._running.values():
-                if running.phase is Phase.ENDED:
+                if running.phase is _ENDED:
                     waiting += 1
                 elif not running.stuck:
                     busy += 1
@@ -191,7 +195,7 @@ class Board:
     def running_of(self, origin: Origin) -> int:
         """How many runs of an origin this node has."""
         with self._mutex:
-            found = [r for r in (*self._running.values(), *self._leftovers) if r.phase is not Phase.ENDED]
+            found = [r for r in (*self._running.values(), *self._leftovers) if r.phase is not _ENDED]
             return sum(running.hold.origin is origin for running in found)
 
     def excluded(self) -> frozenset[str]:
@@ -216,7 +220,7 @@ class Board:
         key = (hold.run, hold.fence)
         with self._mutex:
             now = self._runtime.clock.boot()
-            if self._standing(now) is Standing.NONE or self.session != session or self._knows(key):
+            if self._standing(now) is _NONE or self.session != session or self._knows(key):
                 return None
             running = Running(job.name, hold, job.definition, session, now, key)
             self._running[key] = running
@@ -247,7 +251,7 @@ class Board:
             return [
                 running
                 for key, running in self._running.items()
-                if key not in held and running.since < asked and running.phase is not Phase.ENDED
+                if key not in held and running.since < asked and running.phase is not _ENDED
             ]
 
     # --- bodies ------------------------------------------------------------------------------------------------
@@ -256,9 +260,9 @@ class Board:
         """Whether the body may start now: the claim stands, the session is trusted, nobody wants it to stop."""
         with self._mutex:
             now = self._runtime.clock.boot()
-            if running.revoked or running.key not in self._running or self._standing(now) is Standing.NONE:
+            if running.revoked or running.key not in self._running or self._standing(now) is _NONE:
                 return False
-            running.phase = Phase.BEGUN
+            running.phase = _BEGUN
             running.begun_at = now
             running.started_at = self._store_clock.time_of(now)
             if running.definition.timeout is not None:
@@ -268,7 +272,7 @@ class Board:
     def revoke(self, running: Running) -> bool:
         """Take a claim back before its body begins; False when it has begun."""
         with self._mutex:
-            if running.phase is not Phase.CLAIMED:
+            if running.phase is not _CLAIMED:
                 return False
             running.revoked = True
             return True
@@ -276,7 +280,7 @@ class Board:
     def ask_to_stop(self, running: Running, stop: Stop) -> bool:
         """Mark the body; True the first time, so that it is interrupted once per reason."""
         with self._mutex:
-            if running.phase is Phase.ENDED or (running.stop is not None and running.stop.kind == stop.kind):
+            if running.phase is _ENDED or (running.stop is not None and running.stop.kind == stop.kind):
                 return False
             if running.stop is not None and stop.kind != "lost":
                 return False
@@ -296,7 +300,7 @@ class Board:
         with self._mutex:
             ours = running.key in self._running and not running.settled
             running.settled = True
-            running.phase = Phase.ENDED
+            running.phase = _ENDED
             if self._leftovers:
                 self._leftovers = [other for other in self._leftovers if other is not running]
             self._tell_ended()
@@ -343,7 +347,7 @@ class Board:
     def bodies(self) -> list[Running]:
         """Everything that still executes here, leftovers included."""
         with self._mutex:
-            current = [running for running in self._running.values() if running.phase is Phase.BEGUN]
+            current = [running for running in self._running.values() if running.phase is _BEGUN]
             return [*current, *(r for r in self._leftovers if r not in current)]
 
     # --- time --------------------------------------------------------------------------------------------------

@@ -27,6 +27,10 @@ from solocron.stores.contract import All, Applied, Due, Named, Result, Store, Ve
 
 __all__ = ["Claimer"]
 
+_APPLIED, _BACKFILL = Verdict.APPLIED, Origin.BACKFILL
+_KNOWN = frozenset([Verdict.APPLIED, Verdict.DECLINED])
+_UNSURE = frozenset([Verdict.CONTENDED, Verdict.UNKNOWN])
+
 FIRST, BATCH = 100, 200
 """Claims at once, first and while more is due. More saves hardly a statement, but bodies start later and the other
 nodes get less of a burst."""
@@ -49,7 +53,7 @@ class _Share:
     def note(self, job: str, change: Change | None) -> None:
         """A store may ask again for the same document: only the last answer counts."""
         hold = None if change is None else change.answer
-        if isinstance(hold, Hold) and hold.origin is Origin.BACKFILL:
+        if isinstance(hold, Hold) and hold.origin is _BACKFILL:
             self._taken.add(job)
         else:
             self._taken.discard(job)
@@ -287,7 +291,7 @@ class Claimer:
     def _start(self, applied: Applied, session: str, replied: float) -> int:
         started = 0
         for result in applied.results:
-            if result.verdict is Verdict.APPLIED and isinstance(result.doc, Job):
+            if result.verdict is _APPLIED and isinstance(result.doc, Job):
                 hold = result.answer
                 if isinstance(hold, Hold):
                     self._remember((result.name, result.doc.incarnation), hold.fence)
@@ -337,11 +341,11 @@ class Claimer:
             r.doc.due_at
             for r in applied.results
             if isinstance(r.doc, Job)
-            and r.verdict in (Verdict.APPLIED, Verdict.DECLINED)
+            and r.verdict in _KNOWN
             and not (r.name in self._turns or r.name in self._declined)
         ]
         due = min((at for at in (applied.next_due, *moments) if at is not None), default=None)
-        if any(result.verdict in (Verdict.CONTENDED, Verdict.UNKNOWN) for result in applied.results):
+        if any(result.verdict in _UNSURE for result in applied.results):
             return self._in_a_moment(replied)  # when that is due next is not known
         if due is None:
             self._nothing = 0

@@ -7,7 +7,7 @@ and the store is written less often.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from solocron.engine.board import Board, Running
 from solocron.engine.permits import Permits
@@ -24,6 +24,9 @@ from solocron.stores.contract import Named, Result, Store, Verdict
 
 __all__ = ["Finisher"]
 
+_APPLIED = Verdict.APPLIED
+_AGAIN = frozenset([Verdict.CONTENDED, Verdict.UNKNOWN, Verdict.BLOCKED])
+
 BATCH = 500
 GATHER = 0.05
 """Seconds that an outcome waits for others while more is due. What a crash may lose of them counts as lost runs."""
@@ -34,7 +37,6 @@ class _Item:
     running: Running
     outcome: Outcome | HandBack
     tries: int = 0
-    answer: str | None = field(default=None)
 
 
 class Finisher:
@@ -107,7 +109,7 @@ class Finisher:
         again: list[_Item] = []
         settled: list[Result] = []
         for result in applied.results:
-            if result.verdict in (Verdict.CONTENDED, Verdict.UNKNOWN, Verdict.BLOCKED):
+            if result.verdict in _AGAIN:
                 again.extend(by_job[result.name])
             else:
                 settled.append(result)
@@ -153,16 +155,7 @@ class Finisher:
         entries: list[Entry] = []
         answers: dict[tuple[str, int], str] = {}
         for item in by_job[doc.name]:
-            hold, change = item.running.hold, None
-            if job is not None:
-                if isinstance(item.outcome, HandBack):
-                    change = hand_back(
-                        job, run=hold.run, fence=hold.fence, now=now, reason=item.outcome.reason, resolve=self._resolve
-                    )
-                else:
-                    change = finish(
-                        job, run=hold.run, fence=hold.fence, outcome=item.outcome, now=now, resolve=self._resolve
-                    )
+            change = None if job is None else self._ended(job, now, item)
             if change is not None:
                 assert change.doc is None or isinstance(change.doc, Job)
                 job = change.doc
@@ -170,8 +163,14 @@ class Finisher:
                 answers[item.running.key] = change.answer
         return Change(job, tuple(entries), answers) if answers else None
 
+    def _ended(self, job: Job, now: int, item: _Item) -> Change | None:
+        hold, outcome = item.running.hold, item.outcome
+        if isinstance(outcome, HandBack):
+            return hand_back(job, run=hold.run, fence=hold.fence, now=now, reason=outcome.reason, resolve=self._resolve)
+        return finish(job, run=hold.run, fence=hold.fence, outcome=outcome, now=now, resolve=self._resolve)
+
     def _settled(self, result: Result, items: list[_Item], now: float) -> None:
-        answers = result.answer if result.verdict is Verdict.APPLIED else {}
+        answers = result.answer if result.verdict is _APPLIED else {}
         for item in items:
             if item.running.key not in answers:
                 self._refused(item, "another node has taken over")

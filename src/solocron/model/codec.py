@@ -45,6 +45,7 @@ _compact = _encoder()
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _ORIGINS = {str(origin): origin for origin in Origin}
 _STATUSES = {str(status): status for status in Status}
+_JOB = Kind.JOB
 _STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l", "m", "pc"])
 
 
@@ -55,7 +56,7 @@ def encode(doc: Job | Session | Note) -> tuple[str, str]:
 
 def decode(kind: Kind, name: str, fixed: str, state: str) -> Job | Session | Note:
     """The document of two texts."""
-    if kind is Kind.JOB:
+    if kind is _JOB:
         return _job_from(name, fixed, _parsed(state))
     if kind is Kind.SESSION:
         return _session_from(name, json.loads(fixed), json.loads(state))

@@ -19,6 +19,10 @@ ACCEPTED = "accepted"
 PAUSED = "accepted, and paused"
 """The answer to an end that was accepted and was the last failure that `pause_after` allows."""
 
+_CLOSE = Op.CLOSE
+_SUCCEEDED, _FAILED, _TIMED_OUT = Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT
+_CANCELLED, _LOST = Status.CANCELLED, Status.LOST
+
 _REMEMBERED = 256
 """How many accepted finishes a job remembers at most."""
 _ERROR_KEPT = 200
@@ -124,9 +128,9 @@ def _end(
     job: Job, hold: Hold, outcome: Outcome, *, now: int, accepted: tuple[int, ...] | None = None
 ) -> tuple[Job, Entry]:
     """The job without the hold, with its next attempt owed if it has one, and the record closed."""
-    policy = job.definition
-    failed = outcome.status in (Status.FAILED, Status.TIMED_OUT)
-    crashed = outcome.status is Status.LOST and policy.on_crash == "retry"
+    policy, status = job.definition, outcome.status
+    failed = status is _FAILED or status is _TIMED_OUT
+    crashed = status is _LOST and policy.on_crash == "retry"
     again = (failed or crashed or outcome.again) and hold.tries < policy.retries and hold.cancel is None
     again = again and not outcome.final
     reason, owed = outcome.reason, job.owed
@@ -134,12 +138,12 @@ def _end(
         wait = policy.backoff.delay(hold.tries + 1, f"{hold.run}/{hold.attempt}") if failed else 0
         doubt = crashed or (hold.crashed and outcome.unasked)
         owed = (*owed, _owed_again(hold, ready_at=now + wait, tries=hold.tries + 1, crashed=doubt))
-    elif outcome.status is Status.LOST and not reason:
+    elif status is _LOST and not reason:
         reason = "its node died"
     record = record_of(
         job,
         hold,
-        outcome.status,
+        status,
         now=now,
         reason=plain(reason),
         started_at=outcome.started_at,
@@ -149,24 +153,24 @@ def _end(
         progress=plain(outcome.progress),
     )
     error = record.error or record.reason
-    good = outcome.status is Status.SUCCEEDED
+    good = status is _SUCCEEDED
     job = replace(
         job,
         active=_without(job, hold),
         owed=owed,
         accepted=job.accepted if accepted is None else accepted,
-        failures=0 if good else job.failures + (not again and outcome.status is not Status.CANCELLED),
+        failures=0 if good else job.failures + (not again and status is not _CANCELLED),
         last=Last(
             run=hold.run,
             slot=hold.slot,
             attempt=hold.attempt,
-            status=outcome.status,
+            status=status,
             finished_at=now,
             error=None if good or error is None else error[-_ERROR_KEPT:],
             node=hold.node,
         ),
     )
-    return job, Entry(Op.CLOSE, record)
+    return job, Entry(_CLOSE, record)
 
 
 def _owed_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> Owed:

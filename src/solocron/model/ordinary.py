@@ -10,10 +10,17 @@ from solocron.model.change import Change
 from solocron.model.holding import Claimant, next_fence, patience_of, record_of
 from solocron.model.job import Hold, Job
 from solocron.model.run import Entry, Op, Origin, Status, run_id
-from solocron.model.timetable import Timetable
+from solocron.model.timetable import EMPTY, Timetable
 from solocron.model.values import replace
+from solocron.schedules.native import Native
 
 __all__ = ["ordinary"]
+
+_SCHEDULE, _OPEN, _RUNNING = Origin.SCHEDULE, Op.OPEN, Status.RUNNING
+
+_Two = tuple[int | None, int | None, str | None]
+_asked: tuple[Timetable, int, _Two] = (EMPTY, 0, (None, None, None))
+"""What was asked last: jobs that fall due together often share the very timetable, and stand at the same slot."""
 
 
 def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | None:
@@ -26,17 +33,16 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
     if policy.schedule is None or "calendar" in policy.schedule:
         return None
     cursor = slots.settled(job.cursor, job.nominal)
-    first = slots.after(cursor)
+    first, following, reading = _next_two(slots, cursor)
     if first is None or first > now or cursor < job.cursor:
         return None
-    following = slots.after(first)
     if first <= now - patience_of(policy, by.late_for) or (following is not None and following <= now):
         return None
     timeout = policy.timeout
     hold = Hold(
-        run=run_id(job.name, job.incarnation, Origin.SCHEDULE, first),
+        run=run_id(job.name, job.incarnation, _SCHEDULE, first),
         slot=first,
-        origin=Origin.SCHEDULE,
+        origin=_SCHEDULE,
         attempt=1,
         tries=0,
         session=by.session,
@@ -45,5 +51,20 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
         claimed_at=now,
         deadline=None if timeout is None else now + timeout,
     )
-    held = replace(job, cursor=first, nominal=slots.nominal(first), active=(hold,), fence=hold.fence, due_at=following)
-    return Change(held, (Entry(Op.OPEN, record_of(held, hold, Status.RUNNING, now=now)),), hold)
+    held = replace(job, cursor=first, nominal=reading, active=(hold,), fence=hold.fence, due_at=following)
+    return Change(held, (Entry(_OPEN, record_of(held, hold, _RUNNING, now=now)),), hold)
+
+
+def _next_two(slots: Timetable, cursor: int) -> _Two:
+    """The next slot, the one after it, and how the first reads; only built-in schedules answer the same every time."""
+    global _asked
+    known = _asked
+    if known[0] is slots and known[1] == cursor:
+        return known[2]
+    first = slots.after(cursor)
+    if first is None:
+        return None, None, None
+    two = first, slots.after(first), slots.nominal(first)
+    if isinstance(slots.schedule, Native):
+        _asked = slots, cursor, two
+    return two

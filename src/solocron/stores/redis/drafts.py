@@ -17,6 +17,9 @@ from solocron.stores.redis.wire import NOTHING, Row, Words, spell
 __all__ = ["Draft", "draft", "holders_of", "kind_of", "readable", "still_selected"]
 
 
+_JOB = Kind.JOB
+
+
 @dataclass(slots=True)
 class Draft:
     """`words` is None where there is nothing to write; `error` says why the document fails on its own."""
@@ -38,7 +41,7 @@ def draft(
     """Ask the change; whatever is wrong with one document stays with that document. `known`: the row is this one."""
     made = Draft(row.name, row)
     try:
-        if known is None and recent is not None and kind is Kind.JOB:
+        if known is None and recent is not None and kind is _JOB:
             known = recent.take(row.name, row.fixed, row.state)
         doc = document(kind, row) if known is None else known
         wanted = change(doc, now)
@@ -86,7 +89,7 @@ def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]
             definition = new.definition
             texts = encode_fixed(new), encode_state(new)
             columns = ["job", *texts, due, _joined(new), definition.pool, definition.handler]
-        found: tuple[Kind, str] = (Kind.JOB, new.name)
+        found: tuple[Kind, str] = (_JOB, new.name)
     elif isinstance(new, Session):
         ended = "" if new.ended_at is None else str(new.ended_at)
         columns = ["session", encode_fixed(new), encode_state(new), new.state, str(new.expires_at), ended]

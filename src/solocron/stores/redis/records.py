@@ -11,6 +11,9 @@ from solocron.model.run import Op, Origin, Record, Status
 __all__ = ["entry_words", "member_of", "record_of"]
 
 
+_OPEN, _CLOSE = Op.OPEN, Op.CLOSE
+
+
 def _quoted(text: str | None) -> str:
     return "null" if text is None else encode_basestring(text)
 
@@ -25,14 +28,14 @@ def entry_words(change: Change) -> list[str]:
     for entry in change.entries:
         r = entry.record
         finished = "-" if r.finished_at is None else r.finished_at
-        if entry.op is Op.OPEN:
+        if entry.op is _OPEN:
             opened = (
                 f'[{r.slot},"{r.origin}",{_quoted(r.key)},{_quoted(r.reason)},{_quoted(r.node)},{_quoted(r.session)},'
                 f"{r.fence},{_number(r.claimed_at)},{_number(r.started_at)},{_quoted(r.error)},{_quoted(r.result)},"
                 f"{_quoted(r.progress)},{_number(r.first)}]"
             )
             text = f"{r.status} {r.recorded_at} {finished} {r.count}\n{opened}\n\n\n{r.job}"
-        elif entry.op is Op.CLOSE:
+        elif entry.op is _CLOSE:
             text = (
                 f"{finished}\n[{_quoted(r.reason)},{_number(r.started_at)},{_quoted(r.error)},{_quoted(r.result)},"
                 f"{_quoted(r.progress)}]"

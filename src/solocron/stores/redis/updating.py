@@ -27,6 +27,9 @@ _STALE = SECOND
 """How far behind our idea of the server's time may be when the end of a run is written."""
 
 
+_APPLIED = Verdict.APPLIED
+
+
 class _Over(Exception):
     """The rest of the update cannot be done: what is not decided stays contended."""
 
@@ -236,4 +239,4 @@ def _applied(kind: Kind, one: Draft) -> Result:
     if one.change is None:
         return Result(one.name, Verdict.DECLINED, one.doc)
     doc = one.change.doc
-    return Result(one.name, Verdict.APPLIED, Absent(kind, one.name) if doc is None else doc, one.change.answer)
+    return Result(one.name, _APPLIED, Absent(kind, one.name) if doc is None else doc, one.change.answer)

@@ -13,6 +13,7 @@ from solocron.stores.recent import Recent
 
 __all__ = ["Draft", "Row", "draft", "holders_of", "is_selected", "kind_of", "readable"]
 
+_JOB, _APPLIED = Kind.JOB, Verdict.APPLIED
 _NOBODY: frozenset[str] = frozenset()
 Row = tuple[str, int, str, str]
 """A document as it was read: name, version, the fixed text, the state's text."""
@@ -51,9 +52,7 @@ class Draft:
         if self.change is None:
             return Result(self.name, Verdict.DECLINED, self.doc)
         new = self.change.doc
-        return Result(
-            self.name, Verdict.APPLIED, Absent(self.kind, self.name) if new is None else new, self.change.answer
-        )
+        return Result(self.name, _APPLIED, Absent(self.kind, self.name) if new is None else new, self.change.answer)
 
 
 def draft(
@@ -76,7 +75,7 @@ def draft(
         if row is None:
             doc = Absent(kind, name)
         else:
-            known = recent.take(name, row[2], row[3]) if recent is not None and kind is Kind.JOB else None
+            known = recent.take(name, row[2], row[3]) if recent is not None and kind is _JOB else None
             doc = decode(kind, name, row[2], row[3]) if known is None else known
         if which is not None and not is_selected(which, doc, now):
             return None
@@ -112,7 +111,7 @@ def _same_fixed(old: Doc | Absent, new: Doc) -> bool:
 
 def _kind(doc: Doc) -> Kind:
     if isinstance(doc, Job):
-        return Kind.JOB
+        return _JOB
     return doc.kind if isinstance(doc, Note) else Kind.SESSION
 
 

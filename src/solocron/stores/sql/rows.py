@@ -18,6 +18,7 @@ from solocron.stores.sql.drafts import Draft, holders_of
 
 __all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of"]
 
+_OPEN, _CLOSE = Op.OPEN, Op.CLOSE
 _compact = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _NULL, _WHOLE, _TEXT = {type(None)}, {int}, {str, Kind, Origin, Status, Life}
 
@@ -177,13 +178,13 @@ class Batch:
     def _add_entries(self, namespace: str, entries: tuple[Entry, ...]) -> None:
         for entry in _folded(entries):
             r = entry.record
-            if entry.op is Op.OPEN:
+            if entry.op is _OPEN:
                 self.opened.append(
                     (r.run, r.job, r.attempt, r.slot, r.origin, r.status, r.key, r.recorded_at, r.reason, r.node,
                      r.session, r.fence, r.claimed_at, r.started_at, r.finished_at, r.error, r.result, r.progress,
                      r.first, r.count, namespace)
                 )  # fmt: skip
-            elif entry.op is Op.CLOSE:
+            elif entry.op is _CLOSE:
                 self.closed.append(
                     (r.status, r.reason, r.started_at, r.finished_at, r.error, r.result, r.progress,
                      namespace, r.run, r.attempt)

@@ -23,6 +23,7 @@ __all__ = ["Update"]
 
 log = logging.getLogger(__name__)
 
+_BLOCKED = Verdict.BLOCKED
 _ROUNDS = 8
 """How often it tries again what it lost to others before it calls it contended."""
 
@@ -146,7 +147,7 @@ class Update:
 
     def _settle(self, result: Result) -> None:
         self.results[result.name] = result
-        if result.verdict is Verdict.BLOCKED:
+        if result.verdict is _BLOCKED:
             self.asides.append((result.name, result.error or "unknown"))
 
     def _again(self, which: Which, attempt: int, error: Exception) -> None:

@@ -146,6 +146,8 @@ def _job_state(job: Job) -> dict[str, Any]:
 
 
 def _hold_to(h: Hold) -> list[Any]:
+    if vars(h).keys() <= _USUAL:
+        return [h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline]
     return [
         h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline,
         h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards, h.only,
@@ -190,6 +192,10 @@ def _stretch_from(v: list[Any]) -> Stretch:
         first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule, pace=pace,
         total=total,
     )  # fmt: skip
+
+
+_USUAL = {f.name for f in fields(Hold)[:10]}
+"""What every hold has, and a deadline: few were given more than these."""
 
 
 def _trim(values: list[Any]) -> list[Any]:

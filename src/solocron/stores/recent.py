@@ -65,6 +65,7 @@ class Recent:
 
 def _comes_back_as_it_is(job: Job) -> bool:
     """Whether parsing its texts would give an equal document, and nobody else has a part of it in hand to change."""
-    if not job.active or job.owed or job.stretches or job.requests or job.extra:
+    active = job.active
+    if not active or job.owed or job.stretches or job.requests or job.extra:
         return False
-    return all(hold.payload is None for hold in job.active)
+    return active[0].payload is None if len(active) == 1 else all(hold.payload is None for hold in active)

@@ -10,11 +10,12 @@ from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.job import Job
 from solocron.model.session import Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
+from solocron.stores.documents import holders_of, kind_of, same_fixed
 from solocron.stores.recent import Recent
 from solocron.stores.redis.records import entry_words
 from solocron.stores.redis.wire import NOTHING, Row, Words, spell
 
-__all__ = ["Draft", "draft", "holders_of", "kind_of", "readable", "still_selected"]
+__all__ = ["Draft", "draft", "readable", "still_selected"]
 
 
 _JOB = Kind.JOB
@@ -83,7 +84,7 @@ def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]
         return ["delete", row.name, row.version, rings, *entry_words(change)]
     if isinstance(new, Job):
         due = "" if new.due_at is None else str(new.due_at)
-        if isinstance(old, Job) and _same_fixed(old, new):
+        if same_fixed(old, new):
             columns = ["state", encode_state(new), due, _joined(new)]
         else:
             definition = new.definition
@@ -102,25 +103,6 @@ def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]
     return [columns[0], row.name, row.version, rings, *columns[1:], *entry_words(change)]
 
 
-def _same_fixed(old: Job, new: Job) -> bool:
-    """Whether the rarely written part is as it was: a claim hands on the very definition that it read."""
-    return (
-        old.definition is new.definition
-        and old.incarnation == new.incarnation
-        and old.revision == new.revision
-        and old.source == new.source
-        and old.zone_data == new.zone_data
-        and old.removed == new.removed
-    )
-
-
-def holders_of(doc: Doc) -> frozenset[str]:
-    """The sessions that a document names."""
-    if isinstance(doc, Job):
-        return frozenset([hold.session for hold in doc.active])
-    return frozenset() if isinstance(doc, Session) or doc.session is None else frozenset((doc.session,))
-
-
 def _joined(doc: Job | Note) -> str:
     """The holders as one text, each behind its length in bytes."""
     return _prefixed(holders_of(doc))
@@ -129,13 +111,6 @@ def _joined(doc: Job | Note) -> str:
 @lru_cache(maxsize=256)
 def _prefixed(holders: frozenset[str]) -> str:
     return "".join(f"{len(holder.encode())}:{holder}" for holder in sorted(holders))
-
-
-def kind_of(which: Which) -> Kind:
-    """What kind of documents a selection finds."""
-    if isinstance(which, Due):
-        return Kind.JOB
-    return Kind.SESSION if isinstance(which, ToSweep) else which.kind
 
 
 def still_selected(which: Which, row: Row, now: int) -> bool:

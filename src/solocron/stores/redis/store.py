@@ -26,11 +26,12 @@ from solocron.stores.contract import (
     Tier,
     Which,
 )
+from solocron.stores.documents import kind_of
 from solocron.stores.recent import Recent
 from solocron.stores.redis import settings
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import Caller
-from solocron.stores.redis.drafts import kind_of, readable
+from solocron.stores.redis.drafts import readable
 from solocron.stores.redis.link import Link
 from solocron.stores.redis.listening import Bell
 from solocron.stores.redis.log import Log

@@ -8,10 +8,11 @@ from solocron.clock import SECOND
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Kind
 from solocron.stores.contract import All, Applied, ChangeFn, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.stores.documents import kind_of
 from solocron.stores.recent import Recent
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import VOID
-from solocron.stores.redis.drafts import Draft, draft, kind_of, still_selected
+from solocron.stores.redis.drafts import Draft, draft, still_selected
 from solocron.stores.redis.notes import RecentNotes
 from solocron.stores.redis.wire import Fetched, Row
 

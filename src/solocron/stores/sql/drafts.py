@@ -9,12 +9,12 @@ from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.job import Job
 from solocron.model.session import Life, Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.stores.documents import holders_of, same_fixed
 from solocron.stores.recent import Recent
 
-__all__ = ["Draft", "Row", "draft", "holders_of", "is_selected", "kind_of", "readable"]
+__all__ = ["Draft", "Row", "draft", "is_selected", "readable"]
 
 _JOB, _APPLIED = Kind.JOB, Verdict.APPLIED
-_NOBODY: frozenset[str] = frozenset()
 Row = tuple[str, int, str, str]
 """A document as it was read: name, version, the fixed text, the state's text."""
 
@@ -87,7 +87,7 @@ def draft(
             return Draft(kind, name, version, doc, wanted)
         if new.name != name or _kind(new) is not kind:
             raise ValueError(f"the change of {kind} {name!r} answered with {_kind(new)} {new.name!r}")
-        fixed = None if row is not None and _same_fixed(doc, new) else encode_fixed(new)
+        fixed = None if row is not None and same_fixed(doc, new) else encode_fixed(new)
         if row is not None and fixed == row[2]:
             fixed = None
         return Draft(kind, name, version, doc, wanted, fixed, encode_state(new), "" if row is None else row[2])
@@ -95,31 +95,10 @@ def draft(
         return Draft(kind, name, version, error=f"{type(error).__name__}: {error}")
 
 
-def _same_fixed(old: Doc | Absent, new: Doc) -> bool:
-    """Whether the fixed part is certainly the same; claims and finishes hand on the very definition they read."""
-    if not isinstance(old, Job) or not isinstance(new, Job):
-        return False
-    return (
-        new.definition is old.definition
-        and new.incarnation == old.incarnation
-        and new.revision == old.revision
-        and new.source == old.source
-        and new.zone_data == old.zone_data
-        and new.removed == old.removed
-    )
-
-
 def _kind(doc: Doc) -> Kind:
     if isinstance(doc, Job):
         return _JOB
     return doc.kind if isinstance(doc, Note) else Kind.SESSION
-
-
-def kind_of(which: Which) -> Kind:
-    """The kind of documents that a selection finds."""
-    if isinstance(which, Due):
-        return Kind.JOB
-    return Kind.SESSION if isinstance(which, ToSweep) else which.kind
 
 
 def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
@@ -137,13 +116,6 @@ def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
             return True
         case _:
             return not isinstance(doc, Absent)
-
-
-def holders_of(doc: Doc | Absent | None) -> frozenset[str]:
-    """The sessions that a document names as holders."""
-    if isinstance(doc, Job):
-        return frozenset([hold.session for hold in doc.active]) if doc.active else _NOBODY
-    return frozenset({doc.session}) if isinstance(doc, Note) and doc.session is not None else frozenset()
 
 
 def readable(kind: Kind, row: Row) -> Doc | None:

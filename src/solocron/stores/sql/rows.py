@@ -14,7 +14,8 @@ from solocron.model.job import Job
 from solocron.model.run import Entry, Op, Origin, Record, Status
 from solocron.model.session import Life, Session
 from solocron.stores.contract import Doc, wakes
-from solocron.stores.sql.drafts import Draft, holders_of
+from solocron.stores.documents import holders_of
+from solocron.stores.sql.drafts import Draft
 
 __all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of"]
 
@@ -87,13 +88,16 @@ class Batch:
         batch = cls(kind)
         add = batch._add_job if kind is Kind.JOB else batch._add_document
         for one in drafts:
-            assert one.change is not None
-            assert one.doc is not None
-            batch.rings = batch.rings or wakes(one.doc, one.change.doc)
-            add(namespace, one)
-            batch._add_holds(namespace, one)
-            if one.change.entries:
-                batch._add_entries(namespace, one.change.entries)
+            change, old = one.change, one.doc
+            assert change is not None
+            assert old is not None
+            new = change.doc
+            batch.rings = batch.rings or wakes(old, new)
+            add(namespace, one, new)
+            if new is not old:
+                batch._add_holds(namespace, one, holders_of(old), holders_of(new))
+            if change.entries:
+                batch._add_entries(namespace, change.entries)
         return batch
 
     @property
@@ -129,8 +133,7 @@ class Batch:
             ("hold_added", self.held),
         )
 
-    def _add_job(self, namespace: str, one: Draft) -> None:
-        new = _new(one)
+    def _add_job(self, namespace: str, one: Draft, new: Doc | None) -> None:
         where = (namespace, one.name, one.version)
         if new is one.doc:
             self.touched.append(where)
@@ -147,8 +150,7 @@ class Batch:
             else:
                 self.moved.append((*state, *where))
 
-    def _add_document(self, namespace: str, one: Draft) -> None:
-        new = _new(one)
+    def _add_document(self, namespace: str, one: Draft, new: Doc | None) -> None:
         where = (namespace, one.kind, one.name, one.version)
         if new is one.doc:
             self.touched.append(where)
@@ -165,18 +167,14 @@ class Batch:
         else:
             self.redefined.append(row)
 
-    def _add_holds(self, namespace: str, one: Draft) -> None:
-        new = _new(one)
-        if new is one.doc:
-            return
-        before, after = holders_of(one.doc), holders_of(new)
+    def _add_holds(self, namespace: str, one: Draft, before: frozenset[str], after: frozenset[str]) -> None:
         for session in after - before:
             self.held.append((namespace, session, one.kind, one.name))
         for session in before - after:
             self.let_go.append((namespace, session, one.kind, one.name))
 
     def _add_entries(self, namespace: str, entries: tuple[Entry, ...]) -> None:
-        for entry in _folded(entries):
+        for entry in entries if len(entries) == 1 else _folded(entries):
             r = entry.record
             if entry.op is _OPEN:
                 self.opened.append(
@@ -214,7 +212,7 @@ def as_json(statement: str, rows: Sequence[tuple[Any, ...]]) -> str:
 
 def _folded(entries: tuple[Entry, ...]) -> Iterable[Entry]:
     """Entries of which no two concern one record: what is opened and closed in one step is opened as closed."""
-    if len(entries) < 2 or all(entry.op is Op.OPEN for entry in entries):
+    if all(entry.op is Op.OPEN for entry in entries):
         return entries
     found: dict[tuple[str, int], Entry] = {}
     rest: list[Entry] = []
@@ -244,11 +242,6 @@ def _ended(old: Record, entry: Entry) -> Record:
         result=new.result,
         progress=old.progress if new.progress is None else new.progress,
     )
-
-
-def _new(one: Draft) -> Doc | None:
-    assert one.change is not None
-    return one.change.doc
 
 
 def birth() -> int:

@@ -34,10 +34,11 @@ from solocron.stores.contract import (
     ToSweep,
     Which,
 )
+from solocron.stores.documents import kind_of
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.recent import Recent
 from solocron.stores.sql import forking
-from solocron.stores.sql.drafts import Draft, kind_of, readable
+from solocron.stores.sql.drafts import Draft, readable
 from solocron.stores.sql.links import Outcome, Poisoned, Retry, Selection, SqlLink, UnknownOutcome
 from solocron.stores.sql.pool import Pool
 from solocron.stores.sql.renewals import Renewals

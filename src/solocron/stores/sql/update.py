@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.errors import SolocronError, StoreError, StoreRefused, StoreUnavailable
 from solocron.stores.contract import Applied, ChangeFn, Named, Result, Verdict, Which
-from solocron.stores.sql.drafts import Draft, draft, kind_of
+from solocron.stores.documents import kind_of
+from solocron.stores.sql.drafts import Draft, draft
 from solocron.stores.sql.links import Poisoned, Retry, Selection, UnknownOutcome
 
 if TYPE_CHECKING:

@@ -1,0 +1,42 @@
+"""What every store asks of a document before it writes it."""
+
+from __future__ import annotations
+
+from solocron.model.change import Absent, Kind, Note
+from solocron.model.job import Job
+from solocron.stores.contract import Doc, Due, ToSweep, Which
+
+__all__ = ["holders_of", "kind_of", "same_fixed"]
+
+_NOBODY: frozenset[str] = frozenset()
+
+
+def holders_of(doc: Doc | Absent | None) -> frozenset[str]:
+    """The sessions that a document names as holders."""
+    if isinstance(doc, Job):
+        active = doc.active
+        if len(active) == 1:
+            return frozenset((active[0].session,))
+        return frozenset([hold.session for hold in active]) if active else _NOBODY
+    return frozenset((doc.session,)) if isinstance(doc, Note) and doc.session is not None else _NOBODY
+
+
+def same_fixed(old: Doc | Absent, new: Doc) -> bool:
+    """Whether the fixed part is certainly the same; claims and finishes hand on the very definition they read."""
+    if not isinstance(old, Job) or not isinstance(new, Job):
+        return False
+    return (
+        new.definition is old.definition
+        and new.incarnation == old.incarnation
+        and new.revision == old.revision
+        and new.source == old.source
+        and new.zone_data == old.zone_data
+        and new.removed == old.removed
+    )
+
+
+def kind_of(which: Which) -> Kind:
+    """The kind of documents that a selection finds."""
+    if isinstance(which, Due):
+        return Kind.JOB
+    return Kind.SESSION if isinstance(which, ToSweep) else which.kind

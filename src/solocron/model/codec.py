@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 from functools import lru_cache
-from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
+from json.encoder import c_make_encoder  # type: ignore[attr-defined]
+from json.encoder import encode_basestring as _quoted
 from typing import Any
 
 from solocron.model.change import Kind, Note
@@ -32,7 +33,7 @@ def _encoder() -> Callable[[Any], str]:
     """As `JSONEncoder.encode`, which makes the encoder anew for each of our small texts; where there is none, that."""
     plain = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False, check_circular=False)
     try:
-        parts = c_make_encoder(None, plain.default, encode_basestring, None, ":", ",", False, False, False)
+        parts = c_make_encoder(None, plain.default, _quoted, None, ":", ",", False, False, False)
         if "".join(parts(_SAMPLE, 0)) == plain.encode(_SAMPLE):
             return lambda value: "".join(parts(value, 0))
     except TypeError:  # an interpreter without the accelerator, or with another one
@@ -98,7 +99,7 @@ def _fixed_job(job: Job) -> str:
 def encode_state(doc: Job | Session | Note) -> str:
     """How it stands."""
     if isinstance(doc, Job):
-        return _compact(_job_state(doc))
+        return _job_text(doc)
     if isinstance(doc, Session):
         return canonical(
             {"expires_at": doc.expires_at, "beats": doc.beats, "running": doc.running, "state": doc.state}
@@ -112,47 +113,49 @@ def encode_state(doc: Job | Session | Note) -> str:
     return canonical(out)
 
 
-def _job_state(job: Job) -> dict[str, Any]:
-    out: dict[str, Any] = {**job.extra, "c": job.cursor, "f": job.fence}
+def _job_text(job: Job) -> str:
+    """Put together by hand: every run writes two of them, and an encoder that meets each value by itself costs more."""
+    text = f'"c":{job.cursor},"f":{job.fence}'
     if job.nominal is not None:
-        out["n"] = job.nominal
+        text += f',"n":{_quoted(job.nominal)}'
     if job.due_at is not None:
-        out["due"] = job.due_at
+        text += f',"due":{job.due_at}'
     if job.paused is not None:
         pause = job.paused
-        out["p"] = [pause.at, pause.by, pause.note, pause.until]
+        text += f',"p":{_compact([pause.at, pause.by, pause.note, pause.until])}'
     if job.active:
-        out["a"] = [_trim(_hold_to(hold)) for hold in job.active]
+        text += f',"a":[{",".join([_hold_text(hold) for hold in job.active])}]'
     if job.owed:
-        out["o"] = [_trim(_owed_to(owed)) for owed in job.owed]
+        text += f',"o":{_compact([_trim(_owed_to(owed)) for owed in job.owed])}'
     if job.stretches:
-        out["s"] = [
-            _trim([s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace, s.total]) for s in job.stretches
-        ]
+        text += f',"s":{_compact([_trim(_stretch_to(stretch)) for stretch in job.stretches])}'
     if job.requests:
-        out["r"] = [[request.id, request.answer] for request in job.requests]
+        text += f',"r":{_compact([[request.id, request.answer] for request in job.requests])}'
     if job.accepted:
-        out["k"] = list(job.accepted)
+        text += f',"k":[{",".join(map(str, job.accepted))}]'
     if job.failures:
-        out["x"] = job.failures
+        text += f',"x":{job.failures}'
     if job.paced:
-        out["pc"] = job.paced
+        text += f',"pc":{job.paced}'
     if job.last is not None:
-        last = job.last
-        out["l"] = _trim([last.run, last.slot, last.attempt, last.status, last.finished_at, last.error, last.node])
+        text += f',"l":{_last_text(job.last)}'
     if job.missed is not None:
-        out["m"] = [job.missed.at, job.missed.first, job.missed.last, job.missed.count]
-    return out
+        text += f',"m":{_compact([job.missed.at, job.missed.first, job.missed.last, job.missed.count])}'
+    return f"{{{_compact(job.extra)[1:-1]},{text}}}" if job.extra else f"{{{text}}}"
 
 
-def _hold_to(h: Hold) -> list[Any]:
+def _hold_text(h: Hold) -> str:
+    text = (
+        f'{_quoted(h.run)},{h.slot},"{h.origin}",{h.attempt},{h.tries},{_quoted(h.session)},{_quoted(h.node)},'
+        f"{h.fence},{h.claimed_at}"
+    )
     if vars(h).keys() <= _USUAL:
-        return [h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline]
-    return [
-        h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline,
-        h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards, h.only,
-        h.among or None, h.permit,
+        return f"[{text}]" if h.deadline is None else f"[{text},{h.deadline}]"
+    rest = [
+        h.deadline, h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards, h.only, h.among or None,
+        h.permit,
     ]  # fmt: skip
+    return f"[{text},{_compact(rest)[1:-1]}]" if _trim(rest) else f"[{text}]"
 
 
 def _hold_from(v: list[Any]) -> Hold:
@@ -184,6 +187,10 @@ def _owed_from(v: list[Any]) -> Owed:
 
 def _shards(value: int | list[str] | None) -> Shards | None:
     return tuple(value) if isinstance(value, list) else value
+
+
+def _stretch_to(s: Stretch) -> list[Any]:
+    return [s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace, s.total]
 
 
 def _stretch_from(v: list[Any]) -> Stretch:
@@ -232,6 +239,14 @@ def _job_from(name: str, fixed: str, s: dict[str, Any]) -> Job:
         elif key not in _STATE:
             facts["extra"] = {key: s[key] for key in s.keys() - _STATE}
     return made(Job, facts)
+
+
+def _last_text(last: Last) -> str:
+    text = f'{_quoted(last.run)},{last.slot},{last.attempt},"{last.status}",{last.finished_at}'
+    error = "null" if last.error is None else _quoted(last.error)
+    if last.node is not None:
+        return f"[{text},{error},{_quoted(last.node)}]"
+    return f"[{text}]" if last.error is None else f"[{text},{error}]"
 
 
 def _last_from(v: list[Any]) -> Last:

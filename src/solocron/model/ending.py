@@ -11,7 +11,7 @@ from solocron.model.job import Hold, Job, Last, Owed, Pause
 from solocron.model.run import Entry, Op, Status, plain
 from solocron.model.slices import count
 from solocron.model.timetable import Resolve
-from solocron.model.values import quick, replace
+from solocron.model.values import made, quick, replace
 
 __all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "finish", "hand_back", "note_progress", "take_over"]
 
@@ -160,14 +160,17 @@ def _end(
         owed=owed,
         accepted=job.accepted if accepted is None else accepted,
         failures=0 if good else job.failures + (not again and status is not _CANCELLED),
-        last=Last(
-            run=hold.run,
-            slot=hold.slot,
-            attempt=hold.attempt,
-            status=status,
-            finished_at=now,
-            error=None if good or error is None else error[-_ERROR_KEPT:],
-            node=hold.node,
+        last=made(
+            Last,
+            {
+                "run": hold.run,
+                "slot": hold.slot,
+                "attempt": hold.attempt,
+                "status": status,
+                "finished_at": now,
+                "error": None if good or error is None else error[-_ERROR_KEPT:],
+                "node": hold.node,
+            },
         ),
     )
     return job, Entry(_CLOSE, record)

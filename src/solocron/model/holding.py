@@ -10,6 +10,7 @@ from solocron.model.definition import Definition
 from solocron.model.job import Hold, Job
 from solocron.model.run import Record, Status, key_of
 from solocron.model.session import Session
+from solocron.model.values import made
 
 __all__ = ["Claimant", "next_fence", "patience_of", "record_of"]
 
@@ -44,19 +45,19 @@ def patience_of(definition: Definition, late_for: int) -> int:
 
 def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) -> Record:
     """The record of an attempt; `more` are the fields that its end adds."""
-    return Record(
-        run=hold.run,
-        job=job.name,
-        attempt=hold.attempt,
-        slot=hold.slot,
-        first=hold.slot,
-        origin=hold.origin,
-        status=status,
-        key=key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
-        recorded_at=now,
-        node=hold.node,
-        session=hold.session,
-        fence=hold.fence,
-        claimed_at=hold.claimed_at,
-        **more,
-    )
+    facts = {
+        "run": hold.run,
+        "job": job.name,
+        "attempt": hold.attempt,
+        "slot": hold.slot,
+        "first": hold.slot,
+        "origin": hold.origin,
+        "status": status,
+        "key": key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
+        "recorded_at": now,
+        "node": hold.node,
+        "session": hold.session,
+        "fence": hold.fence,
+        "claimed_at": hold.claimed_at,
+    }
+    return made(Record, facts | more if more else facts)

@@ -11,7 +11,7 @@ from solocron.model.holding import Claimant, next_fence, patience_of, record_of
 from solocron.model.job import Hold, Job
 from solocron.model.run import Entry, Op, Origin, Status, run_id
 from solocron.model.timetable import EMPTY, Timetable
-from solocron.model.values import replace
+from solocron.model.values import made, replace
 from solocron.schedules.native import Native
 
 __all__ = ["ordinary"]
@@ -39,18 +39,19 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
     if first <= now - patience_of(policy, by.late_for) or (following is not None and following <= now):
         return None
     timeout = policy.timeout
-    hold = Hold(
-        run=run_id(job.name, job.incarnation, _SCHEDULE, first),
-        slot=first,
-        origin=_SCHEDULE,
-        attempt=1,
-        tries=0,
-        session=by.session,
-        node=by.node,
-        fence=next_fence(job.fence, now),
-        claimed_at=now,
-        deadline=None if timeout is None else now + timeout,
-    )
+    facts = {
+        "run": run_id(job.name, job.incarnation, _SCHEDULE, first),
+        "slot": first,
+        "origin": _SCHEDULE,
+        "attempt": 1,
+        "tries": 0,
+        "session": by.session,
+        "node": by.node,
+        "fence": next_fence(job.fence, now),
+        "claimed_at": now,
+        "deadline": None if timeout is None else now + timeout,
+    }
+    hold = made(Hold, facts)
     held = replace(job, cursor=first, nominal=reading, active=(hold,), fence=hold.fence, due_at=following)
     return Change(held, (Entry(_OPEN, record_of(held, hold, _RUNNING, now=now)),), hold)
 

@@ -22,6 +22,12 @@ def _number(value: int | None) -> str:
     return "null" if value is None else str(value)
 
 
+def _ends(r: Record) -> str:
+    if r.error is None and r.result is None and r.progress is None:
+        return "null,null,null"
+    return f"{_quoted(r.error)},{_quoted(r.result)},{_quoted(r.progress)}"
+
+
 def entry_words(change: Change) -> list[str]:
     """The log entries of a change as words of the `swap` command, their number first."""
     words = [str(len(change.entries))]
@@ -31,15 +37,11 @@ def entry_words(change: Change) -> list[str]:
         if entry.op is _OPEN:
             opened = (
                 f'[{r.slot},"{r.origin}",{_quoted(r.key)},{_quoted(r.reason)},{_quoted(r.node)},{_quoted(r.session)},'
-                f"{r.fence},{_number(r.claimed_at)},{_number(r.started_at)},{_quoted(r.error)},{_quoted(r.result)},"
-                f"{_quoted(r.progress)},{_number(r.first)}]"
+                f"{r.fence},{_number(r.claimed_at)},{_number(r.started_at)},{_ends(r)},{_number(r.first)}]"
             )
             text = f"{r.status} {r.recorded_at} {finished} {r.count}\n{opened}\n\n\n{r.job}"
         elif entry.op is _CLOSE:
-            text = (
-                f"{finished}\n[{_quoted(r.reason)},{_number(r.started_at)},{_quoted(r.error)},{_quoted(r.result)},"
-                f"{_quoted(r.progress)}]"
-            )
+            text = f"{finished}\n[{_quoted(r.reason)},{_number(r.started_at)},{_ends(r)}]"
         else:
             text = _quoted(r.progress)
         words += (entry.op, member_of(r.run, r.attempt), r.status, str(r.recorded_at), str(r.count), r.job, text)

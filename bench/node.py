@@ -16,6 +16,7 @@ from typing import Any
 
 from solocron import Scheduler
 from solocron.events import Event
+from solocron.process import settle_memory
 
 
 def main() -> int:
@@ -61,6 +62,7 @@ def main() -> int:
         news.set()
 
     threading.Thread(target=hear, daemon=True).start()
+    settle_memory()  # as `run_forever` and the command `solocron run` do
     began = time.perf_counter()
     scheduler.start()
     _say(ready=time.time(), declared_s=declared_s, started_s=time.perf_counter() - began, rss_mb=_rss_mb(),

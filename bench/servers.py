@@ -7,8 +7,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from bench.processes import wait_until
 from tests.servers import MariaDB, Postgres, Redis, Server
+
+if TYPE_CHECKING:
+    import redis
 
 __all__ = ["STORES", "Servers"]
 
@@ -39,12 +44,15 @@ class Servers:
         return found
 
     def fresh(self, store: str) -> str:
-        """The URL of an empty database."""
+        """The URL of an empty database; of Redis, all that were handed out before are emptied too."""
         if store == "sqlite":
             self._files += 1
             folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-", dir=self._folder))
             return f"sqlite:///{folder}/store-{self._files}.db"
-        return self.server(store).fresh_url()
+        server = self.server(store)
+        if store == "redis":
+            _forget(server.url)
+        return server.fresh_url()
 
     def version(self, store: str) -> str:
         """What the server calls itself."""
@@ -73,6 +81,21 @@ class Servers:
     @staticmethod
     def _class(store: str) -> type[Server]:
         return {"postgres": Postgres, "redis": Redis, "mariadb": MariaDB}[store]
+
+
+def _forget(url: str) -> None:
+    """Empty the server and its append-only file: else it rewrites the leftovers of one measurement during the next."""
+    import redis
+
+    with redis.Redis.from_url(url) as client:
+        client.flushall()
+        client.bgrewriteaof()
+        wait_until(lambda: not _is_rewriting(client), 60, "the append-only file is rewritten")
+
+
+def _is_rewriting(client: redis.Redis) -> bool:
+    said: Any = client.info("persistence")
+    return bool(said["aof_rewrite_in_progress"] or said["aof_rewrite_scheduled"])
 
 
 @contextmanager

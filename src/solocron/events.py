@@ -67,6 +67,8 @@ class Event:
 
 
 Subscriber = Callable[[Event], object]
+Wants = Callable[[str], bool]
+_Listener = tuple[Subscriber, Wants | None]
 
 
 class Events:
@@ -74,16 +76,18 @@ class Events:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self._subscribers: dict[str, list[Subscriber]] = {}
-        self._listening: dict[str, tuple[Subscriber, ...]] = {}
+        self._subscribers: dict[str, list[_Listener]] = {}
+        self._listening: dict[str, tuple[_Listener, ...]] = {}
         """By event, once it was emitted; a run emits several, and those who listen rarely change."""
 
-    def on(self, name: str, subscriber: Subscriber) -> None:
-        self._subscribers.setdefault(name, []).append(subscriber)
+    def on(self, name: str, subscriber: Subscriber, *, wants: Wants | None = None) -> None:
+        """`wants` is asked each time, by the event's name, before there is an event to hand over."""
+        self._subscribers.setdefault(name, []).append((subscriber, wants))
         self._listening = {}
 
     def off(self, name: str, subscriber: Subscriber) -> None:
-        self._subscribers[name].remove(subscriber)
+        listeners = self._subscribers[name]
+        del listeners[[one for one, _ in listeners].index(subscriber)]
         self._listening = {}
 
     def emit(self, name: str, /, **facts: Any) -> None:
@@ -92,11 +96,11 @@ class Events:
         listeners = known.get(name)
         if listeners is None:
             listeners = known[name] = (*self._subscribers.get(name, ()), *self._subscribers.get("*", ()))
-        if not listeners:
-            return
-        event = Event(name, facts)
-        for listener in listeners:
+        event = None
+        for listener, wants in listeners:
             try:
-                listener(event)
+                if wants is None or wants(name):
+                    event = event or Event(name, facts)
+                    listener(event)
             except Exception:
                 log.exception("an event subscriber raised", extra={"event": name})

@@ -37,7 +37,7 @@ from solocron.schedules import Schedule, load_zone, zone_data_version
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
 from solocron.telemetry.front import AlarmsFront
-from solocron.telemetry.log import log_event
+from solocron.telemetry.log import is_logged, log_event
 from solocron.version import __version__
 from solocron.views import RunView
 
@@ -105,7 +105,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         self._store = self._make_store(store, namespace, parse_duration(lease, what="lease"))
         self.registry = Registry()
         self.events = Events()
-        self.events.on("*", log_event)
+        self.events.on("*", log_event, wants=is_logged)
         self._wrappers: list[Wrapper] = []
         self._client = Client(
             self._store, registry=self.registry, runtime=self._runtime, late_for=self._settings.late_for

@@ -9,7 +9,7 @@ from typing import Any
 from solocron.clock import iso
 from solocron.events import NAMES, Event
 
-__all__ = ["log_event"]
+__all__ = ["is_logged", "log_event"]
 
 log = logging.getLogger("solocron")
 
@@ -39,6 +39,11 @@ _LEVELS: Mapping[str, int] = {
 }
 # Names that a log record keeps for itself.
 _RESERVED = frozenset({"name", "message", "args", "process", "exc_info"})
+
+
+def is_logged(name: str) -> bool:
+    """Whether an event of this name may make a line, as logging is set up at the moment."""
+    return name == "finished" or log.isEnabledFor(_LEVELS.get(name, logging.INFO))
 
 
 def log_event(event: Event) -> None:

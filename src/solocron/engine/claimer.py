@@ -109,6 +109,8 @@ class Claimer:
         self._granted: OrderedDict[tuple[str, int], int] = OrderedDict()
         """The highest fence that this node was granted, by job and incarnation, the latest last."""
         self.wake: Callable[[], None] = lambda: None
+        self.calmed: Callable[[], None] = lambda: None
+        """Called when a flood is over: outcomes need not wait for each other any longer."""
 
     def look_at(self, due_at: int | None) -> None:
         """Something changed on this node: a place is free (None), or a job is due at an instant."""
@@ -136,7 +138,7 @@ class Claimer:
         self._planned, self._full = inf, True
         session = self._board.session
         if self._board.draining or session is None or self._board.standing() is not Standing.HELD or limit == 0:
-            self.flooded = False
+            self._is_flooded(False)
             self._planned = now + self._settings.poll
             return self._planned
         self._full = False
@@ -188,7 +190,7 @@ class Claimer:
             replied = self._runtime.clock.boot()
             self._board.saw_store_time(applied.now, asked=asked, replied=replied)
             more = applied.next_due is not None and applied.next_due <= applied.now
-            self.flooded = more and 0 < limit <= len(applied.results)
+            self._is_flooded(more and 0 < limit <= len(applied.results))
             started = 0
             self._tell_passed(applied)
             if applied.alive:  # what was claimed starts before anything is fetched for the others
@@ -208,6 +210,12 @@ class Claimer:
         if not applied.alive:
             self._lost("its session was buried")
         return applied, replied, started
+
+    def _is_flooded(self, flooded: bool) -> None:
+        over = self.flooded and not flooded
+        self.flooded = flooded
+        if over:
+            self.calmed()
 
     def _bring(self, applied: Applied, by: Claimant, session: str) -> Applied:
         """Fetch what some of the jobs need (the sessions, a permit) and claim those again by name."""

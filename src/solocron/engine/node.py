@@ -124,6 +124,7 @@ class Node:
         self.claimer.wake = self._loops["claimer"].wake
         self.permits.freed = self.claimer.look_again
         self.finisher.wake = self._loops["finisher"].wake
+        self.claimer.calmed = self._loops["finisher"].wake
         self.runner.watch = self._loops["watchdog"].wake
         self.runner.freed = self._freed
 

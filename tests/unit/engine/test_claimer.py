@@ -44,6 +44,14 @@ class Granting:
         return Applied(results=tuple(Result(j.name, Verdict.APPLIED, j, hold) for j, hold in self._batch), now=1)
 
 
+def claiming(board: Board, runtime: Threads, store: object, runner: object) -> Claimer:
+    return Claimer(
+        store=cast(Store, store), board=board, runtime=runtime, settings=SETTINGS, events=Events(),
+        handlers={}, resolve=lambda spec: EMPTY, runner=cast(Runner, runner),
+        permits=cast(Permits, None), lost=lambda reason: None,
+    )  # fmt: skip
+
+
 def test_i2_a_claim_that_was_answered_and_not_yet_started_is_not_adopted() -> None:
     """While the first of a batch is started, the keeper looks: the others are in the store and not on the board yet.
 
@@ -62,11 +70,7 @@ def test_i2_a_claim_that_was_answered_and_not_yet_started_is_not_adopted() -> No
             adopted.extend(hold.run for _, hold in board.unknown(batch))
             return board.add(job, hold, session) is not None
 
-    claimer = Claimer(
-        store=cast(Store, Granting(batch)), board=board, runtime=runtime, settings=SETTINGS, events=Events(),
-        handlers={}, resolve=lambda spec: EMPTY, runner=cast(Runner, Slow()),
-        permits=cast(Permits, None), lost=lambda reason: None,
-    )  # fmt: skip
+    claimer = claiming(board, runtime, Granting(batch), Slow())
     claimer.step(runtime.clock.boot())
     assert adopted == []
     assert {running.hold.run for running in board.running()} == {"one@1", "two@1"}
@@ -83,3 +87,37 @@ def test_i2_a_claim_that_has_ended_is_not_started_again() -> None:
     board.body_ended(running)
     board.done([running])
     assert board.add(job, hold, "s") is None, "it is over"
+
+
+def test_the_end_of_a_flood_is_told_once() -> None:
+    """Outcomes wait for each other while more is due than a claim can take, and not a moment longer."""
+
+    class Falling:
+        """A store with this many jobs due, of which each claim takes what it asks for."""
+
+        due = 20
+
+        def update(self, which: Due, change: ChangeFn, **_: Any) -> Applied:
+            taken = min(which.limit, self.due)
+            self.due -= taken
+            jobs = [claimed(f"job-{self.due + number}") for number in range(taken)]
+            found = tuple(Result(job.name, Verdict.APPLIED, job, hold) for job, hold in jobs)
+            return Applied(results=found, now=5, next_due=1 if self.due else None)
+
+    class Nothing:
+        """Every body is over at once, and so is its claim."""
+
+        def start(self, job: Job, hold: Hold, session: str) -> bool:
+            return True
+
+    runtime = Threads()
+    board = Board(runtime, SETTINGS)
+    board.hold_session("s", runtime.clock.boot())
+    claimer, told = claiming(board, runtime, Falling(), Nothing()), []
+    claimer.calmed = lambda: told.append(claimer.flooded)
+    seen = []
+    for _ in range(4):
+        claimer.step(runtime.clock.boot())
+        seen.append(claimer.flooded)
+    assert seen == [True, True, False, False]
+    assert told == [False]

@@ -23,6 +23,7 @@ from solocron import (
     WaitTimeout,
     every,
 )
+from solocron.events import Event, Events
 
 FAR = "1h"
 
@@ -358,6 +359,34 @@ def test_events_reach_their_subscribers_and_a_broken_one_disturbs_nobody() -> No
     assert heard == ["succeeded"]
     with pytest.raises(Invalid, match="no event"):
         scheduler.on("lunch")
+
+
+def test_what_a_subscriber_does_not_want_is_not_made_for_it() -> None:
+    events = Events()
+    heard: list[Event] = []
+    loud = True
+    events.on("*", heard.append, wants=lambda name: loud or name == "finished")
+    events.emit("started", job="a")
+    loud = False
+    events.emit("started", job="b")
+    events.emit("finished", job="c")
+    assert [(event.name, event.job) for event in heard] == [("started", "a"), ("finished", "c")]
+    events.off("*", heard.append)
+    events.emit("finished", job="d")
+    assert len(heard) == 2
+    assert events.counts == {"started": 2, "finished": 2}
+
+
+def test_a_change_of_the_log_level_counts_from_the_next_event(caplog: pytest.LogCaptureFixture) -> None:
+    scheduler = made()
+    scheduler.every(FAR, name="job")(lambda: None)
+    with scheduler:
+        caplog.set_level(logging.INFO, "solocron")
+        scheduler.wait(scheduler.trigger("job"), "10s")
+        assert not [record for record in caplog.records if record.event == "started"]  # type: ignore[attr-defined]
+        caplog.set_level(logging.DEBUG, "solocron")
+        scheduler.wait(scheduler.trigger("job"), "10s")
+        assert [record for record in caplog.records if record.event == "started"]  # type: ignore[attr-defined]
 
 
 def test_switched_off_nothing_is_registered_or_claimed(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, cast
 
 import pytest
 from hypothesis import assume, given
@@ -15,8 +16,9 @@ from solocron.model.definition import Definition
 from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.ordinary import ordinary
+from solocron.model.timetable import Timetable
 from solocron.model.values import replace
-from solocron.schedules import Cron
+from solocron.schedules import Cron, Schedule
 from tests.fundamentals.one_job import T0, OneJob, definition, resolve
 from tests.unit.model.documents import jobs
 
@@ -81,3 +83,35 @@ def test_a_slot_that_is_missed_goes_the_long_way() -> None:
     assert ordinary(job, slots, now=T0 + 85 * SECOND, by=WHO) is None
     assert ordinary(job, slots, now=T0 + 59 * SECOND, by=WHO) is None
     assert ordinary(job, slots, now=T0 + 121 * SECOND, by=replace(WHO, late_for=600 * SECOND)) is None
+
+
+def test_jobs_that_share_a_timetable_and_stand_at_different_slots_each_get_their_own() -> None:
+    slots = resolve(definition("1m").schedule)
+    early = OneJob("1m").job
+    late = replace(early, cursor=early.cursor + 60 * SECOND)
+    for job in (early, early, late, early):
+        at = job.cursor + 62 * SECOND
+        short = ordinary(job, slots, now=at, by=WHO)
+        assert short is not None
+        assert short == claiming._claim(job, slots, now=at, by=WHO, resolve=resolve)
+
+
+def test_a_schedule_of_ones_own_is_asked_every_time() -> None:
+    """It may read a file or a flag; what is remembered of built-in ones must not be remembered of it."""
+
+    class Moody:
+        minutes = 1
+
+        def after(self, at: datetime) -> datetime:
+            return at + timedelta(minutes=self.minutes)
+
+    moody = Moody()
+    slots = Timetable(cast(Schedule, moody))
+    job = OneJob("1m").job
+    first = ordinary(job, slots, now=job.cursor + 62 * SECOND, by=WHO)
+    assert first is not None
+    assert first.answer.slot == job.cursor + 60 * SECOND
+    moody.minutes = 2
+    second = ordinary(job, slots, now=job.cursor + 122 * SECOND, by=WHO)
+    assert second is not None
+    assert second.answer.slot == job.cursor + 120 * SECOND

@@ -146,7 +146,7 @@ def _job_text(job: Job) -> str:
 
 def _hold_text(h: Hold) -> str:
     text = (
-        f'{_quoted(h.run)},{h.slot},"{h.origin}",{h.attempt},{h.tries},{_quoted(h.session)},{_quoted(h.node)},'
+        f'{_quoted(h.run)},{h.slot},"{h.origin!s}",{h.attempt},{h.tries},{_quoted(h.session)},{_quoted(h.node)},'
         f"{h.fence},{h.claimed_at}"
     )
     if vars(h).keys() <= _USUAL:
@@ -242,7 +242,7 @@ def _job_from(name: str, fixed: str, s: dict[str, Any]) -> Job:
 
 
 def _last_text(last: Last) -> str:
-    text = f'{_quoted(last.run)},{last.slot},{last.attempt},"{last.status}",{last.finished_at}'
+    text = f'{_quoted(last.run)},{last.slot},{last.attempt},"{last.status!s}",{last.finished_at}'
     error = "null" if last.error is None else _quoted(last.error)
     if last.node is not None:
         return f"[{text},{error},{_quoted(last.node)}]"

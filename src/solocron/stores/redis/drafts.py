@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,7 +13,7 @@ from solocron.model.session import Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
 from solocron.stores.documents import holders_of, kind_of, same_fixed
 from solocron.stores.recent import Recent
-from solocron.stores.redis.records import entry_words
+from solocron.stores.redis.records import ENTRY, entry_words, spelt_entries
 from solocron.stores.redis.wire import NOTHING, Row, Words, spell
 
 __all__ = ["Draft", "draft", "readable", "still_selected"]
@@ -23,16 +24,19 @@ _JOB = Kind.JOB
 
 @dataclass(slots=True)
 class Draft:
-    """`words` is None where there is nothing to write; `error` says why the document fails on its own."""
+    """`spelt` is NOTHING where there is nothing to write; `error` says why the document fails on its own."""
 
     name: str
     row: Row
     doc: Doc | Absent | None = None
     change: Change | None = None
-    words: list[str] | None = None
     spelt: Words = NOTHING
+    words: Sequence[str] = ()
+    """What was spelt, except where only a state is written."""
     state: str | None = None
     """The new state, where only that is written."""
+    mark: str = ""
+    """Then also what the server keeps beside the version to compare the document by."""
     error: str | None = None
 
 
@@ -48,10 +52,12 @@ def draft(
         wanted = change(doc, now)
         made.doc, made.change = doc, wanted
         if wanted is not None and (wanted.doc is not doc or wanted.entries):
-            made.words = _words(kind, row, doc, wanted)
-            made.spelt = spell(made.words)
-            if made.words[0] == "state":
-                made.state = made.words[4]
+            new = wanted.doc
+            if new is not None and new is not doc and new.name == row.name and same_fixed(doc, new):
+                _spell_state(made, doc, new, wanted)
+            else:
+                made.words = _words(kind, row, doc, wanted)
+                made.spelt = spell(made.words)
     except Exception as error:  # noqa: BLE001 - a poisoned document must not stop the others, whatever it raises
         made.error = f"{type(error).__name__}: {error}"
     return made
@@ -75,21 +81,35 @@ def readable(kind: Kind, row: Row) -> Doc | None:
     return None if isinstance(doc, Absent) else doc
 
 
+def _spell_state(made: Draft, old: Doc | Absent, new: Doc, change: Change) -> None:
+    """A claim or an end, by hand: word by word it would cost as much as all the rest of the draft."""
+    assert isinstance(new, Job)
+    (name, version, _, _), entries = made.row, change.entries
+    made.state = state = encode_state(new)
+    due, holders = "" if new.due_at is None else str(new.due_at), _joined(new)
+    made.mark = f"{due} {holders}"
+    rings = "1" if wakes(old, new) else "0"
+    text = (
+        f"$5\r\nstate\r\n${len(name)}\r\n{name}\r\n${len(version)}\r\n{version}\r\n$1\r\n{rings}\r\n"
+        f"${len(state)}\r\n{state}\r\n${len(due)}\r\n{due}\r\n${len(holders)}\r\n{holders}\r\n{spelt_entries(entries)}"
+    )
+    if text.isascii():
+        made.spelt = Words(8 + ENTRY * len(entries), text)
+    else:
+        made.spelt = spell(["state", name, version, rings, state, due, holders, *entry_words(entries)])
+
+
 def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]:
     new = change.doc
     if new is old:
-        return ["log", row.name, row.version, "0", *entry_words(change)]
+        return ["log", row.name, row.version, "0", *entry_words(change.entries)]
     rings = "1" if wakes(old, new) else "0"
     if new is None:
-        return ["delete", row.name, row.version, rings, *entry_words(change)]
+        return ["delete", row.name, row.version, rings, *entry_words(change.entries)]
     if isinstance(new, Job):
-        due = "" if new.due_at is None else str(new.due_at)
-        if same_fixed(old, new):
-            columns = ["state", encode_state(new), due, _joined(new)]
-        else:
-            definition = new.definition
-            texts = encode_fixed(new), encode_state(new)
-            columns = ["job", *texts, due, _joined(new), definition.pool, definition.handler]
+        due, definition = "" if new.due_at is None else str(new.due_at), new.definition
+        texts = encode_fixed(new), encode_state(new)
+        columns = ["job", *texts, due, _joined(new), definition.pool, definition.handler]
         found: tuple[Kind, str] = (_JOB, new.name)
     elif isinstance(new, Session):
         ended = "" if new.ended_at is None else str(new.ended_at)
@@ -100,7 +120,7 @@ def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]
         found = (new.kind, new.name)
     if found != (kind, row.name):
         raise ValueError(f"the change of {kind} {row.name!r} answered with {found[0]} {found[1]!r}")
-    return [columns[0], row.name, row.version, rings, *columns[1:], *entry_words(change)]
+    return [columns[0], row.name, row.version, rings, *columns[1:], *entry_words(change.entries)]
 
 
 def _joined(doc: Job | Note) -> str:

@@ -36,7 +36,7 @@ class RecentNotes:
     def put(self, kind: Kind, one: Draft, facts: str) -> None:
         """Keep a lock that was written and is held now, or a session that lives; `facts` is the server's answer."""
         doc = one.change.doc if one.change is not None else None
-        if not one.words:
+        if not one.words:  # nothing that belongs here, or nothing was written
             return
         if kind is Kind.LOCK and isinstance(doc, Note) and doc.body.get("token") is not None:
             fixed, state, holders = one.words[4:7]

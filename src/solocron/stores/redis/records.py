@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 
-from solocron.model.change import Change
-from solocron.model.run import Op, Origin, Record, Status
+from solocron.model.run import Entry, Op, Origin, Record, Status
 
-__all__ = ["entry_words", "member_of", "record_of"]
+__all__ = ["ENTRY", "entry_words", "member_of", "record_of", "spelt_entries"]
+
+ENTRY = 7
+"""Words of an entry."""
 
 
 _OPEN, _CLOSE = Op.OPEN, Op.CLOSE
@@ -28,24 +31,52 @@ def _ends(r: Record) -> str:
     return f"{_quoted(r.error)},{_quoted(r.result)},{_quoted(r.progress)}"
 
 
-def entry_words(change: Change) -> list[str]:
+def entry_words(entries: Sequence[Entry]) -> list[str]:
     """The log entries of a change as words of the `swap` command, their number first."""
-    words = [str(len(change.entries))]
-    for entry in change.entries:
+    words = [str(len(entries))]
+    for entry in entries:
         r = entry.record
-        finished = "-" if r.finished_at is None else r.finished_at
-        if entry.op is _OPEN:
-            opened = (
-                f'[{r.slot},"{r.origin}",{_quoted(r.key)},{_quoted(r.reason)},{_quoted(r.node)},{_quoted(r.session)},'
-                f"{r.fence},{_number(r.claimed_at)},{_number(r.started_at)},{_ends(r)},{_number(r.first)}]"
-            )
-            text = f"{r.status} {r.recorded_at} {finished} {r.count}\n{opened}\n\n\n{r.job}"
-        elif entry.op is _CLOSE:
-            text = f"{finished}\n[{_quoted(r.reason)},{_number(r.started_at)},{_ends(r)}]"
-        else:
-            text = _quoted(r.progress)
-        words += (entry.op, member_of(r.run, r.attempt), r.status, str(r.recorded_at), str(r.count), r.job, text)
+        words += (
+            entry.op,
+            member_of(r.run, r.attempt),
+            r.status,
+            str(r.recorded_at),
+            str(r.count),
+            r.job,
+            _text(entry),
+        )
     return words
+
+
+def spelt_entries(entries: Sequence[Entry]) -> str:
+    """The same in the protocol's own form; wrong, as every length is in characters, where not all of it is ASCII."""
+    count = str(len(entries))
+    spelt = f"${len(count)}\r\n{count}\r\n"
+    for entry in entries:
+        r = entry.record
+        op, member, status, text = entry.op, member_of(r.run, r.attempt), r.status, _text(entry)
+        at, slots, job = str(r.recorded_at), str(r.count), r.job
+        spelt += (
+            f"${len(op)}\r\n{op!s}\r\n${len(member)}\r\n{member}\r\n${len(status)}\r\n{status!s}\r\n${len(at)}\r\n{at}\r\n"
+            f"${len(slots)}\r\n{slots}\r\n${len(job)}\r\n{job}\r\n${len(text)}\r\n{text}\r\n"
+        )
+    return spelt
+
+
+def _text(entry: Entry) -> str:
+    """What an entry writes: the record as it is opened, its end, or its progress."""
+    r = entry.record
+    if entry.op is _OPEN:
+        finished = "-" if r.finished_at is None else r.finished_at
+        return (
+            f'{r.status!s} {r.recorded_at} {finished} {r.count}\n[{r.slot},"{r.origin!s}",{_quoted(r.key)},'
+            f"{_quoted(r.reason)},{_quoted(r.node)},{_quoted(r.session)},{r.fence},{_number(r.claimed_at)},"
+            f"{_number(r.started_at)},{_ends(r)},{_number(r.first)}]\n\n\n{r.job}"
+        )
+    if entry.op is _CLOSE:
+        finished = "-" if r.finished_at is None else r.finished_at
+        return f"{finished}\n[{_quoted(r.reason)},{_number(r.started_at)},{_ends(r)}]"
+    return _quoted(r.progress)
 
 
 def member_of(run: str, attempt: int) -> str:

@@ -14,7 +14,7 @@ from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import VOID
 from solocron.stores.redis.drafts import Draft, draft, still_selected
 from solocron.stores.redis.notes import RecentNotes
-from solocron.stores.redis.wire import Fetched, Row
+from solocron.stores.redis.wire import NOTHING, Fetched, Row
 
 __all__ = ["Update"]
 
@@ -93,7 +93,7 @@ class Update:
             return False
         row, now, window = found
         one = draft(self._kind, row, self._change, now + self._access.shift)
-        if one.error is not None or one.words is None:
+        if one.error is not None or one.spelt is NOTHING:
             return False  # nothing would be compared with the store: that is no answer to anybody
         answer = self._access.swap(self._kind, [one], "", window=window)
         self._now = now + self._access.shift
@@ -114,7 +114,7 @@ class Update:
                     fixed, state, doc, mark = found
                     row = Row(name, str(mark), fixed, state)
                     one = draft(self._kind, row, self._change, time + self._access.shift, known=doc)
-                    if one.error is None and one.words is not None:
+                    if one.error is None and one.spelt is not NOTHING:
                         writes.append(one)
                         continue
                 left.append(name)
@@ -181,7 +181,7 @@ class Update:
         for one in drafts:
             if one.error is not None:
                 self._block(one, one.error)
-            elif one.words is not None:
+            elif one.spelt is not NOTHING:
                 writes.append(one)
             else:
                 self._results[one.name] = _applied(self._kind, one)
@@ -221,9 +221,7 @@ class Update:
             if verdict == "a":
                 self._results[one.name] = _applied(self._kind, one)
                 if one.state is not None and one.change is not None and self._session:  # its end asks for it again
-                    assert one.words is not None
-                    mark = f"{version} {one.words[5]} {one.words[6]}"
-                    self._recent.put(one.row.fixed, one.state, one.change.doc, mark)
+                    self._recent.put(one.row.fixed, one.state, one.change.doc, f"{version} {one.mark}")
             elif verdict == "c":
                 lost.append(one.name)
             else:

@@ -19,7 +19,7 @@ from solocron.model.run import Entry, Op, Origin, Record, Status
 from solocron.stores.redis import records
 from solocron.stores.redis.drafts import draft
 from solocron.stores.redis.scripts import script
-from solocron.stores.redis.wire import Row, pack, spell, unpack
+from solocron.stores.redis.wire import NOTHING, Row, pack, spell, unpack
 from solocron.testing.conformance.kit import hold, job, note
 
 LUA = Path(solocron.stores.redis.__file__).parent / "lua"
@@ -70,7 +70,7 @@ a_record = st.builds(
 
 @given(a_record)
 def test_a_record_is_read_as_it_was_opened(record: Record) -> None:
-    count, op, member, status, at, slots, of, text = records.entry_words(Change(None, (Entry(Op.OPEN, record),)))
+    count, op, member, status, at, slots, of, text = records.entry_words([Entry(Op.OPEN, record)])
     assert (count, op, status, at, slots, of) == (
         *("1", "open", record.status, str(record.recorded_at), str(record.count), record.job),
     )
@@ -104,19 +104,35 @@ class TestDrafts:
 
     def test_a_claim_sends_no_definition(self) -> None:
         made = draft(Kind.JOB, self.row(job("j")), lambda doc, now: Change(replace(doc, fence=7)), 1)
-        assert made.words is not None
-        assert made.words[0] == "state"
+        assert made.spelt.text.startswith("$5\r\nstate\r\n")
+        assert "handler" not in made.spelt.text
+
+    @given(st.lists(st.tuples(st.sampled_from(Op), a_record), max_size=3), texts, st.none() | st.integers(0, 2**53))
+    def test_what_is_spelt_by_hand_is_spelt_like_everything_else(
+        self, entries: list[tuple[Op, Record]], holder: str, due: int | None
+    ) -> None:
+        """In whatever language: lengths are in bytes."""
+        name, written = "j", tuple(Entry(*pair) for pair in entries)
+        new = {"due_at": due, "active": (hold("r", holder),)}
+        row = self.row(job(name, due_at=9))
+        made = draft(Kind.JOB, row, lambda doc, now: Change(replace(doc, **new), written), 1)
+        assert made.error is None
+        assert made.state is not None
+        rings = "1" if due is not None and due < 9 else "0"
+        at, holders = "" if due is None else str(due), f"{len(holder.encode())}:{holder}"
+        words = ["state", name, row.version, rings, made.state, at, holders, *records.entry_words(written)]
+        assert made.spelt == spell(words)
+        assert made.mark == f"{at} {holders}"
 
     def test_a_new_definition_is_sent_with_pool_and_handler(self) -> None:
         new = job("j", handler="other", pool="gpu", due_at=5, active=(hold("r", "s"), hold("r2", "été")))
         made = draft(Kind.JOB, self.row(job("j")), lambda doc, now: Change(new), 1)
-        assert made.words is not None
         assert made.words[0] == "job"
         assert made.words[6:10] == ["5", "1:s5:été", "gpu", "other"]
 
     def test_nothing_to_write_needs_no_words(self) -> None:
         for change in (lambda doc, now: None, lambda doc, now: Change(doc, answer=1)):
-            assert draft(Kind.JOB, self.row(job("j")), change, 1).words is None
+            assert draft(Kind.JOB, self.row(job("j")), change, 1).spelt is NOTHING
 
     @pytest.mark.parametrize(
         ("row", "says"),

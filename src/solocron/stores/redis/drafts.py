@@ -94,7 +94,7 @@ def _spell_state(made: Draft, old: Doc | Absent, new: Doc, change: Change) -> No
         f"${len(state)}\r\n{state}\r\n${len(due)}\r\n{due}\r\n${len(holders)}\r\n{holders}\r\n{spelt_entries(entries)}"
     )
     if text.isascii():
-        made.spelt = Words(8 + ENTRY * len(entries), text)
+        made.spelt = tuple.__new__(Words, (8 + ENTRY * len(entries), text))
     else:
         made.spelt = spell(["state", name, version, rings, state, due, holders, *entry_words(entries)])
 

@@ -112,7 +112,7 @@ class Update:
                 found = None if time is None else self._recent.recall(name)
                 if found is not None and time is not None and found[3]:
                     fixed, state, doc, mark = found
-                    row = Row(name, str(mark), fixed, state)
+                    row = tuple.__new__(Row, (name, str(mark), fixed, state))
                     one = draft(self._kind, row, self._change, time + self._access.shift, known=doc)
                     if one.error is None and one.spelt is not NOTHING:
                         writes.append(one)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 __all__ = ["NOTHING", "Fetched", "Row", "Words", "pack", "spell", "unpack"]
 
+_new = tuple.__new__
 _SIZES = struct.Struct(">4I")
 
 
@@ -53,7 +54,7 @@ def spell(words: Sequence[str]) -> Words:
     text = "\r\n".join([f"${len(word)}\r\n{word}" for word in words])
     if not text.isascii():  # lengths are in bytes
         text = "\r\n".join([f"${len(word.encode())}\r\n{word}" for word in words])
-    return Words(len(words), f"{text}\r\n")
+    return _new(Words, (len(words), f"{text}\r\n"))
 
 
 def pack(words: Sequence[str], more: Sequence[Words] = ()) -> bytes:
@@ -75,14 +76,13 @@ def unpack(reply: bytes) -> Fetched:
         fixed = version + sizes[1]
         state = fixed + sizes[2]
         at = state + sizes[3]
-        rows.append(
-            Row(
-                body[name:version].decode(),
-                body[version:fixed].decode(),
-                # A text that someone spoiled fails when it is read as JSON, as that document's own trouble.
-                body[fixed:state].decode(errors="replace"),
-                body[state:at].decode(errors="replace"),
-            )
+        texts = (
+            body[name:version].decode(),
+            body[version:fixed].decode(),
+            # A text that someone spoiled fails when it is read as JSON, as that document's own trouble.
+            body[fixed:state].decode(errors="replace"),
+            body[state:at].decode(errors="replace"),
         )
+        rows.append(_new(Row, texts))
     due = None if next_due == b"-" else int(next_due)
     return Fetched(int(now), due, live == b"1", more == b"1", int(commits), rows)

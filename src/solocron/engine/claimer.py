@@ -28,8 +28,8 @@ from solocron.stores.contract import All, Applied, Due, Named, Result, Store, Ve
 __all__ = ["Claimer"]
 
 _APPLIED, _BACKFILL = Verdict.APPLIED, Origin.BACKFILL
-_KNOWN = frozenset([Verdict.APPLIED, Verdict.DECLINED])
-_UNSURE = frozenset([Verdict.CONTENDED, Verdict.UNKNOWN])
+_KNOWN = (Verdict.APPLIED, Verdict.DECLINED)
+_UNSURE = (Verdict.CONTENDED, Verdict.UNKNOWN)
 
 FIRST, BATCH = 100, 200
 """Claims at once, first and while more is due. More saves hardly a statement, but bodies start later and the other
@@ -138,7 +138,7 @@ class Claimer:
         self._planned, self._full = inf, True
         session = self._board.session
         if self._board.draining or session is None or self._board.standing() is not Standing.HELD or limit == 0:
-            self._is_flooded(False)
+            self._note_flood(False)
             self._planned = now + self._settings.poll
             return self._planned
         self._full = False
@@ -190,7 +190,7 @@ class Claimer:
             replied = self._runtime.clock.boot()
             self._board.saw_store_time(applied.now, asked=asked, replied=replied)
             more = applied.next_due is not None and applied.next_due <= applied.now
-            self._is_flooded(more and 0 < limit <= len(applied.results))
+            self._note_flood(more and 0 < limit <= len(applied.results))
             started = 0
             self._tell_passed(applied)
             if applied.alive:  # what was claimed starts before anything is fetched for the others
@@ -211,7 +211,7 @@ class Claimer:
             self._lost("its session was buried")
         return applied, replied, started
 
-    def _is_flooded(self, flooded: bool) -> None:
+    def _note_flood(self, flooded: bool) -> None:
         over = self.flooded and not flooded
         self.flooded = flooded
         if over:

@@ -25,7 +25,7 @@ from solocron.stores.contract import Named, Result, Store, Verdict
 __all__ = ["Finisher"]
 
 _APPLIED = Verdict.APPLIED
-_AGAIN = frozenset([Verdict.CONTENDED, Verdict.UNKNOWN, Verdict.BLOCKED])
+_AGAIN = (Verdict.CONTENDED, Verdict.UNKNOWN, Verdict.BLOCKED)
 
 BATCH = 500
 GATHER = 0.05

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from solocron.model.values import light
-
 if TYPE_CHECKING:
     from solocron.model.job import Job
     from solocron.model.run import Entry
@@ -50,7 +48,6 @@ class Note:
     expires_at: int | None = None
 
 
-@light
 @dataclass(frozen=True, slots=True)
 class Change:
     """The document as it shall be (None: delete it), what to log with it, and an answer for the caller.

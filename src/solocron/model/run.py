@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from solocron.clock import iso
-from solocron.model.values import light, quick
+from solocron.model.values import quick
 
 __all__ = [
     *("ENDED", "Entry", "Op", "Origin", "Record", "Shards", "Status"),
@@ -94,7 +94,6 @@ class Record:
     count: int = 1
 
 
-@light
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A record and what to do with it, written in the same atomic step as the job's document."""

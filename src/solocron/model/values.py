@@ -16,7 +16,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["light", "made", "quick", "replace"]
+__all__ = ["made", "quick", "replace"]
 
 T = TypeVar("T")
 _put = object.__setattr__
@@ -44,23 +44,6 @@ def quick(cls: type[T]) -> type[T]:
     assert not hasattr(cls, "__post_init__"), "its constructor does more than keep what it is given"
     assert not hasattr(cls, "__slots__"), "its fields are not in a dictionary"
     cls.__init__ = init  # type: ignore[method-assign, assignment]
-    return cls
-
-
-def light(cls: type[T]) -> type[T]:
-    """Give a frozen dataclass with slots a constructor that fills the slots themselves, at half the price.
-
-    The standard one goes through `object.__setattr__`, which looks each of them up by its name.
-    """
-    assert not hasattr(cls, "__post_init__"), "its constructor does more than keep what it is given"
-    names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-    known: dict[str, Any] = {f"put_{name}": getattr(cls, name).__set__ for name in names}
-    known |= {f"default_{f.name}": f.default for f in fields(cls) if f.default is not MISSING}  # type: ignore[arg-type]
-    given = [f"{name}=default_{name}" if f"default_{name}" in known else name for name in names]
-    body = "; ".join(f"put_{name}(self, {name})" for name in names)
-    exec(f"def __init__(self, {', '.join(given)}): {body}", known)  # noqa: S102 - as `dataclass` makes its own
-    known["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
-    cls.__init__ = known["__init__"]  # type: ignore[method-assign]
     return cls
 
 

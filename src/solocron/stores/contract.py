@@ -16,7 +16,6 @@ from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.job import Job
 from solocron.model.run import Record
 from solocron.model.session import Session
-from solocron.model.values import light
 
 __all__ = [
     "All",
@@ -112,7 +111,6 @@ class Verdict(StrEnum):
     """The document fails on its own (bad JSON, duplicate record, the function raised): set aside for a while."""
 
 
-@light
 @dataclass(frozen=True, slots=True)
 class Result:
     """One document's verdict; `doc` is the new document where applied, the unchanged one where declined."""

@@ -9,7 +9,7 @@ import pytest
 from solocron.model.definition import Definition
 from solocron.model.job import Job
 from solocron.model.run import Status
-from solocron.model.values import light, quick, replace
+from solocron.model.values import quick, replace
 
 JOB = Job(name="j", incarnation=1, definition=Definition(handler="h", schedule=None), cursor=5, extra={"new": 1})
 
@@ -68,25 +68,3 @@ def test_a_class_with_slots_cannot_be_quick() -> None:
 
     with pytest.raises(AssertionError, match="dictionary"):
         quick(Slotted)
-
-
-def test_a_light_class_is_made_as_the_standard_library_would() -> None:
-    @dataclasses.dataclass(frozen=True, slots=True)
-    class Plain:
-        size: int
-        note: str = "none"
-
-    @light
-    @dataclasses.dataclass(frozen=True, slots=True)
-    class Light:
-        size: int
-        note: str = "none"
-
-    assert dataclasses.astuple(Light(1)) == dataclasses.astuple(Plain(1))
-    assert dataclasses.astuple(Light(1, "x")) == dataclasses.astuple(Plain(1, "x"))
-    assert dataclasses.replace(Light(size=2, note="y"), size=3) == Light(3, "y")
-    assert hash(Light(1)) == hash(Light(1, "none"))
-    with pytest.raises(TypeError, match="size"):
-        Light()  # type: ignore[call-arg]
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Light(1).size = 2  # type: ignore[misc]

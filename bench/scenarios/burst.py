@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from statistics import median
 from typing import Any
 
+from bench.figures import median
 from bench.fleet import Burst, burst
 from bench.floor.measure import FLOORS, measure_floor
 from bench.report import Report

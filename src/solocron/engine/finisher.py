@@ -151,14 +151,10 @@ class Finisher:
         """End every attempt of one job that ended here; stale ones change nothing."""
         if isinstance(doc, Absent):
             return None
-        items = by_job[doc.name]
-        if len(items) == 1:
-            ended = self._ended(doc, now, items[0])
-            return None if ended is None else Change(ended.doc, ended.entries, {items[0].running.key: ended.answer})
         job: Job | None = doc
         entries: list[Entry] = []
         answers: dict[tuple[str, int], str] = {}
-        for item in items:
+        for item in by_job[doc.name]:
             change = None if job is None else self._ended(job, now, item)
             if change is not None:
                 assert change.doc is None or isinstance(change.doc, Job)

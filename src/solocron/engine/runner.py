@@ -86,7 +86,7 @@ class Runner:
             self._hand_back(running, f"the permit {hold.permit} is not this node's any more")
             return False
         if hold.crashed and handler.on_retry is not None:
-            self._ask(_Question(self, job, running, handler.on_retry), _Repeat(self, job, running, handler))
+            self._ask(_Question(_Repeat(self, job, running, handler), handler.on_retry))
         else:
             self._submit(_Body(self, job, running, handler))
         return True
@@ -102,11 +102,10 @@ class Runner:
 
     # --- before a run is repeated after a crash ------------------------------------------------------------------
 
-    def _ask(self, question: _Question, repeat: _Repeat) -> None:
+    def _ask(self, question: _Question) -> None:
         """Ask `on_retry` first, under the very claim of the attempt: its deadline and its lease count from here."""
         running = question.running
         running.asking = True
-        question.repeat = repeat
         try:
             running.interrupt = self._dispatchers[question.handler.dispatcher].submit(question)
         except Exception as error:  # noqa: BLE001 - as for bodies
@@ -327,10 +326,13 @@ class _Repeat(_Body):
 
 
 class _Question(_Call):
-    """Its `on_retry`."""
+    """Its `on_retry`, and what is to follow if that says so."""
 
-    __slots__ = ("repeat",)
-    repeat: _Repeat
+    __slots__ = ("_repeat",)
+
+    def __init__(self, repeat: _Repeat, hook: Handler) -> None:
+        super().__init__(repeat.runner, repeat.job, repeat.running, hook)
+        self._repeat = repeat
 
     def begin(self) -> bool:
         return self.runner._begin_asking(self.running)
@@ -339,7 +341,7 @@ class _Question(_Call):
         return self.handler.bind(self.run())
 
     def end(self, value: Any, error: BaseException | None) -> None:
-        self.runner._asked(self.running, value, error, self.repeat)
+        self.runner._asked(self.running, value, error, self._repeat)
 
 
 def _zone(definition: Definition) -> str:

@@ -35,16 +35,7 @@ def entry_words(entries: Sequence[Entry]) -> list[str]:
     """The log entries of a change as words of the `swap` command, their number first."""
     words = [str(len(entries))]
     for entry in entries:
-        r = entry.record
-        words += (
-            entry.op,
-            member_of(r.run, r.attempt),
-            r.status,
-            str(r.recorded_at),
-            str(r.count),
-            r.job,
-            _text(entry),
-        )
+        words += _words(entry)
     return words
 
 
@@ -53,14 +44,17 @@ def spelt_entries(entries: Sequence[Entry]) -> str:
     count = str(len(entries))
     spelt = f"${len(count)}\r\n{count}\r\n"
     for entry in entries:
-        r = entry.record
-        op, member, status, text = entry.op, member_of(r.run, r.attempt), r.status, _text(entry)
-        at, slots, job = str(r.recorded_at), str(r.count), r.job
+        op, member, status, at, slots, job, text = _words(entry)
         spelt += (
             f"${len(op)}\r\n{op!s}\r\n${len(member)}\r\n{member}\r\n${len(status)}\r\n{status!s}\r\n${len(at)}\r\n{at}\r\n"
             f"${len(slots)}\r\n{slots}\r\n${len(job)}\r\n{job}\r\n${len(text)}\r\n{text}\r\n"
         )
     return spelt
+
+
+def _words(entry: Entry) -> tuple[str, str, str, str, str, str, str]:
+    r = entry.record
+    return entry.op, member_of(r.run, r.attempt), r.status, str(r.recorded_at), str(r.count), r.job, _text(entry)
 
 
 def _text(entry: Entry) -> str:

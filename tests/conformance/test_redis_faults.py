@@ -21,6 +21,7 @@ from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.job import Job
 from solocron.model.run import Entry, Op, Status
+from solocron.model.session import renew
 from solocron.stores.contract import All, HeldBy, Named, Verdict
 from solocron.stores.redis import RedisStore
 from solocron.testing.conformance.kit import (
@@ -142,6 +143,17 @@ class TestReplies:
             proxy.heal()
             assert get(far, Kind.JOB, "j").fence == 1  # here it had arrived
             assert names(far.read(HeldBy("s"))) == ["j"]  # which is how its node will learn of it
+
+    def test_of_a_renewal_that_was_not_answered_no_time_is_told(
+        self, url: str, store: RedisStore, proxy: ChaosProxy
+    ) -> None:
+        beat = lambda doc, now: renew(doc, now=now)  # noqa: E731 - reads as what it is
+        put(store, session("s", expires_at=store.clock() + SECOND))
+        with opened_store(proxy.through(url), lease=SHORT) as far:
+            write(far, Kind.SESSION, "s", beat)
+            proxy.drop_replies()
+            applied = write(far, Kind.SESSION, "s", beat)
+            assert (verdicts(applied), applied.now) == ({"s": Verdict.UNKNOWN}, 0)
 
     def test_a_renewal_whose_reply_was_lost_costs_no_session(
         self, url: str, store: RedisStore, proxy: ChaosProxy

@@ -353,7 +353,7 @@ class Board:
     # --- time --------------------------------------------------------------------------------------------------
 
     def saw_store_time(self, now: int, *, asked: float, replied: float) -> None:
-        """The store said `now` between `asked` and `replied`, both on our boot clock."""
+        """The store said `now` between `asked` and `replied`, both on our boot clock; 0 if it said nothing."""
         with self._mutex:
             self._store_clock.read(now, asked=asked, replied=replied)
 

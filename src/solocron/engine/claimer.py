@@ -239,7 +239,7 @@ class Claimer:
             self._use(again, permits, session)
             self._tell_passed(again)
             results = {result.name: result for result in (*applied.results, *again.results)}
-            applied = replace(applied, results=tuple(results.values()), now=again.now, alive=again.alive)
+            applied = replace(applied, results=tuple(results.values()), now=again.now or applied.now, alive=again.alive)
         return applied
 
     def _equipped(

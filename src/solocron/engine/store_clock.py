@@ -25,10 +25,12 @@ class StoreClock:
         """Store time from which on every reading agreed with the one before."""
 
     def read(self, now: int, *, asked: float, replied: float) -> None:
-        """The store said `now` between `asked` and `replied`, both on the boot clock.
+        """The store said `now` between `asked` and `replied`, both on the boot clock; 0 if it said nothing.
 
         Too high an estimate wakes the node before its slots; one answer to a question of known age corrects it.
         """
+        if not now:
+            return
         least, most = now / SECOND - replied, now / SECOND - asked
         allowed = self._most + max(0.0, replied - self._read_at) * DRIFT
         if self._ahead is None or least > allowed:  # nothing is known of the time before, or it has leapt forward

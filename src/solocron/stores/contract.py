@@ -126,7 +126,8 @@ class Result:
 class Applied:
     """What an `update` did.
 
-    `now` is the store's time at which it was decided. `alive` is False when the session that the update was tied to
+    `now` is what the store's clock told during this very call, so that it can be set against ours; 0 if it told
+    nothing, as when its answer was lost. `alive` is False when the session that the update was tied to
     is not live any more: then nothing was applied. `next_due` (for `Due`) is the earliest `due_at` of the selection
     that was not returned: in the past when `limit` cut it short, None when nothing is due ever. `holds` (of a session
     that was written alone) tells whether any job names it as a holder, as seen by that very write; None where the

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from solocron.clock import SECOND
+from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.codec import decode
@@ -166,6 +166,15 @@ class TellsAnOldTime(MemoryStore):
 
     def _draft(self, kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int) -> Draft:
         return super()._draft(kind, name, row, change, now - SECOND)
+
+
+@breaks("test_the_time_of_a_renewal_is_the_one_that_the_store_told_meanwhile")
+class TellsWhatItGuessed(MemoryStore):
+    """A renewal's answer is the time that it was decided by, which the store had reached long before."""
+
+    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+        applied = super().update(which, change, session=session)
+        return replace(applied, now=applied.now - MILLISECOND)
 
 
 @breaks("test_the_time_that_is_told_is_not_older_than_the_document")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from solocron.engine.store_clock import StoreClock
 
 SECOND = 1_000_000
@@ -54,6 +56,17 @@ def test_a_leap_forward_is_noticed_and_one_back_spoils_nothing() -> None:
     after = read(clock, 15.0, 1_000.0)
     assert not clock.ran_evenly_since(after - 1)
     assert clock.ran_evenly_since(after)
+
+
+def test_a_call_in_which_the_store_told_no_time_changes_nothing() -> None:
+    clock = StoreClock()
+    clock.read(0, asked=1.0, replied=1.1)
+    assert clock.time_of(1.0) is None
+    first = read(clock, 2.0, 1_000.0)
+    clock.read(0, asked=3.0, replied=3.1)
+    read(clock, 3.2, 1_000.0)
+    assert clock.ran_evenly_since(first)
+    assert clock.time_of(4.0) == pytest.approx(1_004 * SECOND, abs=10_000)
 
 
 def test_answers_that_arrive_in_another_order_are_no_leap() -> None:

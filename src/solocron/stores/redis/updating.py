@@ -57,7 +57,8 @@ class Update:
         self._session = session or ""
         self._results: dict[str, Result | None] = {}
         """By name; None where others have been faster so far."""
-        self._now: int | None = None
+        self._told = 0
+        """The server's own time when it was asked; 0 while it has told none."""
         self._next_due: int | None = None
         self._alive = True
         self._holds: bool | None = None
@@ -79,9 +80,9 @@ class Update:
             self._let_go()
             raise
         if not self._alive and not self._written():
-            return Applied(results=(), now=self._now or 0, alive=False)
+            return Applied(results=(), now=self._told, alive=False)
         results = tuple([result or Result(name, Verdict.CONTENDED) for name, result in self._results.items()])
-        return Applied(results=results, now=self._now or 0, next_due=self._next_due, holds=self._holds)
+        return Applied(results=results, now=self._told, next_due=self._next_due, holds=self._holds)
 
     def _recalled(self) -> bool:
         """Whether it could be decided at once, from the document as this client wrote it last.
@@ -95,9 +96,7 @@ class Update:
         one = draft(self._kind, row, self._change, now + self._access.shift)
         if one.error is not None or one.spelt is NOTHING:
             return False  # nothing would be compared with the store: that is no answer to anybody
-        answer = self._access.swap(self._kind, [one], "", window=window)
-        self._now = now + self._access.shift
-        return not self._settle([one], answer)
+        return not self._settle([one], self._access.swap(self._kind, [one], "", window=window))
 
     def _remembered(self, names: list[str]) -> list[str]:
         """Write from memory what this client has just claimed; returns the names that have to be fetched.
@@ -145,14 +144,14 @@ class Update:
         self._results = dict.fromkeys(names)
         if self._kind is Kind.JOB and not self._session and isinstance(which, Named):
             names = self._remembered(names)
-            if not names and self._now is not None:
+            if not names and self._told:
                 return
         for start in range(0, len(names), _PORTION) if names else (0,):
             yield self._seen(self._access.fetch_named(self._kind, names[start : start + _PORTION], self._session))
 
     def _seen(self, fetched: Fetched) -> Fetched:
-        if self._now is None:
-            self._now, self._next_due = fetched.now, fetched.next_due
+        if not self._told:
+            self._told, self._next_due = fetched.now, fetched.next_due
         self._alive, self._offer = fetched.live, fetched.offer or self._offer
         if not fetched.live:
             raise _Over
@@ -213,8 +212,8 @@ class Update:
         *_, version, time, holds = facts.split(" ")
         if holds != "-":
             self._holds = holds == "1"
-        if self._now is None:
-            self._now = int(time) + self._access.shift
+        if not self._told:
+            self._told = int(time) + self._access.shift
         reasons = dict(line.split(" ", 1) for line in refusals.split("\n") if line)
         lost = []
         for i, (one, verdict) in enumerate(zip(portion, facts.split(" ", 1)[0], strict=True), 1):

@@ -56,6 +56,7 @@ class Selection:
 
     rows: dict[str, Row | None]
     now: int
+    """When it is decided; of what is recalled, a time that the store has surely reached."""
     alive: bool = True
     next_due: int | None = None
     recalled: bool = False
@@ -70,6 +71,8 @@ class Outcome:
     lost: set[str] = field(default_factory=set)
     holds: bool | None = None
     """Of a session that was renewed: whether it holds any job, if the statement could tell."""
+    told: int = 0
+    """Of what was recalled: the store's time, as the statement that wrote it told it."""
 
 
 def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:

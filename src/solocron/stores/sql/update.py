@@ -46,6 +46,8 @@ class Update:
         """By name; None where others have been faster so far."""
         self.whole: Selection | None = None
         """What `which` found when it was last asked for as a whole."""
+        self.told = 0
+        """The store's own time when it was asked; 0 while it has told none."""
         self.asides: list[tuple[str, str]] = []
         self.holds: bool | None = None
         # Each wait for rows may take a fifth of a lease: not eight of them in a row.
@@ -62,7 +64,7 @@ class Update:
                     self._again(which, attempt, error)
         except _NotLive:
             if not self._written:
-                return Applied(results=(), now=self._now, alive=False)
+                return Applied(results=(), now=self.told, alive=False)
             # else: written while the session lived; the next call will tell
         except StoreError:
             if not self._written:
@@ -72,7 +74,7 @@ class Update:
             self._set_aside(name, reason)
         following = None if self.whole is None else self.whole.next_due
         results = tuple([result or Result(name, Verdict.CONTENDED) for name, result in self.results.items()])
-        return Applied(results=results, now=self._now, next_due=following, holds=self.holds)
+        return Applied(results=results, now=self.told, next_due=following, holds=self.holds)
 
     @property
     def last(self) -> str | None:
@@ -84,10 +86,6 @@ class Update:
         done = (Verdict.APPLIED, Verdict.UNKNOWN)
         return any(result is not None and result.verdict in done for result in self.results.values())
 
-    @property
-    def _now(self) -> int:
-        return self.store.clock() if self.whole is None else self.whole.now
-
     def _round(self, which: Which, attempt: int) -> None:
         """Select, decide and commit once."""
         store = self.store
@@ -98,6 +96,8 @@ class Update:
                 selection = store.recall(which, self.session) if attempt == 0 else None
                 if selection is None:
                     selection = store.select(link, which, self.session, change=True)
+                    if which is self.which or not self.told:
+                        self.told = selection.now
                 if which is self.which:
                     self.whole = selection
                     self.results = dict.fromkeys(selection.rows)
@@ -115,6 +115,7 @@ class Update:
                     if not outcome.alive:
                         raise _NotLive
                     lost, self.holds = outcome.lost, outcome.holds
+                    self.told = self.told or outcome.told
                 else:
                     store.abandon(link)
         except Poisoned as error:

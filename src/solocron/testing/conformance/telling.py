@@ -10,7 +10,7 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.session import Life
+from solocron.model.session import Life, renew
 from solocron.stores.contract import Store
 from solocron.testing.conformance import kit
 from solocron.testing.conformance.kit import HOUR, Clients, everything, hold, job, note, put, session, write
@@ -46,6 +46,15 @@ class Telling:
             assert len(told) == 2
             assert all(type(time) is int for time in told)
             told.clear()
+
+    def test_the_time_of_a_renewal_is_the_one_that_the_store_told_meanwhile(self, clients: Clients) -> None:
+        """It may decide by a time that is surely past; told as that of its clock, the next true one seems to leap."""
+        a, b = clients.new(), clients.new()
+        put(a, session("s", expires_at=a.clock() + HOUR))
+        for _ in range(20):
+            before = b.clock()
+            applied = write(a, Kind.SESSION, "s", lambda doc, now: renew(doc, now=now))
+            assert before <= applied.now <= b.clock()
 
     def test_the_time_that_is_told_is_not_older_than_the_document(self, clients: Clients) -> None:
         """It is read when the document can no longer change unseen, not before the wait for another's commit."""

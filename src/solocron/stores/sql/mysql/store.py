@@ -195,7 +195,9 @@ class MySQLStore(SqlStore[MySQLLink]):
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
         window = {"now": now, "latest": now + self.renewals.window, "shift": self._shift}
         found, told = link.told("session_renewed", columns | window)
-        return Outcome(holds=told == 2 if told else None) if found else Outcome(lost={one.name})
+        if not found:
+            return Outcome(lost={one.name})
+        return Outcome(holds=told % 2 == 1, told=self._heard(told // 2)) if told else Outcome()
 
     def _write(self, link: MySQLLink, batch: Batch, session: str | None) -> Outcome:
         for name, rows in batch.writes():

@@ -266,9 +266,8 @@ class PostgresStore(SqlStore[PostgresLink]):
         rows = link.returning("session_renewed", columns | window)
         if not rows:
             return Outcome(lost={one.name})
-        now, holds = rows[0]
-        self.renewals.heard(now)
-        return Outcome(holds=holds)
+        told, holds = rows[0]
+        return Outcome(holds=holds, told=self._heard(told))
 
     def _write(self, link: PostgresLink, batch: Batch, session: str | None, selection: Selection) -> Outcome:
         parts = [(name, rows) for name, rows in batch.writes() if rows]
@@ -293,9 +292,8 @@ class PostgresStore(SqlStore[PostgresLink]):
         sql = writing(self.prefix, self.schema_name, *names, **answers)
         try:
             if selection.recalled:
-                selection.now = self._heard(link.write_alone("write", sql, params)[0][0])
-            else:
-                link.commit_with("write", sql, params)
+                return Outcome(told=self._heard(link.write_alone("write", sql, params)[0][0]))
+            link.commit_with("write", sql, params)
         except SessionGone:
             link.rollback()
             return Outcome(alive=False)

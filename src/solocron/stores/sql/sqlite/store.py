@@ -232,6 +232,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         else:
             outcome = self._swap_all(link, batch, drafts, session)
         link.leave()
+        outcome.told = selection.now  # here the clock is read, whether rows are recalled or not
         self.renewals.remember(drafts, outcome)
         return outcome
 

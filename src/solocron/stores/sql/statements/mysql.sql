@@ -107,8 +107,8 @@ ON h.namespace = r.namespace AND h.session = r.session AND h.kind = r.kind AND h
 
 -- session_renewed --  A session as it shall be, if it is the one that we wrote last and our idea of the time is right.
 UPDATE {documents} SET state = :state, expires_at = :expires_at, ended_at = :ended_at, fixed = :fixed, body = :body,
-    -- An UPDATE has no RETURNING here, but its answer carries this number: 1 if the session holds no job, else 2.
-    version = version + 1 + 0 * LAST_INSERT_ID(1 + EXISTS (
+    -- An UPDATE has no RETURNING here, but its answer carries this number: twice the time, plus 1 if it holds a job.
+    version = version + 1 + 0 * LAST_INSERT_ID(2 * ({clock} + :shift) + EXISTS (
         SELECT 1 FROM {holds} h WHERE h.namespace = :namespace AND h.session = :name AND h.kind = 'job')),
     blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 WHERE namespace = :namespace AND kind = 'session' AND name = :name AND version = :version

@@ -139,7 +139,7 @@ UPDATE {documents} SET state = :state, expires_at = :expires_at, ended_at = :end
     version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 WHERE namespace = :namespace AND kind = 'session' AND name = :name AND version = :version
   AND {clock} + :shift BETWEEN :now AND :latest
-RETURNING {clock},
+RETURNING {clock} + :shift,
     EXISTS (SELECT 1 FROM {holds} h WHERE h.namespace = :namespace AND h.session = :name AND h.kind = 'job')
 
 -- prune_runs --  The oldest records that ended before then go.

@@ -24,7 +24,7 @@ def run(bench: Bench) -> Report:
     report = Report("takeover", f"Lease {LEASE:g} s, beat {LEASE / 3:g} s, one job with retries=5, two nodes.")
     table = report.table("From the signal to the successor's body", "store", "how", "samples", "p50 s", "worst s")
     stores = [store for store in bench.stores if store in ("postgres", "redis", "sqlite")]
-    samples = 1 if bench.quick else 10 if bench.thorough else 4
+    samples = 1 if bench.quick else 20 if bench.thorough else 8
     for store in stores[:1] if bench.quick else stores:
         for how in ("SIGTERM", "SIGKILL"):
             urls = [bench.servers.fresh(store) for _ in range(samples)]

@@ -274,6 +274,20 @@ def test_a_ring_that_fell_into_a_gap_is_heard_after_it(store: RedisStore, url: s
         other.close()
 
 
+def test_a_ring_in_another_database_of_the_server_wakes_nobody_here_and_hides_no_ring(
+    store: RedisStore, url: str, redis_server: Redis
+) -> None:
+    """Channels belong to the server, not to a database; the numbers of the rings belong to the database."""
+    with closing(RedisStore(redis_server.fresh_url())) as elsewhere, closing(RedisStore(url)) as other:
+        while store.wait(0):
+            pass
+        for _ in range(50):
+            elsewhere.signal()
+        assert store.wait(0.05) is False
+        other.signal()
+        assert store.wait(30.0) is True
+
+
 def test_what_a_client_did_itself_is_no_news_to_it(store: RedisStore, url: str) -> None:
     other = RedisStore(url)
     other.open()

@@ -41,7 +41,8 @@ class Address:
         self.tls = parts.scheme == "rediss"
         self.sentinel = parts.options.get("sentinel")
         self.cluster = _flag(parts, "cluster")
-        if self.cluster and (self.sentinel is not None or _database(parts)):
+        self.database = _database(parts)
+        if self.cluster and (self.sentinel is not None or self.database):
             raise Invalid(f"store {parts.masked}: a cluster has no sentinels and no databases. Nothing was opened.")
         if len(self.hosts) > 1 and not self.cluster and self.sentinel is None:
             raise Invalid(
@@ -55,7 +56,7 @@ class Address:
         self._options: dict[str, Any] = {
             "username": parts.user,
             "password": parts.password.reveal() if parts.password else None,
-            "db": _database(parts),
+            "db": self.database,
             "socket_timeout": timeout,
             "socket_connect_timeout": timeout,
             "socket_keepalive": True,

@@ -33,6 +33,8 @@ class Caller:
     def __init__(self, link: Link, prefix: str, *, lease: float) -> None:
         self.link = link
         self.prefix = prefix
+        # A channel is the server's, whichever database one has chosen; each database counts rings of its own.
+        self.channel = self.key(f"ring:{link.address.database}")
         self.statements: Counter[str] = Counter()
         self._counting = (os.getpid(), threading.Lock())
         # Asked for within a third of the lease, or never.
@@ -110,6 +112,6 @@ class Caller:
 
     def _eval(self, wire: Wire, source: Script, words: Sequence[str], more: Sequence[Words] = ()) -> Any:
         try:
-            return self.link.send(wire, pack(source.by_digest(self.prefix, words), more))
+            return self.link.send(wire, pack(source.by_digest(self.prefix, self.channel, words), more))
         except ScriptUnknown:
-            return self.link.send(self.link.wire(), pack(source.by_source(self.prefix, words), more))
+            return self.link.send(self.link.wire(), pack(source.by_source(self.prefix, self.channel, words), more))

@@ -20,13 +20,13 @@ class Script:
     source: str
     digest: str
 
-    def by_digest(self, prefix: str, words: Iterable[str]) -> list[str]:
+    def by_digest(self, prefix: str, channel: str, words: Iterable[str]) -> list[str]:
         """The command that runs it where the server knows it."""
-        return ["EVALSHA", self.digest, "1", prefix, *words]
+        return ["EVALSHA", self.digest, "2", prefix, channel, *words]
 
-    def by_source(self, prefix: str, words: Iterable[str]) -> list[str]:
+    def by_source(self, prefix: str, channel: str, words: Iterable[str]) -> list[str]:
         """The command that runs it anywhere, and makes it known."""
-        return ["EVAL", self.source, "1", prefix, *words]
+        return ["EVAL", self.source, "2", prefix, channel, *words]
 
 
 @cache

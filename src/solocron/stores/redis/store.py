@@ -64,7 +64,7 @@ class RedisStore:
         self._namespace = namespace
         self._caller = Caller(self._link, f"{{solocron:{namespace}}}", lease=seconds)
         self.statements = self._caller.statements
-        self._bell = Bell(self._link, self._caller.key("ring"), self._rings)
+        self._bell = Bell(self._link, self._caller.channel, self._rings)
         boot = SystemClock().boot
         self._access = Access(self._caller, url=self.url, boot=boot, rang=self._bell.rang, lost=self._writes_lost)
         self._recent = Recent()
@@ -140,7 +140,7 @@ class RedisStore:
         """Whether this user may ring the bell and hear it."""
         connection = self._link.new_connection()
         try:
-            for words in (("PUBLISH", self._caller.key("ring"), "- 0"), ("SUBSCRIBE", self._caller.key("ring"))):
+            for words in (("PUBLISH", self._caller.channel, "- 0"), ("SUBSCRIBE", self._caller.channel)):
                 connection.send_command(*words)
                 connection.read_response()
         except driver.ResponseError:

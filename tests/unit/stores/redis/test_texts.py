@@ -94,8 +94,8 @@ def test_a_script_is_called_by_the_digest_under_which_a_server_knows_it() -> Non
     fetch = script("fetch")
     assert fetch.source.startswith((LUA / "common.lua").read_text())
     assert fetch.digest == hashlib.sha1(fetch.source.encode()).hexdigest()
-    assert fetch.by_digest("{tag}", ["a"]) == ["EVALSHA", fetch.digest, "1", "{tag}", "a"]
-    assert fetch.by_source("{tag}", ["a"]) == ["EVAL", fetch.source, "1", "{tag}", "a"]
+    assert fetch.by_digest("{tag}", "{tag}:ring", ["a"]) == ["EVALSHA", fetch.digest, "2", "{tag}", "{tag}:ring", "a"]
+    assert fetch.by_source("{tag}", "{tag}:ring", ["a"]) == ["EVAL", fetch.source, "2", "{tag}", "{tag}:ring", "a"]
 
 
 class TestDrafts:

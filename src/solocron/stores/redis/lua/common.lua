@@ -1,11 +1,11 @@
--- Opens every script: the keys of one namespace, the time, and the index of what is due.
+-- Opens every script: the keys of one namespace, its channel, the time, and the index of what is due.
 local PREFIX = KEYS[1] .. ':'
 local NAMES, HELD, LOG = PREFIX .. 'names:', PREFIX .. 'held:', PREFIX .. 'log:'
 local RUN, ATTEMPTS = PREFIX .. 'run:', PREFIX .. 'attempts:'
 local STATUS, SPANS = PREFIX .. 'status:', PREFIX .. 'spans'
 local BLOCKED, HOLDERS, OFFERS = PREFIX .. 'blocked', PREFIX .. 'holders', PREFIX .. 'offers'
 local SWEEP, SWEPT = PREFIX .. 'sweep', PREFIX .. 'swept'
-local COMMITS, RINGS, RING = PREFIX .. 'commits', PREFIX .. 'rings', PREFIX .. 'ring'
+local COMMITS, RINGS, RING = PREFIX .. 'commits', PREFIX .. 'rings', KEYS[2]
 local call, pcall_ = redis.call, redis.pcall
 
 -- Whole numbers up to 2^53 as text: tostring() would write 1.7e+15.

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from solocron.jobs.registry import Handler
 
-__all__ = ["Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "NotKept", "Reason"]
+__all__ = ["Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "Reason"]
 
 Interrupt = Callable[[], None]
 """Ask the body to stop from outside; what cannot be interrupted (a thread) does nothing here."""
@@ -67,13 +67,6 @@ class Call(Protocol):
 
 class Elsewhere(Exception):
     """A body failed in another process; the message is what is to be kept of it, its traceback there included."""
-
-
-@dataclass(frozen=True, slots=True)
-class NotKept:
-    """A body in another process returned something that could not be brought here, and why."""
-
-    reason: str
 
 
 class Dispatcher(Protocol):

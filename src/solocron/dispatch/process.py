@@ -19,11 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from solocron.dispatch.contract import Away, Call, Elsewhere, Interrupt, NotKept
+from solocron.dispatch.contract import Away, Call, Elsewhere, Interrupt
 from solocron.dispatch.order import Home, order_of
 from solocron.dispatch.output import Output
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.errors import Cancelled, LeaseLost
+from solocron.jobs.results import NotKept
 from solocron.size import format_size
 
 __all__ = ["ProcessDispatcher"]

@@ -15,7 +15,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
@@ -31,6 +30,7 @@ from solocron.isolation.shared import Shared
 from solocron.jobs.address import Address, find
 from solocron.jobs.around import wrap
 from solocron.jobs.registry import Handler, make_handler
+from solocron.jobs.results import NotKept, error_text, result_text
 from solocron.locks.lock import Place
 from solocron.model.run import Status
 from solocron.runtime import Threads
@@ -39,8 +39,6 @@ from solocron.stores.url import Secret, make_store
 
 __all__ = ["work"]
 
-RESULT_LIMIT = 64 * 1024
-ERROR_LIMIT = 16 * 1024
 _PR_SET_PDEATHSIG = 1
 _TELL = 0.2
 _LOOK = 0.05
@@ -214,14 +212,8 @@ class _Line:
 
 def _returned(value: Any) -> tuple[str, Any]:
     """Small JSON travels; of anything else only why it does not."""
-    try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        text.encode()
-    except (TypeError, ValueError, RecursionError):
-        return "not kept", f"its result ({type(value).__name__}) is not JSON and was not kept"
-    if len(text) > RESULT_LIMIT:
-        return "not kept", f"its result is larger than {RESULT_LIMIT} characters and was not kept"
-    return "value", value
+    text = result_text(value)
+    return ("not kept", text.reason) if isinstance(text, NotKept) else ("value", value)
 
 
 def _raised(error: BaseException) -> tuple[str, str]:
@@ -229,5 +221,4 @@ def _raised(error: BaseException) -> tuple[str, str]:
         return "cancelled", str(error)
     if isinstance(error, LeaseLost):
         return "lost", str(error)
-    text = "".join(traceback.format_exception(error))
-    return "failed", text if len(text) <= ERROR_LIMIT else f"[cut]\n{text[-ERROR_LIMIT:]}"
+    return "failed", error_text(error)

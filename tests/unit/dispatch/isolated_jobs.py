@@ -86,6 +86,8 @@ def ending(run: Run) -> Any:
             ctypes.string_at(0)
         case "no-json":
             return {1, 2}
+        case "half-a-letter":
+            return "\ud800"
         case "large":
             return "x" * 100_000
         case "loud":

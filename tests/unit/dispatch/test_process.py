@@ -167,6 +167,11 @@ def test_a_result_that_cannot_be_kept_is_named(scheduler: Scheduler, payload: st
     assert (view.status, view.result, view.reason) == ("succeeded", None, reason)
 
 
+def test_a_result_that_only_json_can_carry_comes_home(scheduler: Scheduler) -> None:
+    view = ran(scheduler, "ending", "half-a-letter")
+    assert (view.status, view.result, view.reason) == ("succeeded", "\ud800", None)
+
+
 def test_of_a_flood_of_output_the_first_and_the_last_lines_are_kept(scheduler: Scheduler) -> None:
     view = ran(scheduler, "ending", "loud")
     assert view.status == "succeeded"

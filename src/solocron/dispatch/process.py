@@ -7,36 +7,17 @@ this process is gone: whoever freezes or kills a node leaves no child working pa
 
 from __future__ import annotations
 
-import json
-import os
-import selectors
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from solocron.dispatch.contract import Away, Call, Elsewhere, Interrupt
+from solocron.dispatch.child import Child
+from solocron.dispatch.contract import Away, Call, Interrupt
 from solocron.dispatch.order import Home, order_of
-from solocron.dispatch.output import Output
 from solocron.dispatch.thread import ThreadDispatcher
-from solocron.errors import Cancelled, LeaseLost
-from solocron.jobs.results import NotKept
-from solocron.size import format_size
 
 __all__ = ["ProcessDispatcher"]
-
-_LOOK = 0.25
-"""Seconds between two looks at whether the session was renewed."""
-_TELL = 0.2
-"""Seconds between two reports of what a body printed or how far it is."""
-_TAIL = 4 * 1024
-"""Bytes of output shown while it still runs; all that is kept is written at the end."""
-_LINGER = 1.0
-"""Seconds that a process whose body is over may take to end."""
 
 
 class ProcessDispatcher:
@@ -46,16 +27,16 @@ class ProcessDispatcher:
         self._home = home
         self._threads = ThreadDispatcher()
         self._mutex = threading.Lock()
-        self._children: set[_Child] = set()
+        self._children: set[Child] = set()
 
     def submit(self, call: Call) -> Interrupt:
         away = call.away()
         order = order_of(away, self._home)  # raises here, before anything has begun, for what cannot travel
-        child = _Child(away, order, patience=min(1.0, self._home.lease / 10))
+        child = Child(away, order, patience=min(1.0, self._home.lease / 10))
         self._threads.submit(_Errand(call, lambda: self._carry_out(child)))
         return child.interrupt
 
-    def _carry_out(self, child: _Child) -> Any:
+    def _carry_out(self, child: Child) -> Any:
         with self._mutex:
             self._children.add(child)
         try:
@@ -95,273 +76,3 @@ class _Errand:
 
     def away(self) -> Away:
         return self.call.away()
-
-
-class _Child:
-    """One child process from start to end, in the hands of one thread; others call only `interrupt` and `kill`."""
-
-    def __init__(self, away: Away, order: dict[str, Any], *, patience: float) -> None:
-        self._away = away
-        self._patience = patience
-        self._outgoing = bytearray(_line(order))
-        self._until = float(order["until"])
-        self._mutex = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._wake: int | None = None
-        self._asked = threading.Event()
-        self._killed = False
-        self._kill_at: float | None = None
-        self._told_stop = False
-        self._output = Output()
-        self._progress: dict[str, Any] | None = None
-        self._reported: tuple[int, int] = (0, 0)
-        self._report_at = 0.0
-        self._incoming = b""
-        self._answer: dict[str, Any] | None = None
-        self._facts: dict[str, Any] = {}
-        """What the child's guard has said: `ended`, `memory`, `deadline`."""
-
-    # --- from other threads --------------------------------------------------------------------------------------
-
-    def interrupt(self) -> None:
-        """Tell the body to stop; it is killed a moment later, or at once if its lease is lost."""
-        self._asked.set()
-        with self._mutex:
-            if self._wake is not None:
-                os.write(self._wake, b"!")
-
-    def kill(self) -> None:
-        """The whole process group, now."""
-        with self._mutex:
-            self._killed = True
-            if self._process is not None and self._process.returncode is None:
-                _kill_group(self._process.pid)
-
-    # --- its own thread ------------------------------------------------------------------------------------------
-
-    def carry_out(self) -> Any:
-        """Start it, look after it, and answer as the body did: its value, or what it raised."""
-        wake, ring = os.pipe()
-        control, self._control = os.pipe()
-        self._report, report = os.pipe()
-        try:
-            with self._mutex:
-                self._process = process = _start(control, report)
-                self._wake = ring
-                if self._killed:
-                    _kill_group(process.pid)
-        finally:
-            os.close(control)
-            os.close(report)
-            if self._process is None:  # the machine has no more processes: that is the outcome
-                for each in (wake, ring, self._control, self._report):
-                    os.close(each)
-        assert process.stdout is not None
-        self._printed = process.stdout.fileno()
-        try:
-            self._look_after(process, wake)
-        finally:
-            # Before it is waited for: until then nobody else can have its number.
-            _kill_group(process.pid)
-            with self._mutex:
-                self._wake = None
-                process.wait()
-            self._read_on()
-            process.stdout.close()
-            for each in (wake, ring, self._control, self._report):
-                os.close(each)
-        self._tell(last=True)
-        return self._outcome(process)
-
-    def _look_after(self, process: subprocess.Popen[bytes], wake: int) -> None:
-        with selectors.DefaultSelector() as ears:
-            for each in (self._report, self._printed, self._control):
-                os.set_blocking(each, False)
-            for each in (wake, self._report, self._printed):
-                ears.register(each, selectors.EVENT_READ)
-            writing = False
-            while True:
-                self._keep_trusted()
-                self._keep_stopped()
-                if bool(self._outgoing) != writing:
-                    writing = not writing
-                    if writing:
-                        ears.register(self._control, selectors.EVENT_WRITE)
-                    else:
-                        ears.unregister(self._control)
-                for key, _ in ears.select(self._pause()):
-                    if key.fd == wake:
-                        os.read(wake, 64)
-                    elif key.fd == self._control:
-                        self._send()
-                    elif not self._read(key.fd):
-                        ears.unregister(key.fd)
-                self._tell()
-                if "ended" in self._facts or _is_over(process):
-                    return
-                if self._answer is not None and self._kill_at is None:
-                    self._kill_at = time.monotonic() + _LINGER
-                if self._kill_at is not None and time.monotonic() >= self._kill_at:
-                    return
-
-    def _pause(self) -> float:
-        return _LOOK if self._kill_at is None else min(_LOOK, max(self._kill_at - time.monotonic(), 0.0))
-
-    def _keep_trusted(self) -> None:
-        until = self._away.trusted_until()
-        if until != self._until:
-            self._until = until
-            self._outgoing += _line({"until": until})
-
-    def _keep_stopped(self) -> None:
-        """A lost lease ends it at once; whoever only asks gives it a moment to notice."""
-        stop = self._away.stopped() if self._asked.is_set() else None
-        if stop is None:
-            return
-        if not self._told_stop:
-            self._told_stop = True
-            self._outgoing += _line({"stop": [stop.kind, stop.reason]})
-            self._kill_at = time.monotonic() + self._patience
-        if stop.kind == "lost":
-            self._kill_at = time.monotonic()
-
-    def _send(self) -> None:
-        try:
-            del self._outgoing[: os.write(self._control, self._outgoing)]
-        except BlockingIOError:
-            pass
-        except BrokenPipeError:
-            self._outgoing.clear()  # it is gone; its end is noticed elsewhere
-
-    def _read(self, fd: int) -> bool:
-        """Take what there is; False at the end of the pipe."""
-        try:
-            more = os.read(fd, 1 << 16)
-        except BlockingIOError:
-            return True
-        if fd == self._printed:
-            self._output.add(more)
-        else:
-            self._incoming += more
-            *lines, self._incoming = self._incoming.split(b"\n")
-            for line in lines:
-                self._hear(line)
-        return bool(more)
-
-    def _read_on(self) -> None:
-        """What is still in the pipes of a process that has ended; whoever escaped the group cannot keep us here."""
-        for fd in (self._report, self._printed):
-            os.set_blocking(fd, False)
-            for _ in range(64):
-                before = len(self._output), len(self._incoming), self._answer
-                if not self._read(fd) or (len(self._output), len(self._incoming), self._answer) == before:
-                    break
-
-    def _hear(self, line: bytes) -> None:
-        try:
-            said = json.loads(line)
-        except ValueError:  # cut off in the middle, by a kill
-            return
-        self._progress = said.pop("progress", self._progress)
-        if "answer" in said:
-            self._answer = said["answer"]
-        else:
-            self._facts |= said
-
-    def _tell(self, *, last: bool = False) -> None:
-        """Hand on what the body has printed and how far it is, now and then."""
-        now, state = time.monotonic(), (len(self._output), id(self._progress))
-        if state == self._reported and not last:
-            return
-        if now < self._report_at and not last:
-            return
-        self._report_at, self._reported = now + _TELL, state
-        printed = self._output.text() if last else self._output.end(_TAIL)
-        told = (self._progress or {}) | ({"output": printed} if printed else {})
-        if told:
-            self._away.report(told)
-
-    # --- how it ended --------------------------------------------------------------------------------------------
-
-    def _outcome(self, process: subprocess.Popen[bytes]) -> Any:
-        if self._answer is not None:
-            return _unpacked(self._answer)
-        stop = self._away.stopped()
-        if stop is not None:
-            raise (LeaseLost if stop.kind == "lost" else Cancelled)(f"{stop.reason}; its process was killed.")
-        if "memory" in self._facts:
-            assert self._away.memory is not None
-            used, limit = format_size(self._facts["memory"]), format_size(self._away.memory)
-            raise Elsewhere(f"used more than {limit}: it had {used} when it was killed")
-        if "deadline" in self._facts:
-            raise LeaseLost("its process ended itself when its lease was over.")
-        if self._killed:
-            raise Cancelled("its node ended, and its process was killed.")
-        if "ended" in self._facts:
-            raise Elsewhere(f"its process {_ending(self._facts['ended'])} before it had answered")
-        raise Elsewhere(f"its process {_ending(process.returncode)} from outside or before it could begin")
-
-
-def _unpacked(answer: dict[str, Any]) -> Any:
-    kind, what = answer["kind"], answer["what"]
-    if kind == "value":
-        return what
-    if kind == "not kept":
-        return NotKept(what)
-    raise {"cancelled": Cancelled, "lost": LeaseLost}.get(kind, Elsewhere)(what)
-
-
-def _ending(code: int) -> str:
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"
-
-
-def _line(said: dict[str, Any]) -> bytes:
-    return json.dumps(said).encode() + b"\n"
-
-
-def _start(control: int, report: int) -> subprocess.Popen[bytes]:
-    """The child in a session and group of its own, with the import path of this process."""
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-    return subprocess.Popen(
-        [_python(), "-P", "-m", "solocron.isolation", str(control), str(report)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": path},
-        pass_fds=(control, report),
-        start_new_session=True,
-    )
-
-
-def _python() -> str:
-    """The interpreter. A server that carries one inside, such as uWSGI, is itself what `sys.executable` names."""
-    if os.path.basename(sys.executable or "").lower().startswith(("python", "pypy")):
-        return sys.executable
-    names = (f"python{sys.version_info.major}.{sys.version_info.minor}", "python3", "python")
-    places = [os.path.join(prefix, "bin", name) for prefix in (sys.exec_prefix, sys.base_exec_prefix) for name in names]
-    for place in places:
-        if os.access(place, os.X_OK):
-            return place
-    raise RuntimeError(
-        f"{sys.executable!r} is no Python, and there is none in {sys.exec_prefix}/bin either; nothing was started. "
-        "Install one of this version there, or run the scheduler in a process of its own."
-    )
-
-
-def _is_over(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it has ended; where that can be asked, its number stays its own until the group has been killed."""
-    if not hasattr(os, "waitid"):
-        return process.poll() is not None
-    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _kill_group(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass  # gone already; macOS says so of a zombie by the other error

@@ -1,4 +1,4 @@
-"""Bugs of what an owner may ask for, beside the list: backfills, rates, on_retry, alarms, requests of transactions."""
+"""Bugs of what an owner may ask for, beside the list: backfills, rates, on_retry, alarms, requests of transactions, permits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from solocron.engine.alarms import Alarms
 from solocron.engine.intake import Intake
+from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
 from solocron.jobs.retrying import Retry
 from solocron.model import again, alarm, catchup, claiming, request
@@ -18,6 +19,7 @@ from solocron.stores.contract import ChangeFn, Named, Verdict
 from tests.mutants import checks
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check, Worlds
+from tests.simulation import test_regressions as regressions
 
 __all__ = ["MUTANTS"]
 
@@ -150,10 +152,21 @@ def _p19(bites: Bites) -> Patches:
     return [(request, "may_be_known", never)]
 
 
+def _p20(bites: Bites) -> Patches:
+    def whoever_has_it(self: Permits, hold: Hold) -> None:
+        mine = self._used.get(hold.permit or "")
+        bites(mine is not None and mine.run != hold.run)
+        if hold.permit is not None:
+            self.release([hold.permit], hold.session)
+
+    return [(Permits, "run_over", whoever_has_it)]
+
+
 _PAST = {"request": 3.0, "jobs": 8.0}
 _DEATHS = {"kill": 9.0, "jobs": 10.0}
 _OUTAGES = {"store_restart": 40.0, "partition": 30.0, "jobs": 12.0}
 _HALF = checks.a_request_that_was_half_taken_in_is_recognised
+_LATE = regressions.test_i9_a_late_claim_that_is_handed_back_does_not_give_away_the_permit_of_another_run
 _LOOKS = {"alarms": 2.0, "kill": 20.0, "deploy": 40.0, "jobs": 10.0}
 
 MUTANTS = [
@@ -168,4 +181,5 @@ MUTANTS = [
     Mutant("P-17", "no alarm is ever cleared", "alarms", _p17, Worlds(_LOOKS)),
     Mutant("P-18", "a request is removed without its run", "I5", _p18, Worlds({"request": 3})),
     Mutant("P-19", "a request that was half taken in is taken in again", "I13", _p19, Check(_HALF, by="I13")),
+    Mutant("P-20", "a run's end gives back a permit that another run has", "I9", _p20, Check(_LATE, by="I9")),
 ]

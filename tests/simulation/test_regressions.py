@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from solocron import Run, every
+from solocron import Run, at, every
 from solocron.clock import to_us
 from solocron.model.change import Kind, Note
 from solocron.model.job import Job
@@ -321,3 +321,42 @@ def test_i9_a_node_that_stops_frees_nothing_as_long_as_its_session_lives(monkeyp
     cluster.stop(0)
     cluster.run("3s")
     assert freed == []
+
+
+def test_i9_a_late_claim_that_is_handed_back_does_not_give_away_the_permit_of_another_run() -> None:
+    """A permit is given back for the run that has it, not for whichever hold names it.
+
+    A claim was delivered long after its sender had given up, and after its permit had been given back and taken again
+    for another run. The late one was handed back, and the permit with it, while the other run went on.
+    """
+
+    def at_minute(minute: float) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minute)
+
+    @at(at_minute(10), name="late", limit="scarce:1", retries=1)
+    def late(run: Run) -> None:
+        pass
+
+    @at(at_minute(10.2), name="long", limit="scarce:1")
+    def long(run: Run) -> None:
+        cluster.sleep("5m")
+
+    @at(at_minute(12), name="third", limit="scarce:1")
+    def third(run: Run) -> None:
+        pass
+
+    cluster = Cluster(late, long, third, nodes=1, locking=False)
+    cluster.run("599.9s")
+    node, network = cluster.process(0).name, cluster.fleet.network
+    network.script(node, "commit job", after=10.0)  # the claim, which its sender gives up
+    network.script(node, "commit permit", after=0.01)
+    network.script(node, "commit permit", after=None)  # the first try to give back what is in doubt
+    network.script(node, "commit job", after=None)  # the first try to hand back what was adopted
+    cluster.run("60s")
+    assert [start.job for start in cluster.starts] == ["long"]
+    assert cluster.events["adopted"] == 1, "the late claim has landed"
+    cluster.start(1)
+    cluster.run("90s")
+    assert [start.job for start in cluster.starts] == ["long"]
+    cluster.run("5m")
+    assert sorted({start.job for start in cluster.starts}) == ["late", "long", "third"]

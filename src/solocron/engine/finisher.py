@@ -176,7 +176,7 @@ class Finisher:
                 self._refused(item, "another node has taken over")
                 continue
             hold, outcome = item.running.hold, item.outcome
-            self._give_back(item.running)
+            self._permits.run_over(item.running.hold)
             if isinstance(outcome, HandBack):
                 self._events.emit("handed back", job=item.running.job, run=hold.run, reason=outcome.reason)
                 continue
@@ -190,13 +190,9 @@ class Finisher:
             self._events.emit("paused", job=result.name, reason=result.doc.paused.note)
 
     def _refused(self, item: _Item, reason: str) -> None:
-        self._give_back(item.running)
+        self._permits.run_over(item.running.hold)
         status = "handed back" if isinstance(item.outcome, HandBack) else item.outcome.status
         self._events.emit(
             "refused", job=item.running.job, run=item.running.hold.run, fence=item.running.hold.fence, outcome=status,
             reason=reason,
         )  # fmt: skip
-
-    def _give_back(self, running: Running) -> None:
-        if running.hold.permit is not None:
-            self._permits.release([running.hold.permit], running.session)

@@ -105,6 +105,16 @@ class Permits:
                 if mine is not None:
                     self._back[name] = mine.turn
 
+    def run_over(self, hold: Hold) -> None:
+        """A claim has ended; its permit goes back with the next `flush`, unless another run has it by now."""
+        if hold.permit is None:
+            return
+        with self._mutex:
+            mine = self._used.get(hold.permit)
+            if mine is not None and hold.session == self._session and mine.run == hold.run:
+                del self._used[hold.permit]
+                self._back[hold.permit] = mine.turn
+
     def flush(self) -> None:
         """Give back what is to be given back; what the store does not answer is tried again with the next beat."""
         with self._mutex:

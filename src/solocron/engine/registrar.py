@@ -68,8 +68,7 @@ class Registrar:
                 if result.verdict is Verdict.DECLINED and learned(self._calendars, result.doc):
                     fetched = True
                 elif result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
-                    mine = self._declared[result.name].definition
-                    if result.doc.definition.fingerprint != mine.fingerprint:
+                    if not self._stands(result.doc) and self._differs(result.doc):
                         self._events.emit("definition kept", job=result.name, node=self._settings.node)
                 elif result.verdict is not Verdict.APPLIED and result.verdict is not Verdict.DECLINED:
                     self._fleet = None  # try again with the next look at the fleet
@@ -101,7 +100,25 @@ class Registrar:
         self.register(live)
         return True
 
+    def _stands(self, doc: Job | Absent) -> bool:
+        """Whether what is declared here is known to be in the store, because this very set of definitions put it there.
+
+        A restart of many jobs compares nothing else; everything that is not so plain is for `propose` to decide.
+        """
+        return (
+            isinstance(doc, Job)
+            and doc.source == self.fingerprint
+            and (doc.revision or 0) == (self._settings.revision or 0)
+            and doc.zone_data >= self._zone_data
+            and not doc.removed
+        )
+
+    def _differs(self, doc: Job) -> bool:
+        return doc.definition.fingerprint != self._declared[doc.name].definition.fingerprint
+
     def _propose(self, doc: Job | Absent, now: int, live: frozenset[str]) -> Change | None:
+        if self._stands(doc):
+            return None
         declared = self._declared[doc.name]
         definition, calendar = declared.definition, declared.calendar
         if calendar is not None:

@@ -201,6 +201,33 @@ def _x59(bites: Bites) -> Patches:
     return [(Board, "revoke", begun_or_not)]
 
 
+class _NeverDraining:
+    """The board of a node that does not know that it shuts down."""
+
+    draining = False
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._board, name)
+
+
+def _x61(bites: Bites) -> Patches:
+    real = Runner.__init__
+
+    def make(self: Runner, *args: Any, **more: Any) -> None:
+        real(self, *args, **more)
+        self._board = _NeverDraining(self._board)  # type: ignore[assignment]
+
+    def leave(self: Board) -> tuple[bool, str | None]:
+        busy = bool(self._running or self._leftovers)
+        bites(self._calls and not busy)
+        return not busy, None if busy else self.session
+
+    return [(Runner, "__init__", make), (Board, "leave", leave)]
+
+
 MUTANTS = [
     Mutant("X-09", "an error of a renewal is ignored", "I8", _x09, Worlds({"partition": 10})),
     Mutant(
@@ -230,4 +257,12 @@ MUTANTS = [
     ),
     Mutant("X-58", "another node ends a timed-out run", "I1", _x58, Worlds({"jobs": 12}), quick=False),
     Mutant("X-59", "drain hands back what has started", "I2", _x59, Worlds({"drain": 10}), quick=False),
+    Mutant(
+        "X-61",
+        "an answer that comes after the goodbye starts a body",
+        "I21",
+        _x61,
+        Worlds({"drain": 5, "slow": 0.5}),
+        quick=False,
+    ),
 ]

@@ -14,7 +14,7 @@ SLOW = [mutant for mutant in MUTANTS if not mutant.quick]
 def test_the_list_is_complete() -> None:
     """Every number of the list is a mutant, or waits by name for a feature."""
     names = sorted([mutant.name for mutant in MUTANTS] + [waiting.name for waiting in WAITING])
-    assert names == [f"X-{number:02}" for number in range(1, 61)]
+    assert names == [f"X-{number:02}" for number in range(1, 62)]
     assert [mutant.name for mutant in OF_POLICIES] == [f"P-{number:02}" for number in range(1, len(OF_POLICIES) + 1)]
 
 

@@ -167,6 +167,17 @@ class Board:
             self.ended.set()
             return session, bodies
 
+    def leave(self) -> tuple[bool, str | None]:
+        """Whether nothing of this node is under way; then it has no session any more, and the one it had is told.
+
+        One step: an answer to a claim that arrives later finds no session to start anything under.
+        """
+        with self._mutex:
+            if self._running or self._leftovers:
+                return False, None
+            session, self.session = self.session, None
+            return True, session
+
     def farewells(self) -> list[str]:
         """Lost sessions none of whose bodies is left: they may be buried by ourselves."""
         with self._mutex:

@@ -185,23 +185,30 @@ class Node:
     def drain(self, grace: float) -> bool:
         """Stop claiming, let runs end within the grace, hand back what never started; True when nothing is left."""
         self.board.draining = True
-        for name in self._loops.keys() - {"keeper", "watchdog", "finisher"}:
-            self._loops[name].stop()
+        for name, loop in self._loops.items():
+            if name not in ("keeper", "watchdog", "finisher"):
+                loop.stop()
         self._listening = False
         try:
             self._parts.store.signal()  # the listener sits in a wait of its own
         except StoreError as error:
             self._parts.events.emit("store error", loop="drain", error=str(error), failures=1)
+        clock = self._parts.runtime.clock
+        until = clock.boot() + grace
+        # A claim under way may still bring something: that is handed back.
+        self._loops["claimer"].join(timeout=min(grace, self.settings.beat))
         for running in self.board.running():
             if running.phase is Phase.CLAIMED:
                 self.runner.stop(running, Stop("shutdown", "handed back: its node shuts down"))
-        if not self.wait_idle(grace):
+        if not self.wait_idle(max(0.0, until - clock.boot())):
             for running in self.board.running():
                 self.runner.stop(running, Stop("shutdown", "cut off: its node shuts down"))
             self.wait_idle(min(5.0, self.settings.lease / 3))
-        clean = not self.board.bodies() and not self.finisher.waiting()
-        if clean:
-            self._say_goodbye()
+        self._loops["keeper"].stop()
+        self._loops["keeper"].join(timeout=2.0)
+        clean, session = self.board.leave()
+        if session is not None:
+            self._say_goodbye(session)
         for loop in self._loops.values():
             loop.stop()
         for loop in self._loops.values():
@@ -211,13 +218,8 @@ class Node:
         self._parts.events.emit("node stopped", node=self.settings.node, clean=clean)
         return clean
 
-    def _say_goodbye(self) -> None:
+    def _say_goodbye(self, session: str) -> None:
         """End the session, now that no body is left. If the store is away, its lease simply runs out."""
-        self._loops["keeper"].stop()
-        self._loops["keeper"].join(timeout=2.0)
-        session = self.board.session
-        if session is None:
-            return
         try:
             which = Named(Kind.SESSION, (session,))
             over = False
@@ -230,7 +232,6 @@ class Node:
                 self._parts.store.update(which, lambda doc, at: swept(doc, now=at))
         except StoreError as error:
             self._parts.events.emit("store error", loop="drain", error=str(error), failures=1)
-        self.board.lose()
 
     def lose(self, reason: str) -> None:
         """The session is gone: stop every body, write nothing more under it, begin anew."""

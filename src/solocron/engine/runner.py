@@ -78,6 +78,10 @@ class Runner:
             self._board.revoke(running)
             self._hand_back(running, f"this node has no handler {job.definition.handler!r}")
             return False
+        if self._board.draining:
+            self._board.revoke(running)
+            self._hand_back(running, "handed back: its node shuts down")
+            return False
         if hold.cancel is not None:
             self._settle(running, Outcome.cancelled(hold.cancel))
             return True

@@ -70,6 +70,8 @@ class Checker:
     granted_at: dict[tuple[str, int], int] = field(default_factory=dict)
     """The store's time at which each claim was committed."""
     started: set[tuple[str, int]] = field(default_factory=set)
+    given_up: set[str] = field(default_factory=set)
+    """Sessions that their own nodes have ended before their leases were over."""
     paced: dict[str, int] = field(default_factory=dict)
     """When a missed slot of a job with a rate was last claimed, by the store's time."""
     answered: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -130,9 +132,11 @@ class Checker:
     def commit(self, commit: Commit) -> None:
         if commit.kind is Kind.SESSION:
             self._on_session(self, commit)
-            after = commit.after
+            before, after = commit.before, commit.after
             if isinstance(after, Session) and after.state is Life.LIVE:
                 self.renewed[commit.name] = commit.selected
+            elif isinstance(before, Session) and commit.client == before.node and commit.now < before.expires_at:
+                self.given_up.add(commit.name)
         elif commit.kind is Kind.JOB and (isinstance(commit.before, Job) or isinstance(commit.after, Job)):
             self._on_job(self, commit)
             if self._calendared and (self._calendar_of(commit.before) or self._calendar_of(commit.after)):

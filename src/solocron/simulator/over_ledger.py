@@ -24,6 +24,13 @@ def i7_fail_closed(checker: Checker, line: Line) -> None:
         raise Violation("I7", f"{line.run} fence {line.fence} started twice")
 
 
+def i21_nothing_runs_under_a_session_that_its_node_has_ended(checker: Checker, line: Line) -> None:
+    """From then on what it held is anybody's: no body of it goes on, and no late answer starts one."""
+    hold = checker.granted.get((line.run, line.fence))
+    if hold is not None and hold.session in checker.given_up:
+        raise Violation("I21", f"{line.run} ({line.what}) on {line.process.name}, which has ended its session")
+
+
 def i8_zombie_bound(checker: Checker, line: Line) -> None:
     """After the lease is over, a body that can be stopped does nothing more, and the engine lets none go on.
 
@@ -85,6 +92,7 @@ LINES = {
     test.__name__: test
     for test in (
         i7_fail_closed,
+        i21_nothing_runs_under_a_session_that_its_node_has_ended,
         i8_zombie_bound,
         i15_not_early,
         i16_key_stability,

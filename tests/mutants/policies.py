@@ -1,4 +1,4 @@
-"""Bugs of what an owner may ask for, beside the list: backfills, rates, on_retry, alarms, requests of transactions, permits."""
+"""Bugs of what an owner may ask for, beside the list: backfills, rates, on_retry, alarms, requests, permits."""
 
 from __future__ import annotations
 

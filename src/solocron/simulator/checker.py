@@ -69,6 +69,8 @@ class Checker:
     granted: dict[tuple[str, int], Hold] = field(default_factory=dict)
     granted_at: dict[tuple[str, int], int] = field(default_factory=dict)
     """The store's time at which each claim was committed."""
+    latest: int = 0
+    """The latest time that the store's clock has shown."""
     started: set[tuple[str, int]] = field(default_factory=set)
     given_up: set[str] = field(default_factory=set)
     """Sessions that their own nodes have ended before their leases were over."""
@@ -130,6 +132,7 @@ class Checker:
     # --- what happens --------------------------------------------------------------------------------------------
 
     def commit(self, commit: Commit) -> None:
+        self.latest = max(self.latest, commit.now)
         if commit.kind is Kind.SESSION:
             self._on_session(self, commit)
             before, after = commit.before, commit.after

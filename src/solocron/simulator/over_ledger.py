@@ -54,10 +54,15 @@ def i8_zombie_bound(checker: Checker, line: Line) -> None:
 
 
 def i15_not_early(checker: Checker, line: Line) -> None:
-    """Nothing starts before its slot, by the store's clock (which may have stepped back since the claim)."""
+    """Nothing starts before its slot, by the store's clock, which may have stepped back since the claim.
+
+    A slot of the past that is asked for again has come, whatever the clock has done since.
+    """
     if line.what != "start":
         return
-    store = max(line.store, checker.granted_at.get((line.run, line.fence), 0))
+    hold = checker.granted.get((line.run, line.fence))
+    asked_for = hold is not None and hold.origin in (Origin.RERUN, Origin.BACKFILL)
+    store = max(line.store, checker.latest if asked_for else checker.granted_at.get((line.run, line.fence), 0))
     if store + MILLISECOND < line.slot:
         raise Violation("I15", f"{line.run} started {(line.slot - store) / SECOND:.3f} s early")
 

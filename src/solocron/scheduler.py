@@ -179,6 +179,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         """Run a node in the background of this process; coroutine jobs run on the caller's event loop if it has one."""
         if self._alive():
             return
+        surroundings.refuse_node()
         if self._switched_off():
             return
         self._refuse_store_per_replica()
@@ -206,6 +207,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
 
         Safe beside running nodes and other ticks. Never waits for a backoff.
         """
+        surroundings.refuse_node(passing=True)
         if self._switched_off():
             return []
         if self._alive():
@@ -233,11 +235,6 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
 
     def _switched_off(self) -> bool:
         """Whether nothing may run here; said once."""
-        if surroundings.carries_a_run:
-            raise Invalid(
-                "this process carries out one run of a job, and must not become a node itself; nothing was started. "
-                'Put what starts the scheduler below `if __name__ == "__main__":`.'
-            )
         if not self.enabled and not self._said_off:
             self._said_off = True
             log.warning(

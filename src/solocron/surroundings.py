@@ -9,12 +9,15 @@ from pathlib import Path
 
 from solocron.errors import Invalid
 
-__all__ = ["DEFAULT_STORE", "enabled", "in_container", "is_terminal", "node_name", "store_url"]
+__all__ = ["DEFAULT_STORE", "enabled", "in_container", "is_terminal", "node_name", "refuse_node", "store_url"]
 
 DEFAULT_STORE = "sqlite:///solocron.db"
 
 carries_a_run = False
 """Whether this process is a child that carries one run out (`run_in="process"`): it must not become a node itself."""
+
+imports_target = False
+"""Whether a command is importing its TARGET right now: what it imports must not start a node, the command does."""
 
 _ON = frozenset({"1", "true", "yes", "on"})
 _OFF = frozenset({"0", "false", "no", "off"})
@@ -49,3 +52,29 @@ def is_terminal() -> bool:
 def node_name(host: str, pid: int, token: str) -> str:
     """Readable, and new at each start: a restarted process is another node."""
     return f"{host.partition('.')[0]}-{pid}-{token[:4]}"
+
+
+def refuse_node(*, passing: bool = False) -> None:
+    """Raise where an import, and not a person, would make this process a node.
+
+    A single pass (`passing`) ends by itself, so a module that a command imports may ask for one.
+    """
+    if carries_a_run:
+        why = "this process carries out one run of a job, and must not become a node itself"
+    elif _is_spawned_and_imports():
+        why = "a child process of multiprocessing imports this program again, and must not become a node itself"
+    elif imports_target and not passing:
+        why = "the module starts its scheduler when it is imported, which is this command's part"
+    else:
+        return
+    raise Invalid(f'{why}; nothing was started. Put what starts the scheduler below `if __name__ == "__main__":`.')
+
+
+def _is_spawned_and_imports() -> bool:
+    """Whether this is a child of multiprocessing (spawn or forkserver) before its function is called.
+
+    Reads the mark by which multiprocessing itself refuses to start a process at such a time; there is no public one.
+    `__name__ == "__mp_main__"` is the program's own to see, and says nothing of the modules that it imports.
+    """
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and getattr(process.current_process(), "_inheriting", False)

@@ -45,13 +45,7 @@ class Overrides:
         old, store = configuration_of(scheduler)
         settings = self._settings(old)
         place = self._place(store, settings, target) if self.store or self.namespace or self.lease else None
-        try:
-            reconfigure(scheduler, settings, node=self.node, place=place, store_given=self.store is not None)
-        except Invalid:
-            raise Invalid(
-                f"{target} starts its scheduler when it is imported, which is this command's part; leave start() out "
-                "of the module."
-            ) from None
+        reconfigure(scheduler, settings, node=self.node, place=place, store_given=self.store is not None)
 
     def _settings(self, old: Settings) -> Settings:
         return Settings.make(

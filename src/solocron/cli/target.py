@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from solocron import surroundings
 from solocron.cli.overrides import Overrides
 from solocron.discovery.modules import functions_of
 from solocron.errors import Invalid
@@ -21,7 +22,19 @@ __all__ = ["scheduler_of"]
 
 
 def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
-    """The scheduler that TARGET names, or one made for the jobs that its module declares."""
+    """The scheduler that TARGET names, or one made for the jobs that its module declares.
+
+    A module that starts its scheduler when it is imported is refused. It would be a node of its own, without the flags
+    of the command; and an import that calls `run_forever()` ends only at SIGTERM, when the command would begin.
+    """
+    surroundings.imports_target = True
+    try:
+        return _scheduler_of(target, overrides)
+    finally:
+        surroundings.imports_target = False
+
+
+def _scheduler_of(target: str, overrides: Overrides) -> Scheduler:
     place, _, attribute = target.partition(":")
     module = _load(place)
     found = _schedulers(module)
@@ -138,6 +151,8 @@ def _execute(name: str, path: Path) -> ModuleType:
 
 def _refusal(place: str, error: BaseException) -> Invalid:
     """What went wrong and where in the user's code: the place that they will open next."""
+    if type(error) is Invalid and "nothing was started" in str(error):  # one of ours that says it all
+        return Invalid(f"{place} could not be imported: {_where(error)}{error}")
     if isinstance(error, SystemExit):
         what = f"it ends the process when imported (exit {error.code}); put that below `if __name__ == '__main__':`"
     elif isinstance(error, SyntaxError):

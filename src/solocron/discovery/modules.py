@@ -22,6 +22,8 @@ def load(name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise Invalid(f"there is no module {name!r} on the import path; nothing was registered.") from error
         raise Invalid(f"module {name!r} could not be imported: {error}; nothing was registered.") from error
+    except Invalid as error:  # says by itself what was left untouched
+        raise Invalid(f"module {name!r} could not be imported: {error}") from error
     except Exception as error:
         raise Invalid(f"module {name!r} could not be imported: {error!r}; nothing was registered.") from error
 

@@ -278,12 +278,25 @@ def test_bad_flags_start_nothing(
 
 def test_a_module_that_starts_its_scheduler_is_refused(cli: Cli, write: Write) -> None:
     write("shop_r.py", dedent(OWN) + "scheduler.start()\n")
-    try:
-        answer = cli("run", "shop_r")
-    finally:
-        sys.modules["shop_r"].scheduler.stop()
+    answer = cli("run", "shop_r")
     assert answer.code == 2
-    assert "starts its scheduler when it is imported" in answer.err
+    assert "shop_r.py, line 9: the module starts its scheduler when it is imported" in answer.err
+
+
+def test_so_is_a_package_with_such_a_module_in_it(cli: Cli, write: Write) -> None:
+    write("store_r/__init__.py", "")
+    write("store_r/jobs.py", dedent(OWN) + "scheduler.run_forever()\n")
+    answer = cli("tick", "store_r", "--store", "memory://r")
+    assert answer.code == 2
+    assert "module 'store_r.jobs' could not be imported" in answer.err
+    assert "the module starts its scheduler when it is imported" in answer.err
+
+
+def test_after_a_refused_target_this_process_may_start_schedulers(cli: Cli, write: Write) -> None:
+    write("shop_rr.py", dedent(OWN) + "scheduler.start()\n")
+    assert cli("run", "shop_rr").code == 2
+    with Scheduler("memory://rr") as scheduler:
+        assert [node.state for node in scheduler.nodes()] == ["live"]
 
 
 def test_in_a_container_a_node_without_a_store_is_refused(

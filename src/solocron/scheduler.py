@@ -116,6 +116,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         self._node: Node | None = None
         self._said_off = False
         self._leaders = []
+        self._aio: Aio | None = None
 
     @staticmethod
     def _make_store(store: str | Secret | Store, namespace: str, lease: timedelta) -> Store:
@@ -193,6 +194,8 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         if node is not None and node.process == self._runtime.process():
             clean = node.drain(parse_duration(grace, what="grace").total_seconds())
         self._deliver_the_rest()
+        if self._aio is not None:
+            self._aio.close()
         self._store.close()
         return clean
 
@@ -385,9 +388,11 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
     @property
     def aio(self) -> Aio:
         """The same methods, awaited: none of them blocks the caller's event loop."""
-        from solocron.aio import Aio
+        if self._aio is None:
+            from solocron.aio import Aio
 
-        return Aio(self)
+            self._aio = Aio(self)
+        return self._aio
 
     # --- with ------------------------------------------------------------------------------------------------
 

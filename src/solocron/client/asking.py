@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from solocron.client.reading import Reader
+from solocron.client.waiting import Waiting
 from solocron.clock import SECOND, from_us, to_us
 from solocron.durable.requests import check_connection, leave
 from solocron.duration import parse_duration
-from solocron.errors import Conflict, Invalid, NotFound, StoreError, WaitTimeout
+from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.jobs.declaration import check_payload
 from solocron.model import again, asking
 from solocron.model.change import Absent, Change, Kind, Note
@@ -118,21 +119,22 @@ class Asker(Reader):
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
         """Wait until a run is over, retries included; answers its last attempt."""
-        limit = None if timeout is None else parse_duration(timeout, what="timeout").total_seconds()
-        clock, pause = self._runtime.clock, 0.01
-        until = None if limit is None else clock.boot() + limit
-        sleeper = self._runtime.event()
-        while True:
+        waiting, sleeper = self.waiting(run, timeout), self._runtime.event()
+        while (view := waiting.look()) is None:
+            sleeper.wait(waiting.pause)
+        return view
+
+    def waiting(self, run: str, timeout: Span | None = None) -> Waiting:
+        """A wait whose caller does the pausing, and so needs no thread for it."""
+
+        def find() -> tuple[RunView, bool]:
             found = self._find(run)
             if found is None:
                 raise NotFound(f"there is no run {run!r} in namespace {self.store.namespace!r}.")
-            if found[1]:
-                return found[0]
-            left = None if until is None else until - clock.boot()
-            if left is not None and left <= 0:
-                raise WaitTimeout(f"{run} is {found[0].status} after {limit:g} s of waiting; it goes on by itself.")
-            sleeper.wait(pause if left is None else min(pause, left))
-            pause = min(pause * 1.5, 0.5)
+            return found
+
+        limit = None if timeout is None else parse_duration(timeout, what="timeout").total_seconds()
+        return Waiting(run, limit, find=find, clock=self._runtime.clock)
 
     def cancel(self, run: str, *, reason: str = "cancelled by request") -> str:
         """Stop a run: "asked" when a node has to stop it, "cancelled" when it only waited, or its end if it is over."""

@@ -32,6 +32,7 @@ from solocron.jobs.around import Wrapper, check_wrapper, wrap
 from solocron.jobs.declaration import check_name
 from solocron.jobs.registry import Declared, Handler, Registry
 from solocron.model.policy import whole
+from solocron.patched import check_threads
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, load_zone, zone_data_version
 from solocron.stores.contract import Store
@@ -183,6 +184,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         surroundings.refuse_node()
         if self._switched_off():
             return
+        check_threads()
         self._refuse_store_per_replica()
         self._start(ticking=False)
 
@@ -213,6 +215,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         surroundings.refuse_node(passing=True)
         if self._switched_off():
             return []
+        check_threads(passing=True)
         if self._alive():
             raise Invalid("this scheduler runs a node already, which does what tick() would; call one or the other.")
         self._refuse_store_per_replica()

@@ -1,4 +1,4 @@
-"""Every bug of the list, X-01 to X-61, and those of policies, P-01 and on: to be killed, or waiting for a feature."""
+"""Every bug of the list, X-01 and on, and those of policies, P-01 and on: to be killed, or waiting for a feature."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 from solocron.engine import claimer as claimer_module
+from solocron.engine import outcomes as outcomes_module
 from solocron.engine.board import Board, Running
 from solocron.engine.claimer import Claimer
 from solocron.engine.context import Stop
@@ -28,6 +29,7 @@ from tests.mutants import checks
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check, Worlds
 from tests.unit.engine import test_lease_protocol as protocol
+from tests.unit.face import test_carried_out
 
 __all__ = ["MUTANTS"]
 
@@ -228,6 +230,15 @@ def _x61(bites: Bites) -> Patches:
     return [(Runner, "__init__", make), (Board, "leave", leave)]
 
 
+def _x88(bites: Bites) -> Patches:
+    real = outcomes_module.unfinished
+
+    def whatever_it_is(value: Any) -> None:
+        bites(real(value) is not None)
+
+    return [(outcomes_module, "unfinished", whatever_it_is)]
+
+
 MUTANTS = [
     Mutant("X-09", "an error of a renewal is ignored", "I8", _x09, Worlds({"partition": 10})),
     Mutant(
@@ -264,5 +275,12 @@ MUTANTS = [
         _x61,
         Worlds({"drain": 5, "slow": 0.5}),
         quick=False,
+    ),
+    Mutant(
+        "X-88",
+        "a coroutine that was returned counts as success",
+        "I25",
+        _x88,
+        Check(test_carried_out.test_i25_the_same_holds_on_a_simulated_cluster, by="I25"),
     ),
 ]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from solocron.dispatch.contract import Call, Interrupt
+from solocron.jobs.unfinished import awaited
 
 __all__ = ["LoopDispatcher"]
 
@@ -81,7 +82,7 @@ async def _carry_out(call: Call) -> None:
         return
     value, error = None, None
     try:
-        value = await call.body()()
+        value = await awaited(call.body()())
     except BaseException as raised:  # noqa: BLE001 - cancellation is an outcome like any other here
         error = raised
     call.end(value, error)

@@ -8,6 +8,7 @@ from solocron.dispatch.contract import Elsewhere
 from solocron.engine.board import Running
 from solocron.errors import Cancelled, LeaseLost
 from solocron.jobs.results import NotKept, error_text, result_text
+from solocron.jobs.unfinished import unfinished
 from solocron.model.ending import Outcome
 from solocron.model.run import Status
 
@@ -18,11 +19,12 @@ _SUCCEEDED = Outcome.succeeded()
 
 def outcome_of(running: Running, value: Any, error: BaseException | None) -> Outcome:
     """How an attempt ended whose function returned or raised this; why it was to stop comes first."""
+    left = None if value is None else unfinished(value)
     stop = running.stop
     if stop is not None and stop.kind == "timeout":
         return Outcome.timed_out(stop.reason)
     if error is None:
-        return _succeeded(value)
+        return _succeeded(value) if left is None else Outcome.failed(left)
     if stop is not None and (isinstance(error, LeaseLost) or not isinstance(error, Exception)):
         return Outcome.cancelled(stop.reason, again=stop.kind == "shutdown")
     if isinstance(error, Cancelled):

@@ -78,6 +78,8 @@ class Runner:
             self._board.revoke(running)
             self._hand_back(running, f"this node has no handler {job.definition.handler!r}")
             return False
+        if job.definition.run_in == "loop":  # a handler that was registered for jobs added as data knows of no choice
+            handler = handler.on_loop()
         if self._board.draining:
             self._board.revoke(running)
             self._hand_back(running, "handed back: its node shuts down")

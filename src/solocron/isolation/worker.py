@@ -31,6 +31,7 @@ from solocron.jobs.address import Address, find
 from solocron.jobs.around import wrap
 from solocron.jobs.registry import Handler, make_handler
 from solocron.jobs.results import NotKept, error_text, result_text
+from solocron.jobs.unfinished import awaited, unfinished
 from solocron.locks.lock import Place
 from solocron.model.run import Status
 from solocron.runtime import Threads
@@ -101,7 +102,7 @@ def _await(body: Callable[[], Any], run: Run) -> Any:
     import asyncio
 
     async def carry_out() -> Any:
-        task = asyncio.ensure_future(body())
+        task = asyncio.ensure_future(awaited(body()))
         while not (await asyncio.wait([task], timeout=_LOOK))[0]:
             if run.cancelled:
                 task.cancel()
@@ -211,7 +212,10 @@ class _Line:
 
 
 def _returned(value: Any) -> tuple[str, Any]:
-    """Small JSON travels; of anything else only why it does not."""
+    """Small JSON travels; of anything else only why it does not. What was only promised is a failure."""
+    why = unfinished(value)
+    if why is not None:
+        return "failed", why
     text = result_text(value)
     return ("not kept", text.reason) if isinstance(text, NotKept) else ("value", value)
 

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from solocron.errors import Invalid
+from solocron.jobs.unfinished import awaited
 
 __all__ = ["Wrapper", "check_wrapper", "wrap"]
 
@@ -28,6 +29,8 @@ def check_wrapper(function: Wrapper) -> Wrapper:
 
 def wrap(wrappers: Sequence[Wrapper], run: Any, body: Callable[[], Any], *, is_async: bool) -> Callable[[], Any]:
     """The body inside its wrappers."""
+    if is_async and wrappers:
+        body = _coroutine(body)
     for wrapper in reversed(wrappers):
         body = _async(wrapper, run, body) if is_async else _sync(wrapper, run, body)
     return body
@@ -36,6 +39,15 @@ def wrap(wrappers: Sequence[Wrapper], run: Any, body: Callable[[], Any], *, is_a
 def _parameters(function: Wrapper) -> int:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(1 for p in inspect.signature(function).parameters.values() if p.kind in kinds)
+
+
+def _coroutine(body: Callable[[], Any]) -> Callable[[], Any]:
+    """A plain function on the loop, as wrappers know bodies there: to be awaited."""
+
+    async def call() -> Any:
+        return await awaited(body())
+
+    return call
 
 
 def _sync(wrapper: Wrapper, run: Any, body: Callable[[], Any]) -> Callable[[], Any]:

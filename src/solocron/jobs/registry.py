@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from solocron.errors import Invalid
 from solocron.jobs.address import address_of
 from solocron.jobs.declaration import Declaration, check_name
+from solocron.jobs.unfinished import refuse_generator
 from solocron.model.calendars import calendar_of
 from solocron.model.definition import CALENDAR_REVISION, Definition
 from solocron.model.timetable import EMPTY, Timetable
@@ -44,6 +46,10 @@ class Handler:
     @property
     def place(self) -> str:
         return place_of(self.function)
+
+    def on_loop(self) -> Handler:
+        """The same on an event loop, by choice: a plain function may return what has to be awaited."""
+        return self if self.is_async else dataclasses.replace(self, is_async=True)
 
     def bind(self, run: Any) -> Callable[[], Any]:
         """The call without arguments; made here, on whatever thread, carried out by a dispatcher."""
@@ -119,12 +125,13 @@ class Registry:
         definition, schedule = declaration.define(name, name)
         if definition.run_in == "process":
             address_of(function, handler.place)
-        elif definition.run_in not in ("auto", handler.dispatcher):
-            kind = "a coroutine" if handler.is_async else "a plain function"
+        elif definition.run_in == "thread" and handler.is_async:
             raise Invalid(
-                f"{handler.place} is {kind}, so run_in={definition.run_in!r} cannot carry it out. It was not "
-                'registered; leave run_in at "auto".'
+                f"{handler.place} is a coroutine, so run_in='thread' cannot carry it out. It was not registered; leave "
+                'run_in at "auto".'
             )
+        elif definition.run_in == "loop":
+            handler = handler.on_loop()
         declared = Declared(handler, declaration.options, definition.schedule, schedule)
         known = self.jobs.get(name)
         if known is not None:
@@ -211,6 +218,7 @@ def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[...
             "put what it needs into payload= or into an object whose method it is."
         )
     call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    refuse_generator(function, call, place_of(function))
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     asked = None if on_retry is None else make_handler(f"{name}.on_retry", on_retry)
     return Handler(name, function, is_async, takes_run, asked)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solocron.errors import Invalid
+from solocron.jobs.unfinished import unfinished
 
 __all__ = ["Retry"]
 
@@ -45,6 +46,7 @@ class Retry:
             return answer
         if isinstance(answer, str) and answer in _ANSWERS:
             return cls(answer)
+        unfinished(answer)  # a coroutine that nobody awaits is closed
         raise Invalid(
             f"on_retry answered {answer!r:.80}, which says nothing; return Retry.done(), Retry.repeat() or "
             "Retry.give_up(), each with a reason. The run was not repeated."

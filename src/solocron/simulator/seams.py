@@ -105,7 +105,7 @@ class SimDispatcher:
             inside.append(True)
             try:
                 value = call.body()()
-                if isinstance(value, Coroutine):
+                while self._interruptible and isinstance(value, Coroutine):
                     value = _drive(value)
             except GreenletExit:
                 return  # the world is over

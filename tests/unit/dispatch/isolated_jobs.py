@@ -60,6 +60,21 @@ async def coroutine(run: AsyncRun) -> int:
     return total
 
 
+@every(FAR, name="plain-that-returns-a-coroutine", run_in="process")
+def plain_that_returns_a_coroutine() -> Any:
+    return _later()
+
+
+@every(FAR, name="coroutine-that-returns-a-coroutine", run_in="process")
+async def coroutine_that_returns_a_coroutine() -> Any:
+    return _later()
+
+
+async def _later() -> str:
+    await asyncio.sleep(0)
+    return "carried out"
+
+
 @every(FAR, name="effects", run_in="process", retries=1)
 def effects(run: Run) -> list[Any]:
     """With I/O: each of these is written through a connection of the child's own."""

@@ -22,8 +22,12 @@ Wrapper = Callable[..., Any]
 
 def check_wrapper(function: Wrapper) -> Wrapper:
     """Refuse what could not wrap a run, when it is handed over."""
-    if _parameters(function) not in (1, 2):
-        raise Invalid(f"around({function!r:.80}): give a function of the run, or of the run and the call.")
+    yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+    if _parameters(function) not in ((1,) if yields else (1, 2)):
+        raise Invalid(
+            f"around({function!r:.80}): give a function of the run that yields once, or of the run and the call that "
+            "returns what the call returned. It was not added."
+        )
     return function
 
 
@@ -37,8 +41,15 @@ def wrap(wrappers: Sequence[Wrapper], run: Any, body: Callable[[], Any], *, is_a
 
 
 def _parameters(function: Wrapper) -> int:
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(1 for p in inspect.signature(function).parameters.values() if p.kind in kinds)
+    """1: the run. 2: the call as well. A default is kept, unless its parameter is named `call`. 0: neither will do."""
+    parameters = list(inspect.signature(function).parameters.values())
+    if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
+        return 0
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = sum(p.default is p.empty for p in positional)
+    if needed < 2 and len(positional) > 1 and positional[1].name == "call":
+        return 2
+    return needed or min(len(positional), 1)
 
 
 def _coroutine(body: Callable[[], Any]) -> Callable[[], Any]:

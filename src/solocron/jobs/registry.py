@@ -6,12 +6,12 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 from solocron.errors import Invalid
 from solocron.jobs.address import address_of
 from solocron.jobs.declaration import Declaration, check_name
+from solocron.jobs.parameters import taking
 from solocron.jobs.unfinished import refuse_generator
 from solocron.model.calendars import calendar_of
 from solocron.model.definition import CALENDAR_REVISION, Definition
@@ -30,6 +30,8 @@ class Handler:
     function: Callable[..., Any]
     is_async: bool
     takes_run: bool
+    by_name: str | None = None
+    """The parameter that gets the run, where it is not the first one."""
     on_retry: Handler | None = None
     """What is asked before a run is repeated after a crash."""
 
@@ -53,7 +55,9 @@ class Handler:
 
     def bind(self, run: Any) -> Callable[[], Any]:
         """The call without arguments; made here, on whatever thread, carried out by a dispatcher."""
-        function = self.function
+        function, by_name = self.function, self.by_name
+        if by_name is not None:
+            return lambda: function(**{by_name: run})
         return (lambda: function(run)) if self.takes_run else function
 
 
@@ -210,9 +214,9 @@ def _same(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
 
 def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[..., Any] | None = None) -> Handler:
     """What a function needs to be called with; more than the run it cannot get."""
-    takes_run, needed = _parameters(function)
-    if needed:
-        names = ", ".join(needed)
+    takes_run, by_name, missing = taking(function)
+    if missing:
+        names = ", ".join(missing)
         raise Invalid(
             f"{place_of(function)} wants {names}: a job's function takes the run or nothing. It was not registered; "
             "put what it needs into payload= or into an object whose method it is."
@@ -221,28 +225,7 @@ def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[...
     refuse_generator(function, call, place_of(function))
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     asked = None if on_retry is None else make_handler(f"{name}.on_retry", on_retry)
-    return Handler(name, function, is_async, takes_run, asked)
-
-
-def _parameters(function: Callable[..., Any]) -> tuple[bool, list[str]]:
-    """Whether it can take the run, and what it wants though a run cannot give it."""
-    if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
-        # Without `inspect`, which leaves a dictionary of annotations behind with every function that has none.
-        code, defaults = function.__code__, function.__defaults__ or ()
-        count = code.co_argcount
-        needed = list(code.co_varnames[: count - len(defaults)])
-        known = function.__kwdefaults__ or {}
-        keyword = [name for name in code.co_varnames[count : count + code.co_kwonlyargcount] if name not in known]
-    else:
-        try:
-            parameters = inspect.signature(function).parameters.values()
-        except (TypeError, ValueError):
-            return False, []  # built-ins without a signature take no run
-        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        count = len(positional)
-        needed = [p.name for p in positional if p.default is p.empty]
-        keyword = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    return count > 0, needed + keyword if len(needed) > 1 or keyword else []
+    return Handler(name, function, is_async, takes_run, by_name, asked)
 
 
 def default_name(function: Callable[..., Any]) -> str:

@@ -4,6 +4,7 @@ SolocronError
  +- Invalid                 also a ValueError
  |   +- InvalidSchedule
  |   +- MissingExtra        also an ImportError
+ |   +- NotEntered          also a TypeError
  +- NotFound                also a LookupError
  +- Conflict
  |   +- StaleFence
@@ -31,6 +32,7 @@ __all__ = [
     "LeaseLost",
     "LockBusy",
     "MissingExtra",
+    "NotEntered",
     "NotFound",
     "SolocronError",
     "StaleFence",
@@ -60,6 +62,10 @@ class InvalidSchedule(Invalid):
 
 class MissingExtra(Invalid, ImportError):
     """A store or an edge needs a package that is not installed; the message says which extra brings it."""
+
+
+class NotEntered(Invalid, TypeError):
+    """A block that protects only while it is entered was asked whether it is true; nothing was taken or begun."""
 
 
 class NotFound(SolocronError, LookupError):

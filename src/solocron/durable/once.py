@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from solocron.clock import iso
 from solocron.durable.desk import Desk
 from solocron.durable.values import close, plain_json
 from solocron.duration import parse_duration, to_us
-from solocron.errors import Invalid, KeyBusy, SolocronError, StaleFence, StoreError, Uncertain
+from solocron.errors import Invalid, KeyBusy, NotEntered, SolocronError, StaleFence, StoreError, Uncertain
 from solocron.locks.writing import check_text, write
 from solocron.model import key as model
 from solocron.model.change import Change, Kind
 
-__all__ = ["Claim", "Once"]
+__all__ = ["Claim", "Once", "not_entered"]
 
 Span = timedelta | int | float | str
 _LONGEST_PAUSE = 0.5
@@ -56,6 +56,14 @@ class _World:
     key: str
 
 
+def not_entered(key: str) -> NotEntered:
+    """`if run.once(key):` would be true for everybody."""
+    return NotEntered(
+        f"key {key!r} was asked whether it is true before it was entered. Nothing was begun or marked; write "
+        "`with ... as claim:` (in a coroutine `async with`) and inside it `if claim:`."
+    )
+
+
 class Once:
     """One use of one key, as a context manager of either colour."""
 
@@ -84,6 +92,9 @@ class Once:
         self._claim: Claim | None = None
 
     # --- beginning -----------------------------------------------------------------------------------------------
+
+    def __bool__(self) -> NoReturn:
+        raise not_entered(self.key)
 
     def __enter__(self) -> Claim:
         tries, answer = self._tries(), None

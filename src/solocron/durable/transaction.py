@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from solocron.durable.connections import Link, Script, carry_out, carry_out_async
-from solocron.durable.once import Claim
+from solocron.durable.once import Claim, not_entered
 from solocron.durable.tables import KEYS, ensure
 from solocron.errors import Invalid
 from solocron.locks.writing import check_text
@@ -49,6 +49,9 @@ class OnceInTransaction:
         self._fence = fence
         self._check = check
         self._claim: Claim | None = None
+
+    def __bool__(self) -> NoReturn:
+        raise not_entered(self.key)
 
     def __enter__(self) -> Claim:
         self._check()

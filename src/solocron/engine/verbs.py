@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 __all__ = ["Attempt", "ClaimOfKey", "MakeVerbs", "OnceBlock", "Verbs"]
 
@@ -39,8 +39,9 @@ class ClaimOfKey(Protocol):
 
 
 class OnceBlock(Protocol):
-    """A `with` or `async with` block that one caller enters with a true claim."""
+    """A `with` or `async with` block that one caller enters with a true claim; not true by itself."""
 
+    def __bool__(self) -> NoReturn: ...
     def __enter__(self) -> ClaimOfKey: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

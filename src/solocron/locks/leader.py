@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from solocron.engine.loop import Loop
-from solocron.errors import Conflict, LeaseLost, StoreError
+from solocron.errors import Conflict, LeaseLost, NotEntered, StoreError
 from solocron.events import Events
 from solocron.locks.held import HELD, Held
 from solocron.locks.lock import Lock, Place
@@ -123,6 +123,12 @@ class Leader:
                 return False
             self._changed.wait(left)
         return True
+
+    def __bool__(self) -> NoReturn:
+        raise NotEntered(
+            f"the campaign for {self.name!r} was asked whether it is true. Nothing was changed; ask `is_leader`, which "
+            "becomes true after `campaign()` or inside `with leader:`."
+        )
 
     def __enter__(self) -> Leader:
         return self.campaign()

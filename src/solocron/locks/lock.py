@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from solocron import surroundings
 from solocron.duration import parse_duration, to_us
 from solocron.engine.settings import Settings
-from solocron.errors import Invalid, LockBusy, StoreError, StoreRefused
+from solocron.errors import Invalid, LockBusy, NotEntered, StoreError, StoreRefused
 from solocron.locks.held import HELD, Held, refuse_twice
 from solocron.locks.ties import PrivateTie, Tie
 from solocron.locks.watch import Watch
@@ -266,6 +266,12 @@ class Lock:
         return (result.answer if result.verdict == "applied" else None), now
 
     # --- with ----------------------------------------------------------------------------------------------------
+
+    def __bool__(self) -> NoReturn:
+        raise NotEntered(
+            f"lock {self.name!r} was asked whether it is true. Nothing was taken; write `with lock as held:`, or "
+            "`held = lock.acquire()` and `if held:`."
+        )
 
     def __enter__(self) -> Held:
         return self._or_busy(self.acquire())

@@ -15,35 +15,35 @@ from solocron.errors import StaleFence
 __all__ = ["guard", "guard_async"]
 
 _RAISE = {
-    # The row is locked also where the WHERE keeps it as it is.
-    "postgresql": "INSERT INTO solocron_guards (scope, fence) VALUES (?, ?) ON CONFLICT (scope) DO UPDATE "
+    # The row is locked also where the WHERE keeps it as it is. Inside a statement a table has no schema.
+    "postgresql": "INSERT INTO {table} (scope, fence) VALUES (?, ?) ON CONFLICT (scope) DO UPDATE "
     "SET fence = excluded.fence WHERE solocron_guards.fence <= excluded.fence",
-    "mysql": "INSERT INTO solocron_guards (scope, fence) VALUES (?, ?) "
+    "mysql": "INSERT INTO {table} (scope, fence) VALUES (?, ?) "
     "ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))",
 }
 _RAISE["sqlite"] = _RAISE["postgresql"]
 _SEEN = {
-    "postgresql": "SELECT fence FROM solocron_guards WHERE scope = ?",
+    "postgresql": "SELECT fence FROM {table} WHERE scope = ?",
     # Under REPEATABLE READ a plain SELECT would show the snapshot, not the row that was just locked.
-    "mysql": "SELECT fence FROM solocron_guards WHERE scope = ? FOR UPDATE",
+    "mysql": "SELECT fence FROM {table} WHERE scope = ? FOR UPDATE",
 }
 _SEEN["sqlite"] = _SEEN["postgresql"]
 
 
-def guard(connection: Any, *, scope: str, fence: int) -> None:
+def guard(connection: Any, *, scope: str, fence: int, schema: str | None = None) -> None:
     """Note the fence, or raise `StaleFence` if a higher one of this scope has been seen in this database."""
-    carry_out(connection, lambda link: _show(link, scope, fence))
+    carry_out(connection, lambda link: _show(link, scope, fence, schema))
 
 
-async def guard_async(connection: Any, *, scope: str, fence: int) -> None:
+async def guard_async(connection: Any, *, scope: str, fence: int, schema: str | None = None) -> None:
     """The same from a coroutine, over connections whose calls are awaited too."""
-    await carry_out_async(connection, lambda link: _show(link, scope, fence))
+    await carry_out_async(connection, lambda link: _show(link, scope, fence, schema))
 
 
-def _show(link: Link, scope: str, fence: int) -> Script[None]:
-    yield from ensure(link, GUARDS)
-    yield _RAISE[link.dialect], (scope, fence)
-    reply = yield _SEEN[link.dialect], (scope,)
+def _show(link: Link, scope: str, fence: int, schema: str | None) -> Script[None]:
+    table = yield from ensure(link, GUARDS, schema)
+    yield _RAISE[link.dialect].format(table=table), (scope, fence)
+    reply = yield _SEEN[link.dialect].format(table=table), (scope,)
     seen = int(reply.rows[0][0]) if reply.rows else fence
     if seen > fence:
         raise StaleFence(

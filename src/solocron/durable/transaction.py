@@ -22,32 +22,35 @@ __all__ = ["OnceInTransaction", "claim_items", "claim_items_async"]
 T = TypeVar("T")
 
 _INSERT = {
-    "postgresql": "INSERT INTO solocron_keys (name, run, fence) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING",
-    "mysql": "INSERT IGNORE INTO solocron_keys (name, run, fence) VALUES (?, ?, ?)",
+    "postgresql": "INSERT INTO {table} (name, run, fence) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING",
+    "mysql": "INSERT IGNORE INTO {table} (name, run, fence) VALUES (?, ?, ?)",
 }
 _INSERT["sqlite"] = _INSERT["postgresql"]
-_SAVE = "UPDATE solocron_keys SET value = ? WHERE name = ?"
+_SAVE = "UPDATE {table} SET value = ? WHERE name = ?"
 # Under REPEATABLE READ a plain SELECT would not show what the other transaction has just committed.
 _VALUE = {
-    "postgresql": "SELECT value FROM solocron_keys WHERE name = ?",
-    "mysql": "SELECT value FROM solocron_keys WHERE name = ? FOR UPDATE",
+    "postgresql": "SELECT value FROM {table} WHERE name = ?",
+    "mysql": "SELECT value FROM {table} WHERE name = ? FOR UPDATE",
 }
 _VALUE["sqlite"] = _VALUE["postgresql"]
-_DROP = "DELETE FROM solocron_keys WHERE name = ?"
+_DROP = "DELETE FROM {table} WHERE name = ?"
 
 
 class OnceInTransaction:
     """One use of a key inside the user's open transaction, as a context manager of either colour."""
 
     def __init__(
-        self, connection: Any, key: str, *, namespace: str, run: str | None, fence: int, check: Callable[[], None]
-    ) -> None:
+        self, connection: Any, key: str, *, namespace: str, run: str | None, fence: int, check: Callable[[], None],
+        schema: str | None = None,
+    ) -> None:  # fmt: skip
         self.key = check_text(key, "key", untouched="Nothing was begun.")
         self._connection = connection
         self._name = f"{namespace}/{key}"
         self._run = run
         self._fence = fence
         self._check = check
+        self._schema = schema
+        self._table = KEYS
         self._claim: Claim | None = None
 
     def __bool__(self) -> NoReturn:
@@ -92,11 +95,11 @@ class OnceInTransaction:
             pass
 
     def _begin(self, link: Link) -> Script[Claim]:
-        yield from ensure(link, KEYS)
-        made = yield _INSERT[link.dialect], (self._name, self._run, self._fence)
+        table = self._table = yield from ensure(link, KEYS, self._schema)
+        made = yield _INSERT[link.dialect].format(table=table), (self._name, self._run, self._fence)
         if made.count == 1:
             return Claim(self.key, first=True)
-        found = yield _VALUE[link.dialect], (self._name,)
+        found = yield _VALUE[link.dialect].format(table=table), (self._name,)
         text = found.rows[0][0] if found.rows else None
         return Claim(self.key, first=False, value=None if text is None else json.loads(text))
 
@@ -106,11 +109,11 @@ class OnceInTransaction:
         if claim is None or not claim.first:
             return None
         if error is not None:
-            return lambda link: _one(_DROP, (self._name,))
+            return lambda link: _one(_DROP.format(table=self._table), (self._name,))
         if claim.value is None:
             return None
         text = json.dumps(claim.value, ensure_ascii=False, separators=(",", ":"))
-        return lambda link: _one(_SAVE, (text, self._name))
+        return lambda link: _one(_SAVE.format(table=self._table), (text, self._name))
 
 
 def _one(sql: str, values: tuple[Any, ...]) -> Script[None]:
@@ -118,19 +121,21 @@ def _one(sql: str, values: tuple[Any, ...]) -> Script[None]:
 
 
 def claim_items(
-    connection: Any, name: str, ids: Iterable[Any], *, namespace: str, run: str | None, fence: int
-) -> list[Any]:
+    connection: Any, name: str, ids: Iterable[Any], *, namespace: str, run: str | None, fence: int,
+    schema: str | None = None,
+) -> list[Any]:  # fmt: skip
     """Of these items, those that nobody has claimed under this name before; claimed for good when you commit."""
     items = _checked(name, ids)
-    return carry_out(connection, lambda link: _claim(link, namespace, name, items, run, fence))
+    return carry_out(connection, lambda link: _claim(link, namespace, items, run, fence, schema))
 
 
 async def claim_items_async(
-    connection: Any, name: str, ids: Iterable[Any], *, namespace: str, run: str | None, fence: int
-) -> list[Any]:
+    connection: Any, name: str, ids: Iterable[Any], *, namespace: str, run: str | None, fence: int,
+    schema: str | None = None,
+) -> list[Any]:  # fmt: skip
     """The same from a coroutine."""
     items = _checked(name, ids)
-    return await carry_out_async(connection, lambda link: _claim(link, namespace, name, items, run, fence))
+    return await carry_out_async(connection, lambda link: _claim(link, namespace, items, run, fence, schema))
 
 
 def _checked(name: str, ids: Iterable[Any]) -> dict[str, Any]:
@@ -145,12 +150,12 @@ def _checked(name: str, ids: Iterable[Any]) -> dict[str, Any]:
 
 
 def _claim(
-    link: Link, namespace: str, name: str, items: dict[str, Any], run: str | None, fence: int
+    link: Link, namespace: str, items: dict[str, Any], run: str | None, fence: int, schema: str | None
 ) -> Script[list[Any]]:
-    yield from ensure(link, KEYS)
+    table = yield from ensure(link, KEYS, schema)
     ours = set()
     for text in sorted(items):  # in one order for all, or two transactions would wait for each other
-        made = yield _INSERT[link.dialect], (f"{namespace}/{text}", run, fence)
+        made = yield _INSERT[link.dialect].format(table=table), (f"{namespace}/{text}", run, fence)
         if made.count == 1:
             ours.add(text)
     return [item for text, item in items.items() if text in ours]

@@ -9,6 +9,7 @@ from solocron.durable.desk import Desk
 from solocron.durable.guard import guard, guard_async
 from solocron.durable.once import Once
 from solocron.durable.steps import Steps
+from solocron.durable.tables import schema_of
 from solocron.durable.transaction import OnceInTransaction, claim_items, claim_items_async
 from solocron.engine.verbs import Attempt
 from solocron.errors import Invalid
@@ -47,11 +48,12 @@ class RunVerbs:
 
     def guard(self, connection: Any) -> None:
         self._attempt.check()
-        guard(connection, scope=self._scope(), fence=self._attempt.fence)
+        guard(connection, scope=self._scope(), fence=self._attempt.fence, schema=schema_of(self._store))
 
     async def guard_async(self, connection: Any) -> None:
         self._attempt.check()
-        await guard_async(connection, scope=self._scope(), fence=self._attempt.fence)
+        schema = schema_of(self._store)
+        await guard_async(connection, scope=self._scope(), fence=self._attempt.fence, schema=schema)
 
     def claim_items(self, connection: Any, name: str, ids: Iterable[Any]) -> list[Any]:
         self._attempt.check()
@@ -66,7 +68,12 @@ class RunVerbs:
         return f"{self._store.namespace}/{self._attempt.scope}"
 
     def _marks(self) -> dict[str, Any]:
-        return {"namespace": self._store.namespace, "run": self._attempt.run, "fence": self._attempt.fence}
+        return {
+            "namespace": self._store.namespace,
+            "run": self._attempt.run,
+            "fence": self._attempt.fence,
+            "schema": schema_of(self._store),
+        }
 
 
 def once_of(desk: Desk, key: str, connection: Any, options: dict[str, Any]) -> Once | OnceInTransaction:
@@ -79,8 +86,9 @@ def once_of(desk: Desk, key: str, connection: Any, options: dict[str, Any]) -> O
             "not commit has not happened, and your database keeps what it does. Nothing was begun."
         )
     return OnceInTransaction(
-        connection, key, namespace=desk.store.namespace, run=desk.run, fence=desk.fence, check=desk.check
-    )
+        connection, key, namespace=desk.store.namespace, run=desk.run, fence=desk.fence, check=desk.check,
+        schema=schema_of(desk.store),
+    )  # fmt: skip
 
 
 def _nothing() -> None:

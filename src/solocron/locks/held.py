@@ -80,8 +80,10 @@ class Held:
         """Refuse, inside the caller's own transaction, if a higher fence of this lock has been seen there."""
         self.check()
         from solocron.durable.guard import guard
+        from solocron.durable.tables import schema_of
 
-        guard(connection, scope=f"lock/{self.lock.namespace}/{self.name}", fence=self.fence)
+        scope, schema = f"lock/{self.lock.namespace}/{self.name}", schema_of(self.lock.place.store)
+        guard(connection, scope=scope, fence=self.fence, schema=schema)
 
     def release(self) -> bool:
         """Let go; False when it was not ours any more, or the store could not be told: then it may be tried again.

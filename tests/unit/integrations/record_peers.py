@@ -1,7 +1,7 @@
-"""Asks the real APScheduler 3 and Celery when their schedules fire, and writes it down for the tests.
+"""Asks the real APScheduler 3, Celery and django-celery-beat when their schedules fire; writes it down for the tests.
 
-Neither is a dependency, so the answers are kept in `peers.json` beside this file. To record them again, in an
-environment that has both:  python tests/unit/integrations/record_peers.py
+None is a dependency, so the answers are kept in `peers.json` beside this file. To record them again, in an environment
+that has all three:  python tests/unit/integrations/record_peers.py
 """
 
 from __future__ import annotations
@@ -69,6 +69,13 @@ CELERY: list[dict[str, Any]] = [
     {"minute": 0, "hour": 6, "day_of_month": 31},
 ]
 
+IN_DJANGO: list[tuple[dict[str, str], str]] = [
+    ({"minute": "30", "hour": "7"}, "Europe/Paris"),
+    ({"minute": "0", "hour": "9", "day_of_week": "mon-fri"}, "America/New_York"),
+    ({"minute": "*/20", "hour": "22-2", "day_of_month": "1,15"}, "Asia/Kolkata"),
+    ({"minute": "0", "hour": "0", "day_of_week": "0"}, "UTC"),
+]
+
 
 def apscheduler_fires(told: dict[str, Any]) -> list[str]:
     """The next instants, by APScheduler."""
@@ -101,9 +108,33 @@ def celery_fires(fields: dict[str, Any], zone: str) -> list[str]:
     return found
 
 
+def in_django_fires(fields: dict[str, str], zone: str) -> list[str]:
+    """The next instants, by a row of django-celery-beat in an application whose own zone is another one."""
+    from celery import Celery
+    from django_celery_beat.models import CrontabSchedule
+
+    app = Celery()
+    app.conf.timezone = "Asia/Tokyo"
+    rule = CrontabSchedule(**fields, timezone=ZoneInfo(zone)).schedule
+    rule.app, rule.nowfun = app, lambda: START
+    last = START.astimezone(ZoneInfo(zone))
+    found: list[str] = []
+    for _ in range(MANY):
+        start, delta, _ = rule.remaining_delta(last)
+        last = start + delta
+        found.append(last.astimezone(UTC).isoformat())
+    return found
+
+
 def main() -> None:
     import apscheduler
     import celery
+    import django
+    import django_celery_beat
+    from django.conf import settings
+
+    settings.configure(USE_TZ=True, INSTALLED_APPS=["django_celery_beat"])
+    django.setup()
 
     recorded = {
         "apscheduler": {
@@ -118,6 +149,13 @@ def main() -> None:
                 {"told": fields, "tz": zone, "fires": celery_fires(fields, zone)}
                 for fields in CELERY
                 for zone in ("UTC", "Europe/Paris")
+            ],
+        },
+        "django-celery-beat": {
+            "version": django_celery_beat.__version__,
+            "start": START.isoformat(),
+            "cases": [
+                {"told": fields, "tz": zone, "fires": in_django_fires(fields, zone)} for fields, zone in IN_DJANGO
             ],
         },
     }

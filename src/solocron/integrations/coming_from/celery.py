@@ -1,19 +1,23 @@
 """From what Celery beat was told to a declaration: weekdays count from Sunday = 0, and both day fields must match.
 
-Hand over a `crontab` object or its fields, a number of seconds, a `timedelta`, or a whole entry of `beat_schedule`.
+Hand over a `crontab` object or its fields, a number of seconds, a `timedelta`, a whole entry of `beat_schedule`, or a
+row of django-celery-beat: a `PeriodicTask`, or one of its schedules.
 """
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
 from collections.abc import Iterable, Mapping
-from datetime import timedelta, tzinfo
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from solocron.errors import Invalid
 from solocron.integrations.coming_from.compose import Fields, expression
 from solocron.integrations.coming_from.converted import Converted, zone_name
-from solocron.schedules import Cron, Every
+from solocron.schedules import At, Cron, Every
 
 __all__ = ["from_celery"]
 
@@ -24,8 +28,8 @@ _ITEM = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>[0-9]+
 _PHASE = "every() counts from 1970-01-01 UTC, not from when beat was started: the period is the same, the phase is not."
 
 
-def from_celery(schedule: Any = None, *, tz: str | tzinfo = "UTC", **fields: Any) -> Converted:
-    """What beat would have sent; `tz` is `app.conf.timezone`, which is UTC unless somebody set it."""
+def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **fields: Any) -> Converted:
+    """What beat would have sent; `tz` is `app.conf.timezone`. A crontab of django-celery-beat keeps its own zone."""
     if isinstance(schedule, Mapping):
         return _entry(schedule, tz)
     if schedule is None:
@@ -34,21 +38,78 @@ def from_celery(schedule: Any = None, *, tz: str | tzinfo = "UTC", **fields: Any
         unknown = sorted(fields.keys() - _LIMITS.keys())
         if unknown:
             raise Invalid(f"a crontab has no {', '.join(unknown)}; it has {', '.join(_LIMITS)}. Nothing was converted.")
-        return Converted(schedule=_cron({name: fields.get(name, "*") for name in _LIMITS}, tz))
+        return Converted(schedule=_cron({name: fields.get(name, "*") for name in _LIMITS}, tz or "UTC"))
     if fields:
         raise Invalid("give a schedule or the fields of a crontab, not both. Nothing was converted.")
     if isinstance(schedule, int | float | timedelta):
         return Converted(schedule=Every(schedule), notes=(_PHASE,))
+    if hasattr(schedule, "event"):
+        raise Invalid(f"{schedule!r:.80} is solar, which has no counterpart. Nothing was converted.")
+    if hasattr(schedule, "one_off"):
+        return _task(schedule, tz)
+    schedule = getattr(schedule, "schedule", schedule)  # of a row, what beat goes by
     if all(hasattr(schedule, name) for name in _LIMITS):
-        return Converted(schedule=_cron({name: getattr(schedule, name) for name in _LIMITS}, tz))
+        zone, notes = _zone(schedule, tz)
+        return Converted(schedule=_cron({name: getattr(schedule, name) for name in _LIMITS}, zone), notes=notes)
     if hasattr(schedule, "run_every"):
         return Converted(schedule=Every(schedule.run_every), notes=(_PHASE,))
-    raise Invalid(
-        f"{schedule!r:.80} is no crontab and no period; solar schedules have no counterpart. Nothing was converted."
-    )
+    if hasattr(schedule, "clocked_time"):
+        return Converted(schedule=At(schedule.clocked_time))
+    raise Invalid(f"{schedule!r:.80} is no crontab, no period and no clocked time. Nothing was converted.")
 
 
-def _entry(entry: Mapping[str, Any], tz: str | tzinfo) -> Converted:
+def _zone(crontab: Any, tz: str | tzinfo | None) -> tuple[str | tzinfo, tuple[str, ...]]:
+    """The crontab's own zone if it was made with one; else what the caller gives, and else the application's."""
+    own = getattr(crontab, "tz", None)
+    if own is None or (tz is not None and "tz" not in inspect.signature(type(crontab)).parameters):
+        return tz or "UTC", ()
+    if tz is None or zone_name(tz) == zone_name(own):
+        return own, ()
+    return own, (f"the crontab has a zone of its own, {zone_name(own)}, so tz={zone_name(tz)} was not used.",)
+
+
+def _task(task: Any, tz: str | tzinfo | None) -> Converted:
+    """A row of django-celery-beat's `PeriodicTask`, as its scheduler makes an entry of it."""
+    try:
+        return _checked_task(task, tz)
+    except Invalid as error:
+        raise Invalid(f"periodic task {task.name!r:.80}: {error}") from None
+
+
+def _checked_task(task: Any, tz: str | tzinfo | None) -> Converted:
+    schedule = task.interval or task.crontab or task.solar or task.clocked
+    if schedule is None:
+        raise Invalid("it has no schedule. Nothing was converted.")
+    if task.one_off and not task.clocked:
+        raise Invalid("one_off: a rule that fires once has no counterpart; use @at. Nothing was converted.")
+    if task.start_time is not None and task.start_time > datetime.now(task.start_time.tzinfo and UTC):
+        raise Invalid(
+            "start_time: a rule that begins later has no counterpart; declare it then. Nothing was converted."
+        )
+    if task.expires is not None:
+        raise Invalid("expires: a rule that ends has no counterpart; remove the job then. Nothing was converted.")
+    told = {name: getattr(task, name) for name in ("queue", "exchange", "routing_key", "priority")}
+    told |= {"expires": task.expire_seconds, "headers": _json(task, "headers")}
+    entry = {
+        "schedule": schedule,
+        "args": _json(task, "args"),
+        "kwargs": _json(task, "kwargs"),
+        "options": {name: value for name, value in told.items() if value is not None and value != {}},
+    }
+    made = _entry(entry, tz)
+    return made if task.enabled else replace(made, options={**made.options, "enabled": False})
+
+
+def _json(task: Any, name: str) -> Any:
+    """Arguments and headers are text there."""
+    empty: list[Any] | dict[str, Any] = [] if name == "args" else {}
+    try:
+        return json.loads(getattr(task, name) or "null") or empty
+    except ValueError:
+        raise Invalid(f"{name} is no JSON. Nothing was converted.") from None
+
+
+def _entry(entry: Mapping[str, Any], tz: str | tzinfo | None) -> Converted:
     """An entry of `beat_schedule`: its arguments become the payload, its expiry the latest start."""
     if "schedule" not in entry:
         raise Invalid("an entry of beat_schedule needs a schedule. Nothing was converted.")

@@ -204,6 +204,18 @@ def test_i25_a_plain_function_with_run_in_loop_is_awaited_there_and_gets_an_asyn
     assert [type(run) for run in runs] == [AsyncRun]
 
 
+def test_i25_a_job_that_was_added_as_data_may_choose_the_loop_too() -> None:
+    scheduler, done = made(), list[str]()
+    scheduler.register(lambda: _real(done), name="plain")
+    scheduler.add("chosen", "plain", "@yearly", run_in="loop")
+    scheduler.add("not-chosen", "plain", "@yearly")
+    with scheduler:
+        chosen = scheduler.wait(scheduler.trigger("chosen"), "10s")
+        not_chosen = scheduler.wait(scheduler.trigger("not-chosen"), "10s")
+    assert (chosen.status, chosen.result, not_chosen.status) == ("succeeded", "fine", "failed")
+    assert done == ["begun", "ended"]
+
+
 def test_a_partial_and_an_object_whose_call_is_a_coroutine_function_run_on_the_loop() -> None:
     class Job:
         async def __call__(self, done: list[str]) -> str:

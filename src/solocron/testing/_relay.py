@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from solocron.testing._wire import END, LOSS, Faults, Link, Stream, Traffic
 
@@ -27,9 +28,7 @@ class Relay:
     """`run` is the thread; `order`, `change`, `wait_for` and `close` are for the others, the rest is its own."""
 
     def __init__(self, host: str, port: int) -> None:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        self._family: socket.AddressFamily = family
-        self._address = address
+        self._family, self._address = _resolve(host, port)
         # A refused client must not find another program at our port: this socket keeps it while nobody listens.
         self._place = _bind(0)
         self.port: int = self._place.getsockname()[1]
@@ -103,6 +102,10 @@ class Relay:
     def cut(self) -> None:
         for link in list(self._links):
             self._cut(link)
+
+    def redirect(self, host: str, port: int) -> None:
+        self._family, self._address = _resolve(host, port)
+        self.cut()
 
     def heal(self) -> None:
         self._faults = Faults()
@@ -295,6 +298,12 @@ class Relay:
         except KeyError:
             pass
         one.close()
+
+
+def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
+    """The first address of a host, as a socket takes it."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    return family, address
 
 
 def _bind(port: int) -> socket.socket:

@@ -63,6 +63,10 @@ class ChaosProxy:
         """Reset every connection now; new ones are taken as before."""
         self._relay.order(self._relay.cut)
 
+    def redirect(self, port: int, host: str = "127.0.0.1") -> None:
+        """Forward to another target from now on, as a virtual address does in a failover; reset every connection."""
+        self._relay.order(lambda: self._relay.redirect(host, port))
+
     def refuse(self) -> None:
         """Refuse new connections; those that exist go on."""
         self._relay.order(self._relay.unlisten)

@@ -121,6 +121,26 @@ def test_more_than_any_buffer_holds_passes_whole(client: socket.socket) -> None:
     assert got == [data]
 
 
+def test_a_redirected_proxy_resets_its_clients_and_leads_the_next_elsewhere(
+    client: socket.socket, proxy: ChaosProxy, echo: Echo
+) -> None:
+    assert exchange(client, b"one") == b"one"
+    with Echo() as other:
+        thread = threading.Thread(target=other.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            proxy.redirect(other.server_address[1])
+            with pytest.raises(ConnectionResetError):
+                client.recv(1)
+            with connect(proxy) as later:
+                assert exchange(later, b"two") == b"two"
+                assert other.saw(received=b"two")
+        finally:
+            other.shutdown()
+            thread.join()
+    assert echo.received == b"one"
+
+
 def test_a_delay_holds_bytes_back_until_it_is_healed(client: socket.socket, proxy: ChaosProxy, echo: Echo) -> None:
     proxy.delay(3600)
     client.sendall(b"later")

@@ -7,6 +7,7 @@ import itertools
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 from tests.servers.base import Server
 
@@ -46,7 +47,7 @@ class Postgres(Server):
         return self._url(database)
 
     def prepare(self) -> None:
-        initdb = self._program().with_name("initdb")
+        initdb = self.program("initdb")
         how = ["--auth=trust", "--no-sync", "--username=solocron", "--encoding=UTF8", "--locale=C"]
         self.run([str(initdb), *how, "--pgdata", str(self.folder / "data")])
 
@@ -60,6 +61,24 @@ class Postgres(Server):
 
         with psycopg.connect(self.url, connect_timeout=5) as connection:
             connection.execute("SELECT 1")
+
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        """Carry out one statement in a transaction of its own; the rows that it returns, if it does."""
+        import psycopg
+
+        with psycopg.connect(self.url, connect_timeout=5, autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def copy_to(self, folder: Path, *, owner: Server | None = None, follow: bool = False) -> None:
+        """Copy the running server's data, file by file; `follow`: for a standby. The files are the `owner`'s."""
+        where = ["--host=127.0.0.1", f"--port={self.port}", "--username=solocron", f"--pgdata={folder}"]
+        how = ["--checkpoint=fast", "--wal-method=stream", "--no-sync", *(["--write-recovery-conf"] if follow else [])]
+        (owner or self).run([str(self.program("pg_basebackup")), *where, *how])
+
+    def program(self, name: str) -> Path:
+        """Another program of this server's version."""
+        return self._program().with_name(name)
 
     def forget(self) -> None:
         """After kill -9 its piece of System V shared memory stays, and the machine has only so many."""

@@ -91,7 +91,7 @@ proof: $(READY) ## The long gate, most of an hour on two cores; goes on where it
 	@$(BIN)/python scripts/proof.py --jobs $(WORKERS) --report $(ARGS)
 
 .PHONY: chaos
-chaos: servers ## Real nodes on real servers under every fault of the matrix, in about ten minutes
+chaos: servers ## Real nodes on real servers under every fault of the matrix, in about twenty-five minutes
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
 .PHONY: coverage

@@ -13,13 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.chaos import report
-from tests.chaos.figures import HEAD, Figures, table
+from tests.chaos.failover import failover
+from tests.chaos.figures import HEAD, HEAD_OF_RETURN, Figures, table
 from tests.chaos.forgetful import forgetful
 from tests.chaos.places import STORES, Place
+from tests.chaos.restore import restore
 from tests.chaos.scenarios import LEASE, beside, crowd, storm
 from tests.chaos.storm import Tell
 
-SCENARIOS = ("beside", "storm", "crowd", "forgetful")
+SCENARIOS = ("beside", "storm", "crowd", "forgetful", "failover-async", "failover-sync", "failover-kill", "restore")
+RETURNS = SCENARIOS[-4:]
+"""Scenarios in which the store goes back."""
 FORGETFUL = ("redis", "valkey")
 
 
@@ -41,12 +45,17 @@ def main(argv: list[str] | None = None) -> int:
         found += [_perform(scenario, name, options) for scenario in ("storm", "crowd") if scenario in scenarios]
         if "forgetful" in scenarios and name in FORGETFUL:
             found.append(_perform("forgetful", name, options))
+        for scenario in RETURNS:
+            if scenario in scenarios and (scenario == "restore" or name == "postgres"):
+                found.append(_perform(scenario, name, options))
     for figures in found:
         report.keep(figures)
-    for scenario in SCENARIOS:
+    for scenario in SCENARIOS[: -len(RETURNS)]:
         rows = [figures.row(LEASE) for figures in found if figures.scenario == scenario]
         if rows:
             print("", scenario, *table(HEAD, rows), sep="\n")
+    if rows := [figures.row_of_return() for figures in found if figures.scenario in RETURNS]:
+        print("", "the store goes back", *table(HEAD_OF_RETURN, rows), sep="\n")
     for figures in found:
         if not figures.clean:
             print(
@@ -106,6 +115,10 @@ def _perform(scenario: str, name: str, options: argparse.Namespace) -> Figures:
 def _act(scenario: str, name: str, folder: Path, options: argparse.Namespace, tell: Tell) -> Figures:
     if scenario == "forgetful":
         return forgetful(name, folder, tell=tell)
+    if scenario == "restore":
+        return restore(name, folder, tell=tell)
+    if scenario in RETURNS:
+        return failover(folder, tell=tell, synchronous=scenario == "failover-sync", kill=scenario == "failover-kill")
     with Place(name, small_disk=scenario == "storm") as place:
         if scenario == "storm":
             figures = storm(place, folder, seconds=options.seconds, seed=options.seed, tell=tell)

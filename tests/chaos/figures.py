@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from math import ceil
 from typing import Any
 
-__all__ = ["Figures", "percentile", "table"]
+__all__ = ["HEAD", "HEAD_OF_RETURN", "Figures", "percentile", "table"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,6 +39,26 @@ class Figures:
     """Seconds after the last fault until nothing was owed any more."""
     calls_per_run: float | None = None
     """What the server counted, all nodes and all of their idle work included; None where nobody counts."""
+    attempts_twice_once: int = 0
+    """Attempts that started twice although the store went back: of jobs without retries (I22)."""
+    attempts_twice_again: int = 0
+    """The same, of jobs with retries (I22)."""
+    slots_twice_once: int = 0
+    slots_twice_again: int = 0
+    """Slots with more than one start; with retries, the second may be an honest further attempt."""
+    excused: int = 0
+    """Attempts twice of nodes that were killed, of jobs with retries: as after a crash."""
+    fences_twice: int = 0
+    """Fences that two attempts were granted (I3)."""
+    misrecorded: int = 0
+    """Bodies that ended well and are on record as something else."""
+    returns: list[float] = field(default_factory=list)
+    """Seconds from each return of the store to the first start."""
+    commits_lost: list[int] = field(default_factory=list)
+    """Acknowledged commits that each failover has lost, as a client of its own has counted."""
+    seconds_lost: list[float] = field(default_factory=list)
+    said: int = 0
+    """Lines in the nodes' logs that say that the store went back."""
     struck: dict[str, int] = field(default_factory=dict)
     """How often each enabled fault struck."""
     notes: list[str] = field(default_factory=list)
@@ -75,7 +95,26 @@ class Figures:
             "-" if self.calls_per_run is None else f"{self.calls_per_run:.2f}",
         )
 
+    def row_of_return(self) -> tuple[str, ...]:
+        """The row of a scenario in which the store went back."""
+        return (
+            f"{self.scenario} {self.store}",
+            f"{self.slots:,}",
+            str(len(self.seconds_lost)),
+            " ".join(f"{seconds:g}" for seconds in self.seconds_lost) or "-",
+            *(str(number) for number in (self.attempts_twice_once, self.attempts_twice_again)),
+            *(str(number) for number in (self.slots_twice_once, self.slots_twice_again, self.fences_twice)),
+            *(str(number) for number in (self.losses, self.unrecorded, self.misrecorded)),
+            " ".join(f"{seconds:.1f}" for seconds in self.returns) or "-",
+            str(self.said),
+        )
 
+
+HEAD_OF_RETURN = (
+    *("scenario", "slots", "times", "lost, s", "attempts twice, retries=0", "attempts twice, retries=3"),
+    *("slots twice, retries=0", "slots twice, retries=3", "fences twice", "lost", "unrecorded", "recorded otherwise"),
+    *("first start, s", "log lines"),
+)
 HEAD = (
     *("store", "slots", "kills", "freezes", "cuts", "restarts", "twice", "lost", "stale accepted", "stale refused"),
     *("takeover p50 / p99 / max, s", "healed in, s", "calls per run"),

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import tempfile
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -29,8 +30,10 @@ _SETTINGS = {"postgres": {"shared_preload_libraries": "pg_stat_statements", "max
 class Place:
     """A private store; `url` stays the same over restarts."""
 
-    def __init__(self, name: str, *, small_disk: bool = False) -> None:
+    def __init__(self, name: str, *, small_disk: bool = False, settings: Mapping[str, str] | None = None) -> None:
+        """`settings`: of the server, beside those that every one has."""
         self.name = name
+        self._settings = {**_SETTINGS.get(name, {}), **(settings or {})}
         self.server: Server | None = None
         self.disk: Path | None = None
         self.url = ""
@@ -71,7 +74,7 @@ class Place:
             if self.name == "sqlite":
                 self.url = f"sqlite:///{folder / 'store.db'}"
             else:
-                self.server = SERVERS[self.name](settings=_SETTINGS.get(self.name), disk=self.disk)
+                self.server = SERVERS[self.name](settings=self._settings, disk=self.disk)
                 stack.enter_context(self.server)
                 self.url = self.server.fresh_url()
             self._stack = stack.pop_all()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.chaos.figures import HEAD, Figures, percentile, table
+from tests.chaos.figures import HEAD, HEAD_OF_RETURN, Figures, percentile, table
 from tests.chaos.places import STORES
 from tests.chaos.scenarios import ALL_FAULTS, LEASE
 from tests.chaos.storm import COMBINED
@@ -85,6 +85,9 @@ def _lines(found: Sequence[Figures]) -> list[str]:
             "",
             *_beside(of["beside"]),
         ]
+    if returns := [figures for figures in found if figures.seconds_lost]:
+        rows = [figures.row_of_return() for figures in returns]
+        lines += ["", "The store goes back under living nodes:", "", *table(HEAD_OF_RETURN, rows)]
     for figures in found:
         if figures.scenario == "forgetful":
             lines += ["", f"{figures.store} without an append-only file, kill -9 of the server: {figures.losses} of "]

@@ -69,19 +69,30 @@ def _watch(worker: int, incoming: _Lines, report: int, shared: Shared, memory: i
             _end(report, {"ended": os.waitstatus_to_exitcode(status)})
         if memory is not None and (used := resident(worker)) > memory:
             _end(report, {"memory": used})
-        select.select([incoming.fd, *([] if ended is None else [ended])], [], [], min(left, pause))
+        _wait_for(select.POLLIN, incoming.fd, *([] if ended is None else [ended]), seconds=min(left, pause))
 
 
 def _end(report: int, said: dict[str, Any]) -> NoReturn:
     """Say why, if anybody listens, and kill the whole group, this process included."""
     # A new line first: the worker may have been cut off in the middle of one. Never wait for a reader that is frozen.
-    if select.select([], [report], [], 0)[1]:
+    if _wait_for(select.POLLOUT, report):
         try:
             os.write(report, b"\n" + json.dumps(said).encode() + b"\n")
         except OSError:
             pass
     os.killpg(0, signal.SIGKILL)
     os._exit(1)
+
+
+def _wait_for(event: int, *descriptors: int, seconds: float = 0.0) -> bool:
+    """Whether one of them is ready, or at its end, by then.
+
+    Not `select`: the pipes keep the numbers that they have in the node, and it refuses those above 1,023.
+    """
+    look = select.poll()
+    for descriptor in descriptors:
+        look.register(descriptor, event)
+    return bool(look.poll(int(seconds * 1000)))  # rounded down: rather look twice than after the deadline
 
 
 def _descriptor(pid: int) -> int | None:
@@ -109,7 +120,7 @@ class _Lines:
 
     def read(self) -> list[dict[str, Any]]:
         """Those that have come by now."""
-        return self._read() if select.select([self.fd], [], [], 0)[0] else []
+        return self._read() if _wait_for(select.POLLIN, self.fd) else []
 
     def _read(self) -> list[dict[str, Any]]:
         more = os.read(self.fd, 1 << 16)

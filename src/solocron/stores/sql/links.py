@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import selectors
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,11 @@ from typing import Any
 from solocron.stores.contract import Named, Which
 from solocron.stores.sql.drafts import Row
 
-__all__ = ["Outcome", "Poisoned", "Retry", "Selection", "SqlLink", "UnknownOutcome", "arrange"]
+__all__ = ["Outcome", "Poisoned", "Retry", "Selection", "SqlLink", "UnknownOutcome", "arrange", "has_spoken"]
+
+
+# Not `select`, which refuses descriptors above 1,023; only Windows, where it has no such limit, lacks `poll`.
+_Look: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class Retry(Exception):
@@ -73,6 +78,13 @@ class Outcome:
     """Of a session that was renewed: whether it holds any job, if the statement could tell."""
     told: int = 0
     """Of what was recalled: the store's time, as the statement that wrote it told it."""
+
+
+def has_spoken(descriptor: int) -> bool:
+    """Whether a socket can be read, or is at its end, without waiting."""
+    with _Look() as look:
+        look.register(descriptor, selectors.EVENT_READ)
+        return bool(look.select(0))
 
 
 def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:

@@ -120,7 +120,7 @@ class Pool(Generic[L]):
                     link = self._idle.pop() if self._idle else None
                 if link is None:
                     return self._connect()
-                if not link.is_stale():
+                if not _is_stale(link):
                     return link
                 link.discard()
         except BaseException:
@@ -145,6 +145,14 @@ class Pool(Generic[L]):
                 return
         if link is not None:
             link.close()
+
+
+def _is_stale(link: Link) -> bool:
+    """Whether an idle connection has died. One that cannot even be looked at is replaced: that is never fatal."""
+    try:
+        return link.is_stale()
+    except Exception:  # noqa: BLE001 - whatever a driver raises here, a new connection will tell what is wrong
+        return True
 
 
 def bequeath(*links: Any) -> None:

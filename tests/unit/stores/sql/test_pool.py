@@ -21,10 +21,13 @@ class Thing:
     def __init__(self) -> None:
         self.fresh = True
         self.stale = False
+        self.unsightly = False
         self.closed = False
         self.discarded = False
 
     def is_stale(self) -> bool:
+        if self.unsightly:
+            raise ValueError("filedescriptor out of range in select()")
         return self.stale
 
     def close(self) -> None:
@@ -82,6 +85,15 @@ def test_one_that_died_while_idle_is_not_handed_out(pool: Pool[Thing], made: lis
     with pool.link() as new:
         assert new is not old
     assert old.closed
+
+
+def test_one_that_cannot_be_looked_at_is_replaced(pool: Pool[Thing], made: list[Thing]) -> None:
+    with pool.link() as old:
+        pass
+    old.unsightly = True
+    with pool.link() as new:
+        assert new is not old
+    assert old.discarded
 
 
 def test_closing_closes_what_lies_idle_and_the_pool_goes_on(pool: Pool[Thing], made: list[Thing]) -> None:

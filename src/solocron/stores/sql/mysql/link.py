@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -11,7 +10,7 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from solocron.errors import StoreRefused, StoreUnavailable
-from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome
+from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
 from solocron.stores.sql.rows import COLUMNS
 from solocron.stores.sql.statements import Statement
 from solocron.stores.url import StoreUrl
@@ -127,10 +126,7 @@ class MySQLLink(SqlLink):
     def is_stale(self) -> bool:
         """An idle connection has nothing to say; if it has, the server said goodbye."""
         socket = getattr(self.db, "_sock", None)
-        if not self.db.open or socket is None:
-            return True
-        readable, _, _ = select.select([socket], [], [], 0)
-        return bool(readable)
+        return not self.db.open or socket is None or has_spoken(socket.fileno())
 
     def close(self) -> None:
         try:

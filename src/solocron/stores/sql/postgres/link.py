@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ import psycopg
 from psycopg import errors
 
 from solocron.errors import StoreRefused, StoreUnavailable
-from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome
+from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
 from solocron.stores.sql.statements import Statement
 from solocron.stores.url import StoreUrl
 
@@ -134,10 +133,7 @@ class PostgresLink(SqlLink):
 
     def is_stale(self) -> bool:
         """An idle connection has nothing to say; if it has, the server said goodbye."""
-        if self.db.closed:
-            return True
-        readable, _, _ = select.select([self.db.fileno()], [], [], 0)
-        return bool(readable)
+        return self.db.closed or has_spoken(self.db.fileno())
 
     def close(self) -> None:
         self.db.close()

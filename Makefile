@@ -58,7 +58,7 @@ test: servers ## Run every test; installs missing servers where it can
 	@$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadgroup $(ARGS)
 
 .PHONY: servers
-servers: $(READY) ## Install the servers that the tests start: PostgreSQL, MariaDB, Redis, Valkey
+servers: $(READY) ## Install the servers that the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey
 	@$(BIN)/python scripts/servers.py
 
 .PHONY: $(SERVERS:%=test-%)

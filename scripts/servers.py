@@ -1,6 +1,6 @@
 """Brings the servers that the tests start for themselves: what is missing is installed where this user may.
 
-    servers.py [postgres] [mariadb] [redis] [valkey]        all of them without a name
+    servers.py [postgres] [mariadb] [redis] [valkey]        all of them without a name; PgBouncer comes with postgres
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -17,7 +17,7 @@ import debian
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.servers import SERVERS
+from tests.servers import INSTALLED, SERVERS
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ DEBIAN = {
     "postgres": Package("postgresql", ("postgresql",)),
     "mariadb": Package("mariadb-server", ("mariadb",)),
     "redis": Package("redis-server", ("redis-server",)),
+    "pgbouncer": Package("pgbouncer", ("pgbouncer",)),
 }
 """Valkey is not here: its wheel is among the locked packages."""
 
@@ -41,7 +42,8 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"no such server: {', '.join(unknown)}; there are {', '.join(SERVERS)}", file=sys.stderr)
         return 2
-    missing = _missing(names or list(SERVERS))
+    wanted = names or list(SERVERS)
+    missing = _missing([*wanted, *(["pgbouncer"] if "postgres" in wanted else [])])
     packages = [DEBIAN[name] for name in missing if name in DEBIAN]
     if packages and debian.possible():
         print(f"installing {', '.join(package.name for package in packages)} ...", flush=True)
@@ -49,12 +51,12 @@ def main(names: list[str]) -> int:
         debian.install([package.name for package in packages], services=services)
         missing = _missing(missing)
     for name in missing:
-        print(f"{name} is not installed: {SERVERS[name].hint}", file=sys.stderr)
+        print(f"{name} is not installed: {INSTALLED[name].hint}", file=sys.stderr)
     return 1 if missing and os.environ.get("CI") else 0
 
 
 def _missing(names: list[str]) -> list[str]:
-    return [name for name in names if SERVERS[name].binary() is None]
+    return [name for name in names if INSTALLED[name].binary() is None]
 
 
 if __name__ == "__main__":

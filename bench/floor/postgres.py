@@ -27,7 +27,7 @@ class Floor:
         ends = (("job_moved", "hold_removed"), ("run_closed",))
         self._claim = writing(*where, *claims, session=True, notify=False)
         self._finish = writing(*where, *ends, session=False, notify=False, recalled=True)
-        self._db = psycopg.connect(**store._conninfo, autocommit=True)
+        self._db = psycopg.connect(**store._conninfo | {"options": store._options}, autocommit=True)
         self._common = {"namespace": "default", "shift": 0, "session": session}
 
     def pass_once(self, batch: int) -> int:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 import pytest
 
-from tests.servers import MariaDB, Postgres, Redis, Server, Valkey
+from tests.servers import MariaDB, PgBouncer, Postgres, Redis, Server, Valkey
 
 S = TypeVar("S", bound=Server)
 
@@ -22,6 +22,12 @@ class StartServer(Protocol):
     """Starts a server of the test's own."""
 
     def __call__(self, kind: type[S], *, settings: Mapping[str, str] | None = None) -> S: ...
+
+
+class StartPgBouncer(Protocol):
+    """Starts a pooler before this worker's PostgreSQL."""
+
+    def __call__(self, **settings: str) -> PgBouncer: ...
 
 
 def require(server: type[Server]) -> None:
@@ -75,3 +81,11 @@ def start_server() -> Iterator[StartServer]:
             return server
 
         yield start
+
+
+@pytest.fixture
+def start_pgbouncer(postgres: Postgres) -> Iterator[StartPgBouncer]:
+    """`start_pgbouncer(pool_mode="session")`: a PgBouncer for this test only, ended after it."""
+    require(PgBouncer)
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(PgBouncer(postgres, settings=settings))

@@ -9,6 +9,7 @@ from solocron.errors import StoreError
 from solocron.stores.contract import Check
 from solocron.stores.sql import migrations
 from solocron.stores.sql.checks import check_clock, check_encryption, check_rights, check_schema, wall
+from solocron.stores.sql.postgres.session import Road
 
 if TYPE_CHECKING:
     from solocron.stores.sql.postgres.link import PostgresLink
@@ -45,6 +46,7 @@ def _look(store: PostgresStore, link: PostgresLink) -> list[Check]:
         _encoding(encoding),
         _isolation(isolation),
         *(_durable(name, value) for name, value in settings.items()),
+        _session(store),
         _zone(zone),
         check_encryption(store._url.hosts, link.db.pgconn.ssl_in_use),
         check_rights(may_create, f"schema {store.schema_name or 'public'}"),
@@ -95,18 +97,29 @@ def _durable(name: str, value: str) -> Check:
     return Check(name, "OK", value)
 
 
+def _session(store: PostgresStore) -> Check:
+    """Each connection was asked when it was opened whether its timeouts are ours."""
+    if store.pooled:
+        told = f"a pooler that the URL does not mention: {store.pooled}; settings go with each transaction instead"
+        return Check("session", "WARN", told, "write pgbouncer=1 or pgbouncer=session, or connect directly")
+    if store.road is Road.TRANSACTION:
+        return Check("session", "OK", "shared through a pooler; our timeouts go with each transaction")
+    return Check("session", "OK", "our own, with our timeouts")
+
+
 def _zone(zone: str) -> Check:
     # Times are whole microseconds since 1970 everywhere, so that no zone can be wrong; shown for people.
     return Check("time zone", "OK", f"{zone}; instants are stored as numbers")
 
 
 def _listening(store: PostgresStore) -> Check:
-    if store.bouncer:
-        return Check("wake-up", "WARN", "pgbouncer=1: no LISTEN, changes are seen at the next poll", "connect directly")
+    if not store.listens:
+        told = "a pooler shares sessions: no LISTEN, changes are seen at the next poll"
+        return Check("wake-up", "WARN", told, "connect directly, or pgbouncer=session if it is in session mode")
     try:
         with store.pool.link() as link:
             link.execute(f'LISTEN "{store.channel}"')
             link.execute("UNLISTEN *")
     except StoreError as error:
-        return Check("wake-up", "WARN", f"cannot LISTEN ({error})", "add pgbouncer=1 to the URL if there is a pooler")
+        return Check("wake-up", "WARN", f"cannot LISTEN ({error})", "look at the server's log")
     return Check("wake-up", "OK", "can LISTEN")

@@ -12,11 +12,14 @@ from psycopg import errors
 
 from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
+from solocron.stores.sql.postgres.session import Pooled, Road, SessionSettings
 from solocron.stores.sql.statements import Statement
 from solocron.stores.url import StoreUrl
 
 __all__ = ["LostRow", "PostgresLink", "SessionGone", "Socket"]
 
+_NO_OPTIONS = ("unsupported startup parameter", "support command-line options")
+"""How PgBouncer and Amazon's proxy refuse `options`; while connecting, libpq gives no code."""
 _CONFLICTS = {"40001": "serialization failure", "40P01": "deadlock", "55P03": "rows stayed locked"}
 
 
@@ -66,17 +69,61 @@ class PostgresLink(SqlLink):
         *,
         conninfo: Mapping[str, Any],
         patience: float,
-        prepare: bool,
+        road: Road,
+        settings: SessionSettings,
     ) -> None:
+        """Raise `Pooled` where the road is not what it was taken for."""
+        self.road = road
         self._url = url
         self._sql = statements
         self._count = count
+        self._begin = settings.begin(road)
         with self.translating():
-            self.db = Socket.connect(**conninfo, autocommit=True, prepare_threshold=5 if prepare else None)
+            try:
+                self.db = Socket.connect(
+                    **conninfo, autocommit=True, prepare_threshold=None if road is Road.TRANSACTION else 5
+                )
+            except psycopg.OperationalError as error:
+                self._notice_refused_settings(error)
+                raise
         self.db.patience = patience
-        if self.db.pgconn.parameter_status(b"in_hot_standby") == b"on":
+        try:
+            if self.db.pgconn.parameter_status(b"in_hot_standby") == b"on":
+                self._refuse_replica()
+            self._settle(settings)
+        except BaseException:
             self.close()
-            self._refuse_replica()
+            raise
+
+    def _settle(self, settings: SessionSettings) -> None:
+        """Make sure that the session is ours and is as we asked for: a pooler may have dropped what we sent."""
+        if self.road is Road.TRANSACTION:
+            return  # each transaction sees to it
+        with self.translating():
+            if self.road is Road.SESSION:
+                self.db.execute(settings.session.encode())
+            process, hold = self.db.execute(settings.question.encode()).fetchall()[0]
+        if self.road is Road.SESSION and not hold:
+            raise StoreRefused(
+                f"{self._url.masked} has pgbouncer=session, but a session does not keep what is set in it; nothing was "
+                "written. The pooler is in transaction mode: write pgbouncer=1."
+            )
+        if self.road is Road.DIRECT and process != self.db.info.backend_pid:
+            raise Pooled("the session that answers is not the one that was opened")
+        if not hold:
+            raise Pooled("the timeouts of the session are not those that were asked for")
+
+    def _notice_refused_settings(self, error: psycopg.OperationalError) -> None:
+        """Raise for a pooler that takes no `options`; what else is wrong is the caller's to explain."""
+        text = self._url.scrub(str(error))
+        if not any(words in text for words in _NO_OPTIONS):
+            return
+        if self.road is Road.DIRECT:
+            raise Pooled("it does not take the settings of a session along with the login") from None
+        raise StoreRefused(
+            f"{self._url.masked}: the pooler refuses a parameter of the URL ({text.strip().splitlines()[-1]}); nothing "
+            "was written. Take options= out of the URL, or allow it there (ignore_startup_parameters of PgBouncer)."
+        ) from None
 
     # --- statements
 
@@ -106,7 +153,7 @@ class PostgresLink(SqlLink):
         with self.translating():
             # Not in one pipeline: psycopg ends one with a Flush after the Sync, and a Flush disarms the server's
             # idle_in_transaction_session_timeout. A client frozen right after it would hold its rows for ever.
-            self.db.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            self.db.execute(self._begin.encode())
             return self.db.execute(self._sql[name].sql, params).fetchall()
 
     def commit_with(self, name: str, sql: str, params: Mapping[str, Any]) -> None:
@@ -168,6 +215,11 @@ class PostgresLink(SqlLink):
                 f"{where} has no schema of Solocron's, or an old one ({text}); nothing was written. "
                 "Run: solocron migrate"
             ) from None
+        if state in ("42P05", "26000"):
+            raise StoreRefused(
+                f"{where}: a pooler in between shares sessions among its clients ({text}); nothing was written. "
+                "Write pgbouncer=1 into the URL."
+            ) from None
         if state is not None and state[:2] in ("22", "23", "54", "21"):
             duplicate = "duplicate record: " if state == "23505" else ""
             raise Poisoned(f"{duplicate}{text}") from None
@@ -194,5 +246,8 @@ def _is_refusal(error: psycopg.Error, state: str | None, text: str) -> bool:
     """A server that is there but will not have us. While connecting, libpq gives no code: only the words are left."""
     if state is not None:
         return state[:2] in ("28", "3D")
-    words = ("authentication failed", "no pg_hba.conf entry", "does not exist", "not permitted to log in", "invalid")
+    words = (
+        *("authentication failed", "no pg_hba.conf entry", "does not exist", "not permitted to log in", "invalid"),
+        *("no such database", "no such user"),  # PgBouncer's words
+    )
     return isinstance(error, psycopg.OperationalError) and any(word in text for word in words)

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import psycopg
 
-from solocron.errors import StoreError
+from solocron.errors import StoreError, StoreUnavailable
 from solocron.stores.sql.pool import bequeath
 from solocron.stores.sql.postgres.link import PostgresLink
+from solocron.stores.sql.postgres.session import Road
 
 __all__ = ["Listener"]
 
@@ -52,6 +53,8 @@ class Listener:
     def _hear(self, end: float) -> bool:
         if self._link is None:
             self._link = self._connect()
+            if self._link.road is Road.TRANSACTION:
+                raise StoreUnavailable("a pooler that shares sessions passes no notification on")
             self._link.execute(f'LISTEN "{self._channel}"')
             return True  # what was told before we listened is lost: look
         while True:

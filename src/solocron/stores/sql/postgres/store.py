@@ -8,9 +8,11 @@ follows on its heels cannot happen.
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -26,12 +28,15 @@ from solocron.stores.sql.drafts import Draft, Row
 from solocron.stores.sql.links import Outcome, Selection, arrange
 from solocron.stores.sql.postgres.link import PostgresLink, SessionGone
 from solocron.stores.sql.postgres.listener import Listener
+from solocron.stores.sql.postgres.session import Pooled, Road, SessionSettings, road_of
 from solocron.stores.sql.postgres.sql import statements, writing
 from solocron.stores.sql.rows import COLUMNS, Batch, as_json
 from solocron.stores.sql.store import SqlStore
 from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["PostgresStore"]
+
+log = logging.getLogger("solocron")
 
 OLDEST = 120000
 _OURS = ("schema", "prefix", "pgbouncer")
@@ -56,12 +61,15 @@ class PostgresStore(SqlStore[PostgresLink]):
         super().__init__(url, namespace=namespace, lease=lease)
         self.schema_name = _identifier(url, "schema")
         self.prefix = _identifier(url, "prefix") or "solocron_"
-        self.bouncer = url.options.get("pgbouncer", "0") in ("1", "true", "yes", "on")
+        self.road = road_of(url)
+        self.pooled = ""
+        """How a pooler has shown that the URL does not mention."""
         self.words = migrations.words("postgres", self.prefix, self.schema_name)
         self._sql = statements(self.prefix, self.schema_name)
+        self._settings = SessionSettings(self._lease)
         self._conninfo = self._connection_options()
         self._sender = secrets.token_hex(8)
-        self._tier = Capabilities(tier=Tier.A, why="not opened yet", notifies=not self.bouncer)
+        self._tier = Capabilities(tier=Tier.A, why="not opened yet", notifies=self.listens)
         where = f"{self.schema_name or ''}.{self.prefix}.{namespace}"
         self.channel = "solocron_" + hashlib.blake2b(where.encode(), digest_size=8).hexdigest()
         self._listener = Listener(self._connect, self.channel, self._sender)
@@ -70,19 +78,51 @@ class PostgresStore(SqlStore[PostgresLink]):
     def capabilities(self) -> Capabilities:
         return self._tier
 
+    @property
+    def listens(self) -> bool:
+        """Whether notifications reach us."""
+        return self.road is not Road.TRANSACTION
+
     # --- opening
 
     def _connect(self) -> PostgresLink:
+        try:
+            return self._connect_by(self.road)
+        except Pooled as found:
+            self._share_sessions(str(found))
+            return self._connect_by(self.road)
+
+    def _share_sessions(self, how: str) -> None:
+        """Go on as with pgbouncer=1, which is safe behind a pooler of any kind."""
+        self.road = Road.TRANSACTION
+        self._tier = replace(self._tier, notifies=False)
+        if not self.pooled:
+            log.warning(
+                "%s is reached through a pooler: %s. No setting of a session is relied on, and changes are seen by "
+                "polling. Write pgbouncer=1 into the URL, or pgbouncer=session if the pooler is in session mode, or "
+                "connect directly.",
+                self.url,
+                how,
+                extra={"event": "pooler found", "store": self.url},
+            )
+        self.pooled = how
+
+    def _connect_by(self, road: Road) -> PostgresLink:
         # The server ends a statement after a fifth of the lease; a silent server is given up before a third is over.
         patience = max(0.5, self._lease / SECOND * 4 / 15)
         return PostgresLink(
             self._url,
             self._sql,
             self.count,
-            conninfo=revealed(self._conninfo),
+            conninfo=revealed(self._conninfo) | ({"options": self._options} if road is Road.DIRECT else {}),
             patience=patience,
-            prepare=not self.bouncer,
+            road=road,
+            settings=self._settings,
         )
+
+    @property
+    def _options(self) -> str:
+        return f"{self._conninfo.get('options', '')} {self._settings.startup}".strip()
 
     def _connection_options(self) -> dict[str, Any]:
         theirs = {name: value for name, value in self._url.options.items() if name not in _OURS}
@@ -91,31 +131,13 @@ class PostgresStore(SqlStore[PostgresLink]):
             info = conninfo_to_dict(secret) | theirs
         except Exception:  # noqa: BLE001 - libpq shows the whole URL in its message
             raise Invalid(f"the URL of {self._url.masked} cannot be read by libpq; nothing was opened.") from None
-        fifth = max(200, self._lease // MILLISECOND // 5)
+        fifth = self._settings.fifth
         info.setdefault("connect_timeout", max(2, int(self._lease / SECOND / 3)))
         info.setdefault("application_name", "solocron")
         info.setdefault("tcp_user_timeout", fifth)
         info.setdefault("keepalives_idle", max(1, fifth // 1000))
         info.setdefault("keepalives_interval", 1)
         info.setdefault("keepalives_count", 3)
-        if not self.bouncer:
-            settings = {
-                "statement_timeout": fifth,
-                "lock_timeout": fifth * 4 // 5,
-                "idle_in_transaction_session_timeout": fifth,
-                "timezone": "UTC",
-                "default_transaction_isolation": "read\\ committed",
-                # Every join of ours is a few rows against a key; fresh tables have no statistics that would say so,
-                # and closing a batch of records once read the whole log. What has no index would look so expensive
-                # that the server compiles it first: hence no JIT.
-                "enable_hashjoin": "off",
-                "enable_mergejoin": "off",
-                "enable_seqscan": "off",
-                "enable_material": "off",
-                "jit": "off",
-            }
-            ours = " ".join(f"-c {name}={value}" for name, value in settings.items())
-            info["options"] = f"{info.get('options', '')} {ours}".strip()
         return hidden(info)
 
     def _prepare(self) -> None:
@@ -145,7 +167,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         self._tier = Capabilities(
             tier=Tier.B if weak else Tier.A,
             why=f"{', '.join(weak)}: the last commits may be lost in a crash" if weak else "primary, durable commits",
-            notifies=not self.bouncer,
+            notifies=self.listens,
         )
 
     def schema(self) -> int | None:
@@ -313,7 +335,7 @@ class PostgresStore(SqlStore[PostgresLink]):
 
     def wait(self, timeout: float) -> bool:
         self.open()
-        return self._listener.wait(timeout, listen=not self.bouncer)
+        return self._listener.wait(timeout, listen=self.listens)
 
     def checks(self) -> Sequence[Check]:
         from solocron.stores.sql.postgres.checks import checks

@@ -29,7 +29,7 @@ from tests.servers.fixtures import StartServer
 LINES = {
     *("version", "role", "Galera", "innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite"),
     *("isolation", "time zone", "sql mode", "character set", "encryption", "rights", "schema", "collation", "clock"),
-    "wake-up",
+    *("connections", "wake-up"),
 }
 numbers = itertools.count(1)
 

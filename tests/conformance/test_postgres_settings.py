@@ -24,7 +24,7 @@ from tests.servers.fixtures import StartServer
 
 LINES = {
     *("version", "role", "encoding", "isolation", "synchronous_commit", "fsync", "full_page_writes", "time zone"),
-    *("session", "encryption", "rights", "schema", "clock", "wake-up"),
+    *("session", "connections", "encryption", "rights", "schema", "clock", "wake-up"),
 }
 numbers = itertools.count(1)
 

@@ -18,6 +18,7 @@ __all__ = ["OLDEST", "Facts", "ask", "capabilities", "checks"]
 
 OLDEST = (6, 2)
 _NEARLY_FULL = 0.9
+_NEARLY_ALL = 0.8
 _HOW_TO = "docs/how-to/redis.md"
 
 
@@ -35,6 +36,9 @@ class Facts:
     used: int = 0
     limit: int = 0
     """Bytes of memory; without a limit it is 0."""
+    clients: int = 0
+    most_clients: int = 0
+    """Connections; 0 where the server does not tell how many it takes."""
     refused: str = ""
     """The first command that is needed and that this user may not use."""
     listens: bool = True
@@ -60,6 +64,8 @@ def ask(command: Callable[..., Any], *, refused: str, listens: bool) -> Facts:
         policy=info.get("maxmemory_policy") or _setting(command, "maxmemory-policy"),
         used=int(info.get("used_memory", 0)),
         limit=int(info.get("maxmemory", 0)),
+        clients=int(info.get("connected_clients", 0)),
+        most_clients=int(info.get("maxclients") or _setting(command, "maxclients") or 0),
         refused=refused,
         listens=listens,
     )
@@ -103,6 +109,7 @@ def checks(facts: Facts, address: Address) -> Sequence[Check]:
         _durability(facts)[0],
         _eviction(facts)[0],
         _memory(facts),
+        _clients(facts),
         _rights(facts),
         _encryption(address),
     )
@@ -170,6 +177,15 @@ def _memory(facts: Facts) -> Check:
     if facts.used >= facts.limit * _NEARLY_FULL:
         return Check("memory", "WARN", f"{detail}: it is nearly full", remedy)
     return Check("memory", "OK", detail)
+
+
+def _clients(facts: Facts) -> Check:
+    if not facts.most_clients:
+        return Check("connections", "OK", "how many there may be cannot be seen (INFO is not allowed)")
+    detail = f"{facts.clients} of {facts.most_clients} in use"
+    if facts.clients >= facts.most_clients * _NEARLY_ALL:
+        return Check("connections", "WARN", detail, "raise maxclients, or see who has so many: CLIENT LIST")
+    return Check("connections", "OK", detail)
 
 
 def _rights(facts: Facts) -> Check:

@@ -8,9 +8,10 @@ from solocron.clock import SECOND
 from solocron.stores.contract import Check
 from solocron.stores.sql.migrations import Status
 
-__all__ = ["check_clock", "check_encryption", "check_rights", "check_schema", "loopback"]
+__all__ = ["check_clock", "check_connections", "check_encryption", "check_rights", "check_schema", "loopback"]
 
 _SKEW = SECOND
+_NEARLY_ALL = 0.8
 
 
 def check_schema(found: Status) -> Check:
@@ -42,6 +43,14 @@ def check_rights(may_change_tables: bool, where: str) -> Check:
         f"may not change tables in {where}: a new version will not migrate by itself",
         "run `solocron migrate` as a user who may, before each upgrade",
     )
+
+
+def check_connections(used: int, limit: int) -> Check:
+    """A server that has no connection left turns new nodes away, and old ones after an outage."""
+    detail = f"{used} of {limit} in use"
+    if used >= limit * _NEARLY_ALL:
+        return Check("connections", "WARN", detail, "raise max_connections, or see who has so many; a node needs few")
+    return Check("connections", "OK", detail)
 
 
 def check_encryption(hosts: str, encrypted: bool) -> Check:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from solocron.errors import SolocronError, StoreError, StoreRefused, StoreUnavailable
+from solocron.model.change import Kind
 from solocron.stores.contract import Applied, ChangeFn, Named, Result, Verdict, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.sql.drafts import Draft, draft
@@ -92,7 +93,7 @@ class Update:
         writing: list[Draft] = []
         lost: set[str] = set()
         try:
-            with store.pool.link() as link:
+            with store.pool.link(renews=self.kind is Kind.SESSION) as link:
                 selection = store.recall(which, self.session) if attempt == 0 else None
                 if selection is None:
                     selection = store.select(link, which, self.session, change=True)

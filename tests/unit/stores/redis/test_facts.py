@@ -41,6 +41,14 @@ def test_a_server_older_than_6_2_fails_its_line(version: str, level: str) -> Non
     assert levels(facts)["server"] == level
 
 
+@pytest.mark.parametrize(("clients", "level"), [("7999", "OK"), ("8000", "WARN")])
+def test_a_server_that_has_few_connections_left_is_warned_of(clients: str, level: str) -> None:
+    told = GOOD | {"connected_clients": clients, "maxclients": "10000"}
+    facts = settings.ask(telling(told, appendfsync="always"), refused="", listens=True)
+    (found,) = [check for check in settings.checks(facts, address("redis://localhost")) if check.name == "connections"]
+    assert (found.level, found.detail) == (level, f"{clients} of 10000 in use")
+
+
 def test_valkey_is_called_by_its_name() -> None:
     facts = settings.ask(telling(GOOD | {"valkey_version": "9.1.0"}), refused="", listens=True)
     assert facts.name == "Valkey 9.1.0"

@@ -60,6 +60,44 @@ def test_the_last_one_used_is_used_again(pool: Pool[Thing], made: list[Thing]) -
     assert len(made) == 2
 
 
+def test_what_has_lain_idle_is_closed_down_to_the_last_one_used(
+    pool: Pool[Thing], made: list[Thing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pool.link() as last, pool.link() as first:
+        pass
+    assert not first.closed
+    monkeypatch.setattr("solocron.stores.sql.pool.IDLE_FOR", -1.0)  # as if a minute had passed
+    with pool.link() as used:
+        assert used is last
+    assert first.closed
+    assert not first.discarded
+    assert not last.closed
+
+
+def test_a_renewal_has_a_connection_that_no_other_call_takes(
+    pool: Pool[Thing], made: list[Thing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("solocron.stores.sql.pool.IDLE_FOR", -1.0)
+    with pool.link(renews=True) as own:
+        pass
+    with pool.link() as other, pool.link() as another:
+        assert own not in (other, another)
+        with pool.link(renews=True) as again:
+            assert again is own
+    assert not own.closed
+    pool.close()
+    assert own.closed
+
+
+def test_a_renewal_does_not_wait_for_its_own_connection_either(pool: Pool[Thing], made: list[Thing]) -> None:
+    with pool.link(renews=True) as one, pool.link(renews=True) as other:
+        assert one is not other
+    with pool.link() as left:
+        assert left is one  # the second was given back first, and is kept for renewals
+    with pool.link(renews=True) as own:
+        assert own is other
+
+
 def test_nobody_ever_waits_for_a_connection(pool: Pool[Thing], made: list[Thing]) -> None:
     """A renewal beside any number of slow claims gets one at once."""
     with pool.link(), pool.link(), pool.link(), pool.link(), pool.link():

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from solocron.errors import StoreError
 from solocron.stores.contract import Check
 from solocron.stores.sql import migrations
-from solocron.stores.sql.checks import check_clock, check_encryption, check_rights, check_schema, wall
+from solocron.stores.sql.checks import (
+    check_clock,
+    check_connections,
+    check_encryption,
+    check_rights,
+    check_schema,
+    wall,
+)
 
 if TYPE_CHECKING:
     from solocron.stores.sql.mysql.link import MySQLLink
@@ -42,6 +49,7 @@ def _look(store: MySQLStore, link: MySQLLink) -> list[Check]:
         _binlog(found),
         _doublewrite(found),
         *_session(found),
+        check_connections(int(link.all("connections", {})[0][1]), int(found["max_connections"])),
         check_encryption(store._url.hosts, bool(cipher and cipher[0][1])),
         check_rights(_may_create(link), "this database"),
         check_schema(migrations.Status(store._schema(link))),

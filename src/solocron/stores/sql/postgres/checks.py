@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from solocron.errors import StoreError
 from solocron.stores.contract import Check
 from solocron.stores.sql import migrations
-from solocron.stores.sql.checks import check_clock, check_encryption, check_rights, check_schema, wall
+from solocron.stores.sql.checks import (
+    check_clock,
+    check_connections,
+    check_encryption,
+    check_rights,
+    check_schema,
+    wall,
+)
 from solocron.stores.sql.postgres.session import Road
 
 if TYPE_CHECKING:
@@ -48,6 +55,7 @@ def _look(store: PostgresStore, link: PostgresLink) -> list[Check]:
         *(_durable(name, value) for name, value in settings.items()),
         _session(store),
         _zone(zone),
+        check_connections(*link.all("connections", {})[0]),
         check_encryption(store._url.hosts, link.db.pgconn.ssl_in_use),
         check_rights(may_create, f"schema {store.schema_name or 'public'}"),
         check_schema(migrations.Status(store._schema(link))),

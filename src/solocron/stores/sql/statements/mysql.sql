@@ -135,7 +135,7 @@ SELECT count(*) FROM information_schema.tables WHERE table_schema = database() A
 -- settings --  What `doctor` and the start want to know of the server.
 SHOW VARIABLES WHERE Variable_name IN ('version', 'read_only', 'super_read_only', 'innodb_read_only', 'wsrep_on',
     'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_doublewrite', 'sql_mode', 'time_zone',
-    'tx_isolation', 'transaction_isolation', 'character_set_connection', 'have_ssl', 'default_storage_engine')
+    'tx_isolation', 'transaction_isolation', 'character_set_connection', 'have_ssl', 'default_storage_engine', 'max_connections')
 
 -- collations --  How names are compared in our tables.
 SELECT table_name, table_collation FROM information_schema.tables
@@ -146,6 +146,9 @@ SELECT get_lock(:lock, :seconds)
 
 -- migrated --  Let the next one look.
 SELECT release_lock(:lock)
+
+-- connections --  How many clients the server has.
+SHOW GLOBAL STATUS LIKE 'Threads_connected'
 
 -- encrypted --  Whether this connection is.
 SHOW SESSION STATUS LIKE 'Ssl_cipher'

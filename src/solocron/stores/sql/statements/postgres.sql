@@ -155,6 +155,10 @@ SELECT current_setting('server_version_num')::integer, pg_is_in_recovery(), curr
        CASE WHEN to_regnamespace({schema}::text) IS NULL THEN has_database_privilege(current_database(), 'CREATE')
             ELSE has_schema_privilege({schema}::text, 'CREATE') END
 
+-- connections --  How many clients the server has, and how many it takes. What they do is not ours to see.
+SELECT (SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL),
+       current_setting('max_connections')::integer
+
 -- here --  Which server this is, which database, and in which schema our tables are.
 SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint, current_database()::text, n.nspname::text
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(:documents)

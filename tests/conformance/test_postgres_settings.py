@@ -20,6 +20,7 @@ from solocron.stores.url import make_store
 from solocron.testing.conformance.kit import get, job, log, note, opened, put, record, session, take, write
 from solocron.testing.conformance.rivals import processes
 from tests.servers import Postgres
+from tests.servers.base import free_port
 from tests.servers.fixtures import StartServer
 
 LINES = {
@@ -117,7 +118,9 @@ def test_a_pooler_in_between_means_no_listening_and_nothing_prepared(url: str) -
             assert link.db.execute("SHOW statement_timeout").fetchone() == ("0",)
 
 
-def test_a_read_replica_is_refused(start_server: StartServer) -> None:
+def test_a_read_replica_is_refused_and_passed_over_among_several_hosts(
+    start_server: StartServer, url: str, postgres: Postgres
+) -> None:
     """A server that recovers for ever is what a replica is to its clients."""
     server = start_server(Postgres, settings={"wal_level": "replica"})
     with opened_store(server.url):
@@ -131,6 +134,11 @@ def test_a_read_replica_is_refused(start_server: StartServer) -> None:
     (failed,) = store.checks()
     assert (failed.name, failed.level) == ("store", "FAIL")
     store.close()
+    here = f"127.0.0.1:{postgres.port}"
+    several = url.replace(here, f"127.0.0.1:{free_port()},127.0.0.1:{server.port},{here}")
+    with opened_store(several) as store:  # nobody is at home at the first, the second is a replica
+        put(store, job("j"))
+        assert line(store, "role").level == "OK"
     (server.folder / "data" / "standby.signal").unlink()
 
 
@@ -165,12 +173,13 @@ def test_an_old_server_is_named(number: int, level: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "encrypted", "level"),
-    [("db.example:5432", False, "WARN"), ("db.example", True, "OK"), ("127.0.0.1:1", False, "OK"),
-     ("[::1]:1", False, "OK"), ("", False, "OK"), ("localhost,db.example", False, "WARN")],
+    ("hosts", "encrypted", "verified", "level"),
+    [("db.example:5432", False, False, "WARN"), ("db.example", True, True, "OK"), ("db.example", True, False, "WARN"),
+     ("127.0.0.1:1", False, False, "OK"), ("127.0.0.1:1", True, False, "OK"), ("[::1]:1", False, False, "OK"),
+     ("", False, False, "OK"), ("localhost,db.example", False, False, "WARN")],
 )  # fmt: skip
-def test_a_road_that_others_can_read(hosts: str, encrypted: bool, level: str) -> None:
-    assert checks.check_encryption(hosts, encrypted).level == level
+def test_a_road_that_others_can_read(hosts: str, encrypted: bool, verified: bool, level: str) -> None:
+    assert checks.check_encryption(hosts, encrypted, verified=verified, verify="").level == level
 
 
 def test_a_wall_clock_that_is_wrong(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ redis://n1:6379,n2:6379?cluster=yes        the cluster's node that has this name
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import redis
@@ -39,6 +40,7 @@ class Address:
         parts.refuse_unknown(OPTIONS)
         self.hosts = _hosts(parts)
         self.tls = parts.scheme == "rediss"
+        self.verified = not _flag(parts, "insecure_skip_verify")
         self.sentinel = parts.options.get("sentinel")
         self.cluster = _flag(parts, "cluster")
         self.database = _database(parts)
@@ -74,6 +76,11 @@ class Address:
             host.name in ("localhost", "::1") or (host.name.startswith("127.") and host.name.count(".") == 3)
             for host in self.hosts
         )
+
+    @property
+    def seeds(self) -> int:
+        """How many hosts there are to begin with; sentinels are asked in turn by the driver."""
+        return len(self.hosts) if self.cluster else 1
 
     def connection(self) -> Any:
         """A new connection, not connected yet; raises the driver's errors where sentinels do not answer."""
@@ -141,4 +148,7 @@ def _flag(parts: StoreUrl, name: str) -> bool:
 def _tls(parts: StoreUrl) -> dict[str, Any]:
     verify = not _flag(parts, "insecure_skip_verify")
     files = {name: parts.options.get(name) for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")}
+    for name, file in files.items():
+        if file is not None and not Path(file).is_file():
+            raise Invalid(f"store {parts.masked}: {name}= names no file. Nothing was opened.")
     return files | {"ssl_cert_reqs": "required" if verify else "none", "ssl_check_hostname": verify}

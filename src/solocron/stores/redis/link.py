@@ -16,6 +16,7 @@ from typing import Any
 import redis.exceptions as driver
 
 from solocron.errors import StoreError, StoreRefused, StoreUnavailable
+from solocron.stores.certificates import refusal
 from solocron.stores.redis.address import Address
 from solocron.stores.redis.wire import pack
 from solocron.stores.url import StoreUrl
@@ -132,6 +133,15 @@ class Link:
             wire.connection.disconnect()
 
     def _connect(self) -> Wire:
+        """Connect to whoever takes the writes; of several seeds of a cluster, to the first that answers."""
+        for _ in range(self.address.seeds - 1):
+            try:
+                return self._connect_once()
+            except StoreUnavailable:
+                pass  # `failed` has put the next one first
+        return self._connect_once()
+
+    def _connect_once(self) -> Wire:
         try:
             connection = self.address.connection()
             connection.connect()
@@ -141,6 +151,10 @@ class Link:
             raise self._refusal(error) from None
         except (driver.RedisError, OSError) as error:
             self.address.failed()
+            own = "ssl_certfile=, ssl_keyfile="
+            untrusted = refusal(self._parts.masked, self._scrubbed(error), authority="ssl_ca_certs=", own=own)
+            if untrusted is not None:
+                raise untrusted from None
             raise StoreUnavailable(
                 f"{self._parts.masked} cannot be reached: {self._scrubbed(error)}. Nothing was done; "
                 "look whether the server runs and the host and port are right."

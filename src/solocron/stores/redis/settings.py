@@ -198,8 +198,11 @@ def _rights(facts: Facts) -> Check:
 
 
 def _encryption(address: Address) -> Check:
+    if address.tls and not address.verified:
+        told = "TLS, but the certificate is not verified: another machine on the way could pose as the server"
+        return Check("encryption", "WARN", told, "name the authority by ssl_ca_certs= instead of insecure_skip_verify")
     if address.tls:
-        return Check("encryption", "OK", "TLS")
+        return Check("encryption", "OK", "TLS, with a verified certificate")
     if address.loopback:
         return Check("encryption", "OK", "none, and the server is on this machine")
     return Check("encryption", "WARN", "none: passwords and payloads can be read on the way", "use rediss://")

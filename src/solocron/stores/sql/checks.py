@@ -53,10 +53,15 @@ def check_connections(used: int, limit: int) -> Check:
     return Check("connections", "OK", detail)
 
 
-def check_encryption(hosts: str, encrypted: bool) -> Check:
-    """Passwords and payloads travel on this road."""
+def check_encryption(hosts: str, encrypted: bool, *, verified: bool, verify: str) -> Check:
+    """Passwords and payloads travel on this road. `verify` is the option that has the certificate verified."""
+    if encrypted and verified:
+        return Check("encryption", "OK", "TLS, with a verified certificate")
+    if encrypted and loopback(hosts):
+        return Check("encryption", "OK", "TLS, and the server is on this machine")
     if encrypted:
-        return Check("encryption", "OK", "TLS")
+        told = "TLS, but the certificate is not verified: another machine on the way could pose as the server"
+        return Check("encryption", "WARN", told, f"add {verify} to the URL")
     if loopback(hosts):
         return Check("encryption", "OK", "none, and the server is on this machine")
     return Check("encryption", "WARN", "none: passwords and payloads can be read on the way", "use TLS, see the how-to")

@@ -50,7 +50,9 @@ def _look(store: MySQLStore, link: MySQLLink) -> list[Check]:
         _doublewrite(found),
         *_session(found),
         check_connections(int(link.all("connections", {})[0][1]), int(found["max_connections"])),
-        check_encryption(store._url.hosts, bool(cipher and cipher[0][1])),
+        check_encryption(
+            store._url.hosts, bool(cipher and cipher[0][1]), verified="ssl_ca" in store._url.options, verify="ssl_ca="
+        ),
         check_rights(_may_create(link), "this database"),
         check_schema(migrations.Status(store._schema(link))),
         _collation(store, link),

@@ -10,6 +10,7 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from solocron.errors import StoreRefused, StoreUnavailable
+from solocron.stores.certificates import refusal
 from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
 from solocron.stores.sql.rows import COLUMNS
 from solocron.stores.sql.statements import Statement
@@ -179,6 +180,14 @@ class MySQLLink(SqlLink):
         if code in _NO_ENTRY:
             raise StoreRefused(
                 f"{where} refuses us ({text}); nothing was written. Check user, password, database and host."
+            ) from None
+        untrusted = refusal(where, text, authority="ssl_ca=", own="ssl_cert=, ssl_key=")
+        if untrusted is not None:
+            raise untrusted from None
+        if isinstance(error, FileNotFoundError | PermissionError):  # the driver wraps those of the connection itself
+            raise StoreRefused(
+                f"{where}: a file that the URL names cannot be read ({text}); nothing was written. Look at ssl_ca=, "
+                "ssl_cert= and ssl_key=."
             ) from None
         if isinstance(error, pymysql.OperationalError | pymysql.InterfaceError | pymysql.InternalError | OSError):
             if commits:

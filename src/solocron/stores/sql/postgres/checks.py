@@ -56,7 +56,9 @@ def _look(store: PostgresStore, link: PostgresLink) -> list[Check]:
         _session(store),
         _zone(zone),
         check_connections(*link.all("connections", {})[0]),
-        check_encryption(store._url.hosts, link.db.pgconn.ssl_in_use),
+        check_encryption(
+            store._url.hosts, link.db.pgconn.ssl_in_use, verified=link.verified, verify="sslmode=verify-full"
+        ),
         check_rights(may_create, f"schema {store.schema_name or 'public'}"),
         check_schema(migrations.Status(store._schema(link))),
         check_clock(middle - clock),

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import errors
 
 from solocron.errors import StoreRefused, StoreUnavailable
+from solocron.stores.certificates import refusal
 from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
 from solocron.stores.sql.postgres.session import Pooled, Road, SessionSettings
 from solocron.stores.sql.statements import Statement
@@ -178,6 +179,13 @@ class PostgresLink(SqlLink):
 
     # --- its life
 
+    @property
+    def verified(self) -> bool:
+        """Whether the server had to prove who it is; `require` checks too where an authority is named."""
+        told = {option.keyword: option.val for option in self.db.pgconn.info}
+        mode = told.get(b"sslmode")
+        return mode in (b"verify-ca", b"verify-full") or (mode == b"require" and bool(told.get(b"sslrootcert")))
+
     def is_stale(self) -> bool:
         """An idle connection has nothing to say; if it has, the server said goodbye."""
         return self.db.closed or has_spoken(self.db.fileno())
@@ -223,6 +231,9 @@ class PostgresLink(SqlLink):
         if state is not None and state[:2] in ("22", "23", "54", "21"):
             duplicate = "duplicate record: " if state == "23505" else ""
             raise Poisoned(f"{duplicate}{text}") from None
+        untrusted = refusal(where, text, authority="sslrootcert=", own="sslcert=, sslkey=") if state is None else None
+        if untrusted is not None:
+            raise untrusted from None
         if _is_refusal(error, state, text):
             raise StoreRefused(
                 f"{where} refuses us ({text}); nothing was written. Check user, password, database and pg_hba.conf."

@@ -132,6 +132,8 @@ class PostgresStore(SqlStore[PostgresLink]):
         except Exception:  # noqa: BLE001 - libpq shows the whole URL in its message
             raise Invalid(f"the URL of {self._url.masked} cannot be read by libpq; nothing was opened.") from None
         fifth = self._settings.fifth
+        if "," in str(info.get("host", "")):
+            info.setdefault("target_session_attrs", "read-write")  # one of them is the primary: pass the others over
         info.setdefault("connect_timeout", max(2, int(self._lease / SECOND / 3)))
         info.setdefault("application_name", "solocron")
         info.setdefault("tcp_user_timeout", fifth)

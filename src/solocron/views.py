@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from solocron.clock import from_us, iso, to_us
 from solocron.model.change import Note
+from solocron.model.holding import stopping_since, stuck_since
 from solocron.model.job import Hold, Job, Owed
 from solocron.model.run import Record, Shards, slice_of
 from solocron.model.session import Life, Session
@@ -59,6 +60,13 @@ class RunView:
     count: int
     shard: str | None
     """The slice of its slot, where the job is sliced."""
+    deadline: datetime | None = None
+    """Of a run that goes on: when its timeout is over."""
+    stopping: str | None = None
+    """Of a run that goes on: why its body is being stopped."""
+    stopping_since: datetime | None = None
+    stuck: bool = False
+    """Its body has been asked to stop for more than a lease, and goes on."""
 
     @property
     def id(self) -> str:
@@ -115,6 +123,18 @@ class RunView:
             first=from_us(owed.slot),
             count=1,
             shard=None if owed.shard is None else str(owed.shard),
+        )
+
+    def held(self, hold: Hold, *, lease: int | None, now: int) -> RunView:
+        """A run that goes on, with what its claim says; `lease` is that of a live holder."""
+        since = stopping_since(hold, now=now)
+        late = since is not None and since == hold.deadline
+        return replace(
+            self,
+            deadline=_moment(hold.deadline),
+            stopping="still running at its deadline" if late else hold.cancel,
+            stopping_since=_moment(since),
+            stuck=lease is not None and stuck_since(hold, lease=lease, now=now) is not None,
         )
 
 
@@ -355,6 +375,8 @@ class StatusView:
     blocked: tuple[str, ...]
     overdue: tuple[str, ...]
     """Due for more than five minutes, and claimed by nobody."""
+    unserved: Mapping[str, int]
+    """Pools without a live node, and how many jobs of theirs do not run because of that."""
     alarms: tuple[AlarmView, ...]
     """What is open, as the nodes that look for alarms have found it."""
 
@@ -371,6 +393,7 @@ def to_json(value: Any) -> Any:
         return {
             "run": value.run, "slot": iso(value.slot), "attempt": value.attempt, "node": value.node,
             "fence": value.fence, "claimed_at": iso(value.claimed_at), "cancel": value.cancel,
+            "deadline": to_json(_moment(value.deadline)), "asked_at": to_json(_moment(value.asked_at)),
         }  # fmt: skip
     if hasattr(type(value), "__dataclass_fields__"):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}

@@ -14,6 +14,7 @@ from solocron.model.alarm import is_open
 from solocron.model.change import Kind, Note
 from solocron.model.job import Job, Owed
 from solocron.model.permit import limit_of, parse
+from solocron.model.pools import unserved
 from solocron.model.request import first_name
 from solocron.model.run import Origin, Record, Status, group_of, job_of, key_of, slice_of
 from solocron.model.session import Life, Session
@@ -73,14 +74,14 @@ class Reader:
         records = self.store.history(Query(job=job, statuses=frozenset(wanted), limit=limit))
         if job is not None and not records:  # a removed job is still on record
             self._one(job)
-        return [RunView.of(record) for record in records]
+        return self._as_held([RunView.of(record) for record in records])
 
     def run(self, id: str) -> RunView:
         """The last attempt of a run, or the run as it waits."""
         found = self._find(id)
         if found is None:
             raise NotFound(f"there is no run {id!r} in namespace {self.store.namespace!r}; `solocron runs` lists them.")
-        return found[0]
+        return self._as_held([found[0]])[0]
 
     def attempts(self, id: str) -> list[RunView]:
         """Every attempt of a run that is on record, oldest first."""
@@ -116,13 +117,14 @@ class Reader:
             namespace=self.store.namespace,
             now=from_us(now),
             nodes=tuple(self.nodes()),
-            running=tuple(map(RunView.of, running)),
+            running=tuple(_with_holds(map(RunView.of, running), jobs, sessions, now)),
             counts=dict(self.store.tally(now - _DAY)),
             jobs=len(jobs),
             paused=tuple(job.name for job in jobs if job.paused is not None),
             orphaned=tuple(job.name for job in jobs if is_orphaned(job, sessions, now)),
             blocked=tuple(blocked.name for blocked in self.store.blocked()),
             overdue=tuple(job.name for job in jobs if job.due_at is not None and now - job.due_at > _OVERDUE),
+            unserved={pool: len(names) for pool, names in unserved(jobs, sessions, now=now).items()},
             alarms=self._alarms(),
         )
 
@@ -167,6 +169,14 @@ class Reader:
         if job.paused is None and job.definition.enabled and slots.schedule is not None:
             following = instants.after(slots.schedule, max(slots.settled(job.cursor, job.nominal), now))
         return JobView.of(job, slots.schedule, following=following, orphaned=orphaned)
+
+    def _as_held(self, views: list[RunView]) -> list[RunView]:
+        """Those that go on, with what their claims say."""
+        names = tuple({view.job for view in views if view.status == Status.RUNNING})
+        if not names:
+            return views
+        jobs = [doc for doc in self.store.read(Named(Kind.JOB, names)) if isinstance(doc, Job)]
+        return _with_holds(views, jobs, self._sessions(), self.store.clock())
 
     def _alarms(self) -> tuple[AlarmView, ...]:
         notes = [doc for doc in self.store.read(All(Kind.ALARM)) if isinstance(doc, Note) and is_open(doc)]
@@ -256,6 +266,16 @@ class Reader:
                 owed = Owed(run=run, slot=at, origin=Origin.TRIGGER, ready_at=at, request=request)
                 return RunView.waiting(job_of(run), owed, key_of(job_of(run), owed.origin, at, request)), False
         return None
+
+
+def _with_holds(views: Iterable[RunView], jobs: Iterable[Job], sessions: Iterable[Session], now: int) -> list[RunView]:
+    holds = {(hold.run, hold.fence): hold for job in jobs for hold in job.active}
+    leases = {one.name: one.lease for one in sessions if one.state is Life.LIVE and one.expires_at > now}
+    found = []
+    for view in views:
+        hold = holds.get((view.run, view.fence)) if view.status == Status.RUNNING else None
+        found.append(view if hold is None else view.held(hold, lease=leases.get(hold.session), now=now))
+    return found
 
 
 def is_orphaned(job: Job, sessions: list[Session], now: int) -> bool:

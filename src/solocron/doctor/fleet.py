@@ -11,6 +11,7 @@ from solocron.doctor.sight import Sight
 from solocron.errors import Invalid
 from solocron.jobs.registry import Registry
 from solocron.model.job import Job
+from solocron.model.pools import last_tick, unserved
 from solocron.model.session import Session
 from solocron.stores.contract import Check
 
@@ -30,17 +31,26 @@ class Pace:
 
 
 def nodes(sight: Sight) -> Iterator[Check]:
-    live = sight.live
+    """Who is alive, and which pools have jobs that no node would run."""
+    live, missing = sight.live, unserved(sight.jobs, sight.sessions, now=sight.now)
     if live:
         yield ok("nodes", f"{len(live)} alive: {listed(sorted(session.node for session in live))}")
-    elif sight.jobs:
-        yield warn(
-            "nodes",
-            f"none is alive, so none of {len(sight.jobs)} jobs runs, unless `solocron tick` is called for them",
-            "solocron run TARGET",
-        )
-    else:
-        yield ok("nodes", "none yet, and no jobs")
+    for pool, names in missing.items():
+        many = f"{len(names)} jobs do" if len(names) > 1 else "1 job does"
+        flag = "" if pool == "default" else f" --pools {pool}"
+        yield fail("nodes", f"no live node serves pool {pool}, so its {many} not run", f"solocron run TARGET{flag}")
+    if not live and not missing:
+        yield ok("nodes", f"none is alive{_served_by_ticks(sight)}")
+
+
+def _served_by_ticks(sight: Sight) -> str:
+    ticks = {pool: last_tick(pool, sight.sessions) for pool in {job.definition.pool for job in sight.jobs}}
+    told = [
+        f"pool {pool} is served by ticks, the last of which ended {seconds(sight.now - at)} ago"
+        for pool, at in sorted(ticks.items())
+        if at is not None
+    ]
+    return f"; {'; '.join(told)}" if told else ", and no job wants to run"
 
 
 def silent_nodes(sight: Sight) -> Iterator[Check]:

@@ -9,6 +9,7 @@ from solocron.doctor.line import fail, listed, ok, seconds, warn
 from solocron.doctor.sight import Sight
 from solocron.errors import Invalid
 from solocron.jobs.registry import Registry
+from solocron.model.holding import stuck_since
 from solocron.model.request import job_named
 from solocron.model.session import Life
 from solocron.stores.contract import Check
@@ -101,7 +102,7 @@ def blocked(sight: Sight) -> Iterator[Check]:
 
 def stuck_holds(sight: Sight) -> Iterator[Check]:
     """A hold ends with its body or with its session; one that has neither blocks its job for ever."""
-    found = [*_of_nobody(sight), *_past_deadline(sight)]
+    found = [*_of_nobody(sight), *_stuck(sight)]
     yield from found[:20]
     if not found:
         yield ok("holds", f"{len(sight.holds)}, each of a session that answers for it")
@@ -126,13 +127,17 @@ def _of_nobody(sight: Sight) -> Iterator[Check]:
             yield fail("holds", f"session {name} holds something and does not exist", "solocron doctor --repair")
 
 
-def _past_deadline(sight: Sight) -> Iterator[Check]:
+def _stuck(sight: Sight) -> Iterator[Check]:
     leases = {session.name: session.lease for session in sight.live}
     for job, hold in sight.holds:
         lease = leases.get(hold.session)
-        if lease is None or hold.deadline is None or sight.now <= hold.deadline + lease:
+        since = None if lease is None else stuck_since(hold, lease=lease, now=sight.now)
+        if since is None:
             continue
-        told = f"{hold.run} runs on {hold.node}, {seconds(sight.now - hold.deadline)} past its deadline"
+        late = seconds(sight.now - since)
+        told = f"{hold.run} runs on {hold.node}, " + (
+            f"{late} past its deadline" if since == hold.deadline else f"asked to stop {late} ago ({hold.cancel})"
+        )
         yield fail(
             "holds",
             f"{told}: its body does not stop when told to, and {job.name} waits for it",

@@ -27,6 +27,7 @@ from solocron.events import Events
 from solocron.jobs.registry import Declared, Handler
 from solocron.model.alarm import Bounds
 from solocron.model.change import Kind
+from solocron.model.pools import TICKED
 from solocron.model.session import Life, Session, end, swept
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
@@ -104,6 +105,7 @@ class Node:
             wake_claimer=self._look_at,
         )  # fmt: skip
         self._listening = True
+        self._ticking = False
         self._loops = {
             name: Loop(name, step, runtime=runtime, events=events)
             for name, step in (
@@ -135,6 +137,7 @@ class Node:
 
         `ticking`: only what keeps the session alive and records outcomes; the caller claims.
         """
+        self._ticking = ticking
         try:
             self.keeper.step(self._parts.runtime.clock.boot())
         except StoreUnavailable as error:
@@ -222,9 +225,9 @@ class Node:
         """End the session, now that no body is left. If the store is away, its lease simply runs out."""
         try:
             which = Named(Kind.SESSION, (session,))
-            over = False
+            over, why = False, TICKED if self._ticking else "its node stopped"
             for _ in range(GOODBYES):
-                ended = self._parts.store.update(which, lambda doc, at: end(doc, now=at, reason="its node stopped"))
+                ended = self._parts.store.update(which, lambda doc, at: end(doc, now=at, reason=why))
                 if over := ended.results[0].verdict in (Verdict.APPLIED, Verdict.DECLINED):
                     break
             # What it holds is free only once it has ended: while it lives, a claim under way may still be granted.

@@ -12,7 +12,7 @@ from solocron.model.change import Absent, Change
 from solocron.model.claiming import settle
 from solocron.model.job import Hold, Job, Owed, Stretch
 from solocron.model.policy import QUEUE_LIMIT
-from solocron.model.run import Entry, Origin, Status, group_of, plain, run_id
+from solocron.model.run import Entry, Origin, Status, group_of, run_id
 from solocron.model.timetable import Resolve
 from solocron.model.values import replace
 
@@ -121,9 +121,7 @@ def cancel_backfill(doc: Job | Absent, *, run: str, reason: str, now: int, resol
         stretches=tuple(s for s in doc.stretches if s not in gone),
         owed=tuple(o for o in doc.owed if not (o.origin is Origin.BACKFILL and o.request in requests and o.tried)),
         active=tuple(
-            replace(hold, cancel=plain(reason))
-            if hold.origin is Origin.BACKFILL and hold.request in requests and hold.cancel is None
-            else hold
+            hold.asked_to_stop(reason, now=now) if hold.origin is Origin.BACKFILL and hold.request in requests else hold
             for hold in doc.active
         ),
     )

@@ -70,9 +70,7 @@ def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resol
     if isinstance(doc, Absent):
         return None
     asked = [hold for hold in doc.active if run in (hold.run, group_of(hold.run))]
-    holds = tuple(
-        replace(hold, cancel=plain(reason)) if hold in asked and hold.cancel is None else hold for hold in doc.active
-    )
+    holds = tuple(hold.asked_to_stop(reason, now=now) if hold in asked else hold for hold in doc.active)
     kept: list[Owed] = []
     gone: list[Owed] = []
     for owed in doc.owed:

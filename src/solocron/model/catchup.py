@@ -7,7 +7,7 @@ A slot is *late* until `late_for` after its instant and is then still owed, over
 from __future__ import annotations
 
 from solocron.model.holding import patience_of
-from solocron.model.job import Hold, Job, Owed, Stretch
+from solocron.model.job import Job, Owed, Stretch
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
 from solocron.model.slices import each
@@ -121,13 +121,9 @@ def _replace(job: Job, slots: Timetable, entries: list[Entry], since: int, until
     reason = "overlap: replaced by a later slot"
     pass_over(job, slots, entries, since, newest - 1, Status.SKIPPED, reason, now=until)
     job = give_up(job, entries, Status.SKIPPED, reason, now=until, among=frozenset({Origin.SCHEDULE}))
-    stopped = (h if h.origin is Origin.BACKFILL else _ask_to_stop(h, reason) for h in job.active)
+    stopped = (h if h.origin is Origin.BACKFILL else h.asked_to_stop(reason, now=until) for h in job.active)
     job = replace(job, active=tuple(stopped))
     return owe(job, slots, newest - 1, newest)
-
-
-def _ask_to_stop(hold: Hold, reason: str) -> Hold:
-    return hold if hold.cancel else replace(hold, cancel=reason)
 
 
 def busy(job: Job) -> bool:

@@ -153,18 +153,19 @@ def _hold_text(h: Hold) -> str:
         return f"[{text}]" if h.deadline is None else f"[{text},{h.deadline}]"
     rest = [
         h.deadline, h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards, h.only, h.among or None,
-        h.permit,
+        h.permit, h.asked_at,
     ]  # fmt: skip
     return f"[{text},{_compact(rest)[1:-1]}]" if _trim(rest) else f"[{text}]"
 
 
 def _hold_from(v: list[Any]) -> Hold:
-    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, *rest = _pad(v, 19)
-    request, payload, cancel, crashed, shard, shards, only, among, permit = rest
+    run, slot, origin, attempt, tries, session, node, fence, claimed_at, deadline, *rest = _pad(v, 20)
+    request, payload, cancel, crashed, shard, shards, only, among, permit, asked_at = rest
     return Hold(
         run=run, slot=slot, origin=_ORIGINS[origin], attempt=attempt, tries=tries, session=session, node=node,
         fence=fence, claimed_at=claimed_at, deadline=deadline, request=request, payload=payload, cancel=cancel,
         crashed=bool(crashed), shard=shard, shards=_shards(shards), only=only, among=tuple(among or ()), permit=permit,
+        asked_at=asked_at,
     )  # fmt: skip
 
 

@@ -146,7 +146,7 @@ def remove(doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve) -> C
         job,
         removed=True,
         due_at=None,
-        active=tuple(hold if hold.cancel else replace(hold, cancel=reason) for hold in job.active),
+        active=tuple(hold.asked_to_stop(reason, now=now) for hold in job.active),
     )
     return Change(job, tuple(entries), "removed")
 
@@ -164,6 +164,6 @@ def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) ->
         paused=doc.paused,
         fence=max(doc.fence + 1, fence),
         # What was held when the backup was made may have ended well since: asked to stop, it is never repeated.
-        active=tuple(hold if hold.cancel else replace(hold, cancel=why) for hold in job.active),
+        active=tuple(hold.asked_to_stop(why, now=now) for hold in job.active),
     )
     return Change(settle(job, slots), tuple(entries), "moved")

@@ -12,7 +12,7 @@ from solocron.model.run import Record, Status, key_of
 from solocron.model.session import Session
 from solocron.model.values import made
 
-__all__ = ["Claimant", "next_fence", "patience_of", "record_of"]
+__all__ = ["Claimant", "next_fence", "patience_of", "record_of", "stopping_since", "stuck_since"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,21 @@ def patience_of(definition: Definition, late_for: int) -> int:
     """How long after its instant a slot may still start before it is missed."""
     limit = definition.start_within
     return late_for if limit is None else min(late_for, limit + 1)
+
+
+def stopping_since(hold: Hold, *, now: int) -> int | None:
+    """Since when its body is being stopped: somebody asked, or its deadline passed; None while it may run."""
+    moments = [moment for moment in (hold.asked_at, hold.deadline) if moment is not None and moment <= now]
+    return min(moments, default=None)
+
+
+def stuck_since(hold: Hold, *, lease: int, now: int) -> int | None:
+    """Since when its body is being stopped, if that was more than a lease ago: a thread that ignores it.
+
+    Within a lease the holder has heard of it with a beat, and its body has had time to end.
+    """
+    since = stopping_since(hold, now=now)
+    return since if since is not None and now > since + lease else None
 
 
 def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) -> Record:

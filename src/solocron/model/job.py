@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from solocron.model.definition import Definition
-from solocron.model.run import Origin, Shards, Status, group_of
-from solocron.model.values import quick
+from solocron.model.run import Origin, Shards, Status, group_of, plain
+from solocron.model.values import quick, replace
 
 __all__ = ["Hold", "Job", "Last", "Missed", "Owed", "Pause", "Request", "Stretch"]
 
@@ -44,6 +44,12 @@ class Hold:
     among: tuple[str, ...] = ()
     permit: str | None = None
     """The permit under which it runs, where the job has a limit."""
+    asked_at: int | None = None
+    """When it was first asked to stop."""
+
+    def asked_to_stop(self, why: str, *, now: int) -> Hold:
+        """The hold with the request on it; the first request stays."""
+        return self if self.cancel else replace(self, cancel=plain(why), asked_at=now)
 
 
 @quick

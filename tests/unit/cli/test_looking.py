@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from solocron import Backoff, Run, Scheduler
 from solocron.model.change import Change, Kind
 from solocron.model.job import Job
-from solocron.stores.contract import Named
+from solocron.model.session import Session
+from solocron.stores.contract import All, Named
+from solocron.stores.url import make_store
 from tests.unit.cli.kit import Answer, Shop
 
 Cli = Callable[..., Answer]
@@ -187,7 +190,7 @@ def test_status_for_people_is_one_screen(cli: Cli, shop: Shop) -> None:
     assert answer.code == 0
     shown = dict(line.split(None, 1) for line in answer.lines)
     assert shown["paused"] == "report"
-    assert shown["nodes"] == "none"
+    assert shown["nodes"] == "none"  # it lives by ticks
     assert answer.lines[-1] == "24 hours  1 succeeded"
 
 
@@ -287,3 +290,114 @@ def test_status_finds_what_is_overdue_without_any_node(cli: Cli) -> None:
     answer = cli("status", "--store", "memory://overdue", "--json")
     assert answer.json["overdue"] == ["forgotten"]
     assert answer.code == 1
+
+
+def test_a_pool_with_jobs_and_no_live_node_is_exit_1_and_named(cli: Cli) -> None:
+    url = "memory://nobody-home"
+    scheduler = Scheduler(url, pools=("default", "gpu"))
+    for name in ("train", "infer"):
+        scheduler.every("1000d", name=name, pool="gpu")(lambda: None)
+    scheduler.every("1000d", name="mail")(lambda: None)
+    with scheduler:
+        assert cli("status", "--store", url).code == 0
+    answer = cli("status", "--store", url)
+    assert answer.code == 1
+    assert "no node   pool default: its 1 job does not run; start one: solocron run TARGET" in answer.lines
+    assert "          pool gpu: its 2 jobs do not run; start one: solocron run TARGET --pools gpu" in answer.lines
+    answer = cli("status", "--store", url, "--json")
+    assert (answer.code, answer.json["unserved"]) == (1, {"default": 1, "gpu": 2})
+    assert cli("doctor", "--store", url).code == 1
+
+
+def test_a_pool_that_ticks_serve_is_no_fault(cli: Cli, shop: Shop) -> None:
+    answer = cli("status", "--store", shop.url, "--json")
+    assert (answer.code, answer.json["unserved"]) == (0, {})
+
+
+@pytest.fixture
+def held(cli: Cli) -> Iterator[Callable[..., tuple[str, Scheduler]]]:
+    """A run in a thread that ignores cancellation until the test is over."""
+    begun, end = threading.Event(), threading.Event()
+    schedulers: list[Scheduler] = []
+
+    def start(url: str, **options: object) -> tuple[str, Scheduler]:
+        scheduler = Scheduler(url, node="kitchen")
+        schedulers.append(scheduler)
+
+        @scheduler.every("1000d", name="stubborn", **options)
+        def stubborn() -> None:
+            begun.set()
+            assert end.wait(60)
+
+        scheduler.start()
+        run = scheduler.trigger("stubborn")
+        assert begun.wait(60)
+        return run, scheduler
+
+    yield start
+    end.set()
+    for scheduler in schedulers:
+        scheduler.stop()
+
+
+def test_a_run_shows_since_when_it_runs_and_when_it_must_end(cli: Cli, held: Callable[..., Any]) -> None:
+    run, _ = held("memory://since", timeout="1h")
+    (found,) = cli("status", "--store", "memory://since", "--json").json["running"]
+    assert moment(found["deadline"]) - moment(found["claimed_at"]) == timedelta(hours=1)
+    assert (found["stopping"], found["stopping_since"], found["stuck"]) == (None, None, False)
+    for again in (
+        cli("show", run, "--store", "memory://since", "--json").json,
+        cli("runs", "--store", "memory://since", "--json").json[0],
+    ):
+        assert again["deadline"] == found["deadline"]
+    shown = dict(line.split(None, 1) for line in cli("show", run, "--store", "memory://since").lines)
+    assert shown["running"].startswith("for ")
+    assert shown["deadline"].endswith(" UTC")
+    table = cli("status", "--store", "memory://since").lines
+    assert table[-2].split() == ["RUN", "NODE", "SINCE", "(UTC)", "FOR", "DEADLINE", "(UTC)", "STATE"]
+    assert table[-1].startswith(run)
+    assert table[-1].endswith(" running")
+
+
+def test_a_run_that_was_asked_to_stop_shows_when_and_why(cli: Cli, held: Callable[..., Any]) -> None:
+    run, scheduler = held("memory://asked")
+    before = moment(cli("status", "--store", "memory://asked", "--json").json["now"])
+    scheduler.cancel(run)
+    found = cli("show", run, "--store", "memory://asked", "--json").json
+    assert found["stopping"] == "cancelled by request"
+    assert before <= moment(found["stopping_since"])
+    assert found["stuck"] is False
+    assert "to stop at " in cli("show", run, "--store", "memory://asked").out
+    assert cli("status", "--store", "memory://asked").code == 0
+
+
+@pytest.mark.parametrize("how", ["timeout", "cancel"])
+def test_a_run_that_does_not_stop_is_stuck_for_status_show_and_doctor(
+    cli: Cli, held: Callable[..., Any], how: str
+) -> None:
+    """A thread cannot be stopped from outside: whoever looks must learn it from the first command they think of."""
+    url = f"memory://stuck-{how}"
+    run, scheduler = held(url, **({"timeout": "1h"} if how == "timeout" else {}))
+    if how == "cancel":
+        scheduler.cancel(run)
+    store = make_store(url)
+    now = store.clock() + 3_600_000_000 * 2
+
+    def live_until(doc: Session, _: int) -> Change:
+        return Change(replace(doc, expires_at=now + 3_600_000_000, lease=15_000_000))
+
+    (session,) = store.read(All(Kind.SESSION))
+    store.update(Named(Kind.SESSION, (session.name,)), live_until)
+    store.shift_clock(now - store.clock())
+    answer = cli("status", "--store", url)
+    assert answer.code == 1
+    assert f"stuck     {run}" in answer.lines
+    assert "stuck" in answer.lines[-1]
+    assert cli("status", "--store", url, "--json").json["running"][0]["stuck"] is True
+    shown = dict(line.split(None, 1) for line in cli("show", run, "--store", url).lines)
+    assert shown["stuck"] == (
+        'its body does not stop, and stubborn waits for it: restart kitchen, or declare on_stuck="abandon"'
+    )
+    doctor = cli("doctor", "--store", url)
+    assert doctor.code == 1
+    assert "its body does not stop when told to, and stubborn waits for it" in doctor.out

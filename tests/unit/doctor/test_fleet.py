@@ -9,9 +9,12 @@ import pytest
 from solocron.clock import SECOND
 from solocron.doctor import fleet
 from solocron.doctor.fleet import Pace
+from solocron.model.job import Pause
+from solocron.model.pools import TICKED
+from solocron.model.session import Life
 from solocron.schedules import Cron, dump
 from tests.fundamentals.one_job import OneJob
-from tests.unit.doctor.kit import dead, job, levels, only, session, sight, silent
+from tests.unit.doctor.kit import NOW, dead, job, levels, only, session, sight, silent
 
 
 def test_live_nodes_are_named() -> None:
@@ -19,11 +22,35 @@ def test_live_nodes_are_named() -> None:
     assert (found.level, found.detail) == ("OK", "2 alive: a, b")
 
 
-def test_no_node_beside_jobs_is_a_warning() -> None:
+def test_no_node_beside_jobs_is_a_failure() -> None:
     found = only(fleet.nodes(sight(job(), dead())))
-    assert found.level == "WARN"
-    assert "none of 1 jobs runs" in found.detail
+    assert (found.level, found.remedy) == ("FAIL", "solocron run TARGET")
+    assert found.detail == "no live node serves pool default, so its 1 job does not run"
     assert only(fleet.nodes(sight())).level == "OK"
+
+
+def test_a_pool_that_the_live_nodes_do_not_serve_is_named_with_the_number_of_its_jobs() -> None:
+    jobs = [job("one", pool="gpu"), job("two", pool="gpu"), job("three")]
+    alive, gpu = fleet.nodes(sight(*jobs, session("a")))
+    assert alive.level == "OK"
+    assert (gpu.level, gpu.remedy) == ("FAIL", "solocron run TARGET --pools gpu")
+    assert gpu.detail == "no live node serves pool gpu, so its 2 jobs do not run"
+
+
+def test_jobs_that_are_paused_or_disabled_need_no_node() -> None:
+    off = job("off", pool="gpu", enabled=False)
+    paused = replace(job("paused", pool="gpu"), paused=Pause(at=NOW))
+    assert levels(fleet.nodes(sight(off, paused, session("a")))) == ["OK"]
+
+
+def test_a_pool_that_ticks_serve_needs_no_node_between_them() -> None:
+    """Somebody calls `solocron tick` from outside; what they leave lying is overdue."""
+    ticked = replace(dead(since=60), state=Life.SWEPT, reason=TICKED)
+    found = only(fleet.nodes(sight(job(), ticked)))
+    assert found.level == "OK"
+    assert "pool default is served by ticks, the last of which ended 60 s ago" in found.detail
+    node_since = replace(dead("b", since=30), state=Life.SWEPT)
+    assert only(fleet.nodes(sight(job(), ticked, node_since))).level == "FAIL"
 
 
 def test_a_node_that_has_just_fallen_silent_is_a_warning() -> None:

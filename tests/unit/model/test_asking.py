@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from solocron.clock import SECOND
 from solocron.model.asking import REMEMBERED, pause, resume, trigger
 from solocron.model.change import Absent, Kind
+from solocron.model.codec import decode, encode
 from solocron.model.policy import QUEUE_LIMIT, Backoff, allow, catch_up_all
 from solocron.model.timetable import Timetable
 from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, resolve, seconds
@@ -164,6 +166,15 @@ class TestCancel:
         if ended:
             job.finish(hold)
         assert job.cancel(hold.run if ended else "work@never") is None
+
+    def test_of_one_that_runs_the_first_request_stays_with_its_time(self) -> None:
+        job = OneJob("1m").at(60)
+        hold = job.claims()
+        for after, why in ((70, "a person asked"), (80, "another asked too")):
+            job.at(after).cancel(hold.run, why)
+        (held,) = job.job.active
+        assert (held.cancel, held.asked_at) == ("a person asked", T0 + 70 * SECOND)
+        assert decode(Kind.JOB, "work", *encode(job.job)) == job.job
 
 
 class TestPause:

@@ -12,6 +12,7 @@ from solocron.cli import output
 from solocron.cli.exits import FAILED
 from solocron.cli.moments import local, span, utc
 from solocron.cli.opening import opened
+from solocron.clock import from_us
 from solocron.durable.steps import StepView, steps_of
 from solocron.errors import Invalid
 from solocron.model.run import Status
@@ -102,7 +103,7 @@ def show(args: Namespace) -> int:
         steps = steps_of(client.store, args.run)
         if args.json:
             return output.dump(to_json(run) | {"attempts": to_json(attempts), "steps": to_json(steps)})
-        output.pairs(describe_run(run))
+        output.pairs(describe_run(run, now=from_us(client.store.clock())))
         if len(attempts) > 1 or (attempts and attempts[-1].attempt != run.attempt):
             print()
             runs_table(attempts)
@@ -117,8 +118,9 @@ def _step_row(step: StepView) -> Sequence[str]:
     return step.name, utc(step.at), text if len(text) <= 60 else text[:57] + "..."
 
 
-def describe_run(run: RunView) -> list[tuple[str, str]]:
+def describe_run(run: RunView, *, now: datetime | None = None) -> list[tuple[str, str]]:
     """One run, label by label; what is not known is left out."""
+    since = (run.started_at or run.claimed_at) if run.status == Status.RUNNING else None
     slots = f"{run.count} slots, {utc(run.first)} to {utc(run.slot)} UTC" if run.count > 1 else f"{utc(run.slot)} UTC"
     told = run.progress or {}
     progress = f"{told.get('done')} of {told.get('total')}" if told.get("total") else str(told.get("done", ""))
@@ -136,6 +138,10 @@ def describe_run(run: RunView) -> list[tuple[str, str]]:
         ("key", run.key),
         ("claimed", f"{utc(run.claimed_at)} UTC" if run.claimed_at else ""),
         ("started", f"{utc(run.started_at)} UTC, {_between(run.slot, run.started_at)} late" if run.started_at else ""),
+        ("running", f"for {span(now - since)}" if now and since else ""),
+        ("deadline", f"{utc(run.deadline)} UTC" if run.deadline else ""),
+        ("asked", f"to stop at {utc(run.stopping_since)} UTC: {run.stopping}" if run.stopping_since else ""),
+        ("stuck", _stuck(run)),
         ("finished", f"{utc(run.finished_at)} UTC" if run.finished_at else ""),
         ("took", _between(run.started_at, run.finished_at) if run.started_at and run.finished_at else ""),
         ("progress", f"{progress} {told.get('note') or ''}".strip()),
@@ -144,6 +150,13 @@ def describe_run(run: RunView) -> list[tuple[str, str]]:
         ("output", (run.output or "").rstrip()),
     ]
     return [(label, text) for label, text in rows if text]
+
+
+def _stuck(run: RunView) -> str:
+    if not run.stuck:
+        return ""
+    remedy = f'restart {run.node}, or declare on_stuck="abandon"'
+    return f"its body does not stop, and {run.job} waits for it: {remedy}"
 
 
 def nodes(args: Namespace) -> int:
@@ -207,7 +220,7 @@ def _node_row(node: NodeView) -> Sequence[str]:
 def status(args: Namespace) -> int:
     with opened(args) as client:
         found = client.status()
-        wrong = bool(found.alarms or found.overdue)
+        wrong = bool(found.alarms or found.overdue or found.unserved or any(run.stuck for run in found.running))
         if args.json:
             output.dump(to_json(found))
             return FAILED if wrong else 0
@@ -221,8 +234,23 @@ def status(args: Namespace) -> int:
             _nodes_table(found.nodes)
         if found.running:
             print()
-            runs_table(found.running)
+            headers = ["RUN", "NODE", "SINCE (UTC)", " FOR", "DEADLINE (UTC)", "STATE"]
+            output.table(headers, [_running_row(run, found.now) for run in found.running])
     return FAILED if wrong else 0
+
+
+def _running_row(run: RunView, now: datetime) -> Sequence[str]:
+    since = run.started_at or run.claimed_at or run.slot
+    state = "running"
+    if run.stopping_since is not None:
+        state = f"{'stuck' if run.stuck else 'asked to stop'} since {utc(run.stopping_since)}: {run.stopping}"
+    return run.run, run.node or "-", utc(since), span(now - since), utc(run.deadline), state
+
+
+def _no_node(pool: str, jobs: int) -> str:
+    many = f"{jobs} jobs do" if jobs > 1 else "1 job does"
+    flag = "" if pool == "default" else f" --pools {pool}"
+    return f"pool {pool}: its {many} not run; start one: solocron run TARGET{flag}"
 
 
 def _glance(found: StatusView) -> list[tuple[str, str]]:
@@ -233,12 +261,14 @@ def _glance(found: StatusView) -> list[tuple[str, str]]:
         ("store", f"{found.store}, tier {found.tier}, namespace {found.namespace}"),
         ("time", f"{utc(found.now)} UTC by the store's clock"),
         ("nodes", alive or "none"),
+        ("no node", "\n".join(_no_node(pool, jobs) for pool, jobs in found.unserved.items())),
         ("jobs", str(found.jobs)),
         ("paused", ", ".join(found.paused)),
         ("orphaned", ", ".join(found.orphaned)),
         ("blocked", ", ".join(found.blocked)),
         ("overdue", ", ".join(found.overdue)),
         ("running", str(len(found.running))),
+        ("stuck", ", ".join(run.run for run in found.running if run.stuck)),
         ("24 hours", counts or "nothing on record"),
     ]
     return [(label, text) for label, text in rows if text]

@@ -197,6 +197,7 @@ def full_job(name: str) -> Job:
         request="q",
         payload=[1],
         cancel="because",
+        asked_at=13,
     )
     return Job(
         name=name,

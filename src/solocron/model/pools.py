@@ -1,0 +1,38 @@
+"""Which pools have work and no node that would do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from solocron.model.job import Job
+from solocron.model.session import Life, Session
+
+__all__ = ["TICKED", "last_tick", "unserved"]
+
+TICKED = "its tick is over"
+"""Why the session of a tick ended. Somebody outside calls the next one, so that no live node is no fault."""
+
+
+def unserved(jobs: Iterable[Job], sessions: Sequence[Session], *, now: int) -> dict[str, list[str]]:
+    """The jobs that want to run, by pool, of every pool without a live node that is not served by ticks either."""
+    live = {pool for one in sessions if one.state is Life.LIVE and one.expires_at > now for pool in one.pools}
+    found: dict[str, list[str]] = {}
+    for job in jobs:
+        pool = job.definition.pool
+        if pool not in live and job.definition.enabled and job.paused is None and not job.removed:
+            found.setdefault(pool, []).append(job.name)
+    return {pool: names for pool, names in sorted(found.items()) if last_tick(pool, sessions) is None}
+
+
+def last_tick(pool: str, sessions: Sequence[Session]) -> int | None:
+    """When the last session of a pool ended, if it was a tick's; None if it was a node's, or there was none.
+
+    A node that crashed has not said goodbye: it ended when its lease did.
+    """
+    ends = [
+        (one.expires_at if one.ended_at is None else one.ended_at, one.reason == TICKED)
+        for one in sessions
+        if pool in one.pools
+    ]
+    at, ticked = max(ends, default=(0, False))
+    return at if ticked else None

@@ -17,7 +17,7 @@ import threading
 from collections import Counter
 from datetime import datetime
 
-from solocron import Run, Scheduler
+from solocron import EmptyStore, Run, Scheduler
 
 LEASE = "3s"
 
@@ -70,7 +70,10 @@ def verdict(slots: list[datetime], shares: Counter[str]) -> int:
 
 
 def _known(scheduler: Scheduler) -> bool:
-    return any(job.name == "heartbeat" for job in scheduler.jobs())
+    try:
+        return any(job.name == "heartbeat" for job in scheduler.jobs())
+    except EmptyStore:  # looking makes no store: the first node will
+        return False
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from solocron.errors import (
         Cancelled,
         Conflict,
+        EmptyStore,
         Invalid,
         InvalidSchedule,
         KeyBusy,
@@ -41,7 +42,7 @@ _HOMES = {
     "solocron.errors": (
         *("Cancelled", "Conflict", "Invalid", "InvalidSchedule", "LeaseLost", "MissingExtra", "NotFound"),
         *("SolocronError", "StaleFence", "StoreError", "StoreRefused", "StoreUnavailable", "WaitTimeout"),
-        *("KeyBusy", "LockBusy", "NotEntered", "Uncertain"),
+        *("EmptyStore", "KeyBusy", "LockBusy", "NotEntered", "Uncertain"),
     ),
     "solocron.jobs.decorators": ("at", "cron", "every"),
     "solocron.jobs.retrying": ("Retry",),
@@ -62,6 +63,7 @@ __all__ = [
     "Cancelled",
     "Conflict",
     "Cron",
+    "EmptyStore",
     "Every",
     "Invalid",
     "InvalidSchedule",

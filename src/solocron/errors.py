@@ -6,6 +6,7 @@ SolocronError
  |   +- MissingExtra        also an ImportError
  |   +- NotEntered          also a TypeError
  +- NotFound                also a LookupError
+ |   +- EmptyStore
  +- Conflict
  |   +- StaleFence
  |   +- LockBusy
@@ -26,6 +27,7 @@ from typing import ClassVar
 __all__ = [
     "Cancelled",
     "Conflict",
+    "EmptyStore",
     "Invalid",
     "InvalidSchedule",
     "KeyBusy",
@@ -72,6 +74,10 @@ class NotFound(SolocronError, LookupError):
     """No job, run or node of that name exists in this namespace."""
 
     exit_code = 3
+
+
+class EmptyStore(NotFound):
+    """Nothing of Solocron's is at this place: no file, no tables, no keys, or nothing in this namespace."""
 
 
 class Conflict(SolocronError):

@@ -12,7 +12,7 @@ EXITS: Mapping[int, str] = {
     OK: "done",
     FAILED: "the work failed, or a check found errors",
     USAGE: "the command cannot be understood or cannot be done as asked",
-    3: "no such job, run or node",
+    3: "no such job, run or node, or nothing there at all",
     TAKEN: "a conflict, or a stale fence: nothing was written",
     5: "the store cannot be reached or refuses",
     6: "what was waited for did not happen in time",

@@ -9,24 +9,35 @@ from typing import TYPE_CHECKING
 
 from solocron import surroundings
 from solocron.client import Client
-from solocron.errors import StoreUnavailable
+from solocron.errors import EmptyStore
+from solocron.model.change import Kind
+from solocron.stores.contract import All, Query
 from solocron.stores.url import make_store, parse
+from solocron.stores.weakness import nothing_at
 
 if TYPE_CHECKING:
     from solocron.stores.contract import Store
 
-__all__ = ["named_store", "opened"]
+__all__ = ["named_store", "opened", "refuse_empty"]
 
 
 @contextmanager
 def opened(args: Namespace) -> Iterator[Client]:
-    """The client, its store open; closed afterwards."""
+    """The client, its store open for reading until it writes; closed afterwards."""
     store = named_store(args)
     try:
-        store.open()
+        store.open(read_only=True)
+        refuse_empty(store)
         yield Client(store)
     finally:
         store.close()
+
+
+def refuse_empty(store: Store) -> None:
+    """A namespace in which nothing was ever written is most often the wrong one."""
+    if any(store.read(All(kind, limit=1)) for kind in Kind) or store.history(Query(limit=1)):
+        return
+    raise EmptyStore(nothing_at(store.url, f"namespace {store.namespace!r} is empty"))
 
 
 def named_store(args: Namespace, *, make: bool = False) -> Store:
@@ -44,8 +55,5 @@ def named_store(args: Namespace, *, make: bool = False) -> Store:
         # A link that leads nowhere is left to the store, which refuses links and says so.
         if not path.exists() and not path.is_symlink():
             where = "" if args.store else " (from SOLOCRON_STORE)" if surroundings.store_url() else " (the default)"
-            raise StoreUnavailable(
-                f"there is no store {parts.masked}{where}: no file {path}, and none was made. Name the store that the "
-                "nodes use with --store or SOLOCRON_STORE; `solocron run` makes a new one."
-            )
+            raise EmptyStore(nothing_at(f"{parts.masked}{where}", f"there is no file {path}"))
     return store

@@ -29,39 +29,45 @@ class ClientFront:
         self._store.open()
         return self._client
 
+    @property
+    def _reader(self) -> Client:
+        """The same for the methods that only look: nothing is created or migrated for them."""
+        self._store.open(read_only=True)
+        return self._client
+
     def jobs(self) -> list[JobView]:
         """Every job of the namespace."""
-        return self.client.jobs()
+        return self._reader.jobs()
 
     def job(self, name: str) -> JobView:
         """One job as it stands."""
-        return self.client.job(name)
+        return self._reader.job(name)
 
     def runs(
         self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
     ) -> list[RunView]:
         """Records of runs, newest first."""
-        return self.client.runs(job, status=status, limit=limit)
+        return self._reader.runs(job, status=status, limit=limit)
 
     def run(self, id: str) -> RunView:
         """The last attempt of one run."""
-        return self.client.run(id)
+        return self._reader.run(id)
 
     def nodes(self) -> list[NodeView]:
         """The nodes of the namespace."""
-        return self.client.nodes()
+        return self._reader.nodes()
 
     def limits(self) -> list[LimitView]:
         """The limits across jobs: how many may run, and who has the permits."""
-        return self.client.limits()
+        return self._reader.limits()
 
     def status(self) -> StatusView:
         """Nodes, what runs, the counts of the last 24 hours."""
-        return self.client.status()
+        return self._reader.status()
 
     def next(self, job: str, n: int = 10) -> list[datetime]:
         """The next slots of a job."""
-        return self.client.next(job, n)
+        return self._reader.next(job, n)
 
     def trigger(
         self,
@@ -95,7 +101,7 @@ class ClientFront:
 
     def resume_preview(self, job: str) -> ResumeView:
         """What `resume` would do now, without doing it."""
-        return self.client.resume_preview(job)
+        return self._reader.resume_preview(job)
 
     @overload
     def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...
@@ -124,7 +130,7 @@ class ClientFront:
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
         """The backfills under way, and how far they are."""
-        return self.client.backfills(job)
+        return self._reader.backfills(job)
 
     def calendar(
         self,
@@ -140,11 +146,11 @@ class ClientFront:
 
     def calendars(self) -> list[CalendarView]:
         """Every calendar of the namespace, and the jobs that name it."""
-        return self.client.calendars()
+        return self._reader.calendars()
 
     def next_notes(self, job: str, n: int = 10) -> list[str]:
         """What its calendar does to the next slots of a job, and why."""
-        return self.client.next_notes(job, n)
+        return self._reader.next_notes(job, n)
 
     def cancel(self, run: str) -> str:
         """Stop a run."""

@@ -1,6 +1,6 @@
 """Looks a namespace over: every line is OK, WARN or FAIL and says what to do; repairs what is safe to repair."""
 
-from solocron.doctor.examine import Circumstances, examine, failed, unreachable
+from solocron.doctor.examine import Circumstances, empty, examine, failed, unreachable
 from solocron.doctor.repair import repair
 
-__all__ = ["Circumstances", "examine", "failed", "repair", "unreachable"]
+__all__ = ["Circumstances", "empty", "examine", "failed", "repair", "unreachable"]

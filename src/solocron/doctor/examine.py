@@ -18,7 +18,7 @@ from solocron.schedules import zone_data_version
 from solocron.stores.contract import Check, Named, Store, Tier, Verdict
 from solocron.version import __version__
 
-__all__ = ["Circumstances", "examine", "failed", "unreachable"]
+__all__ = ["Circumstances", "empty", "examine", "failed", "unreachable"]
 
 _ROUNDS = 5
 _SLOW = 0.25
@@ -35,10 +35,10 @@ class Circumstances:
     pace: Pace | None = None
 
 
-def examine(store: Store, runtime: Runtime, around: Circumstances) -> list[Check]:
-    """Every line, in the order in which one would look for the fault."""
+def examine(store: Store, runtime: Runtime, around: Circumstances, *, writes: bool = False) -> list[Check]:
+    """Every line, in the order in which one would look for the fault. Without `writes` nothing is written."""
     try:
-        store.open()
+        store.open(read_only=not writes)
         trip = _round_trip(store, runtime)
     except StoreError as error:
         told = str(error)
@@ -47,11 +47,20 @@ def examine(store: Store, runtime: Runtime, around: Circumstances) -> list[Check
     try:
         # A store that compares clocks itself does it less exactly.
         found += [check for check in store.checks() if check.name != "clock"]
-        found += [_clock(store, runtime), _writing(store, runtime)]
+        found += [_clock(store, runtime), _writing(store, runtime) if writes else _not_tried()]
         found += _fleet_and_work(store, around, trip)
     except StoreError as error:
         found.append(fail("store", f"it stopped answering: {error}", "look at the store's own log, then look again"))
     return found
+
+
+def empty(store: Store, why: str, around: Circumstances) -> list[Check]:
+    """What can be said of a store with nothing in it: how it is set up, before the first node starts."""
+    found = [fail("store", why, "solocron run TARGET, or correct --store and --namespace"), *_default_store(around)]
+    try:
+        return found + [check for check in store.checks() if check.name != "clock"]
+    except StoreError:
+        return found
 
 
 def unreachable(why: str, around: Circumstances) -> list[Check]:
@@ -153,6 +162,10 @@ def _writing(store: Store, runtime: Runtime) -> Check:
             told = f"a test document could not be changed: {result.verdict} {result.error or ''}".rstrip()
             return fail("writing", told, "look at the store's own log")
     return ok("writing", f"allowed; a commit takes {took * 1000:.3g} ms")
+
+
+def _not_tried() -> Check:
+    return ok("writing", "not tried: only --repair writes")
 
 
 def _write(doc: Note | Absent, now: int, *, name: str) -> Change:

@@ -50,7 +50,7 @@ class LocksFront:
 
     def locks(self) -> list[LockView]:
         """Every lock of the namespace: owner, since when, until when, fence."""
-        self._store.open()
+        self._store.open(read_only=True)
         return list_locks(self._store)
 
     def force_release(self, name: str, *, reason: str, by: str | None = None) -> LockView:

@@ -116,7 +116,7 @@ class WireStore:
 
     # --- the contract --------------------------------------------------------------------------------------------
 
-    def open(self) -> None:
+    def open(self, *, read_only: bool = False) -> None:
         """Always open."""
 
     def close(self) -> None:

@@ -239,8 +239,13 @@ class Store(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    def open(self) -> None:
-        """Connect, create or migrate what is missing; any number of processes may do so at once. Idempotent."""
+    def open(self, *, read_only: bool = False) -> None:
+        """Connect, create or migrate what is missing; any number of processes may do so at once. Idempotent.
+
+        With `read_only` nothing is created, migrated or written, neither now nor by a later call that reads. Raises
+        `EmptyStore` where nothing of ours is there, and `StoreRefused` where the schema is older than this code needs.
+        The first call that writes opens it for writing. A store that is open already stays as it is.
+        """
         ...
 
     def close(self) -> None:

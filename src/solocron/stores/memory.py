@@ -115,7 +115,7 @@ class MemoryStore:
             tier=Tier.A, why="one process, one mutex; nothing outlives the process", notifies=True, shared=False
         )
 
-    def open(self) -> None:
+    def open(self, *, read_only: bool = False) -> None:
         """There is nothing to connect to."""
 
     def close(self) -> None:

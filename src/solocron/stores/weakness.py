@@ -1,4 +1,4 @@
-"""Says at the start, in the log, what a store that is set up too weakly may lose; `doctor` says what to change."""
+"""What a store says of itself when it is opened: that it is set up too weakly, or that nothing is there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 from solocron.stores.contract import Capabilities, Tier
 
-__all__ = ["warn_of"]
+__all__ = ["nothing_at", "warn_of"]
 
 log = logging.getLogger("solocron")
 
@@ -14,6 +14,14 @@ LEFT = {
     Tier.B: "it may forget its last commits in a crash",
     Tier.C: "it promises nothing",
 }
+
+
+def nothing_at(where: str, what: str) -> str:
+    """The sentence for whoever looks at an empty place: most often it is not the one that they meant."""
+    return (
+        f"nothing of Solocron's is at {where}: {what}. Nothing was made. Name the store and the namespace that the "
+        "nodes use (--store, --namespace, SOLOCRON_STORE), or start the first node: solocron run TARGET."
+    )
 
 
 def warn_of(url: str, found: Capabilities) -> None:

@@ -242,7 +242,7 @@ class KeepsNewsToItself(MemoryStore):
 class OpensAnew(MemoryStore):
     """Creates its tables whenever it is opened."""
 
-    def open(self) -> None:
+    def open(self, *, read_only: bool = False) -> None:
         a_moment()
         self.world.spaces.clear()
 

@@ -58,8 +58,8 @@ def test_a_failure_is_exit_1(cli: Cli, file_store: str, elsewhere: Path) -> None
 
 def test_a_missing_file_is_one_failure_and_stays_missing(cli: Cli, elsewhere: Path) -> None:
     answer = cli("doctor", "--store", "sqlite:///nothing.db")
-    assert answer.code == 1
-    assert answer.lines[0].startswith("FAIL  store: there is no store sqlite:///nothing.db")
+    assert answer.code == 3
+    assert answer.lines[0].startswith("FAIL  store: nothing of Solocron's is at sqlite:///nothing.db: there is no file")
     assert list(elsewhere.iterdir()) == []
 
 
@@ -116,7 +116,7 @@ def test_repair_says_what_it_did_and_what_it_waits_for(cli: Cli, monkeypatch: py
 
 def test_nothing_is_repaired_where_the_store_is_away(cli: Cli, elsewhere: Path) -> None:
     answer = cli("doctor", "--repair", "--store", "sqlite:///nothing.db", "--json")
-    assert (answer.code, answer.json["repaired"]) == (1, [])
+    assert (answer.code, answer.json["repaired"]) == (3, [])
 
 
 def test_a_running_fleet_is_left_alone_by_repair(cli: Cli) -> None:

@@ -57,13 +57,22 @@ def test_the_store_may_be_named_before_the_command_or_by_the_environment(
     assert len(cli("--store", shop.url, "jobs", "--json").json) == 3
     monkeypatch.setenv("SOLOCRON_STORE", shop.url)
     assert len(cli("jobs", "--json").json) == 3
-    assert cli("jobs", "--namespace", "other", "--json").json == []
+    assert cli("jobs", "--namespace", "other", "--json").code == 3
 
 
 def test_an_empty_namespace_is_said_on_stderr(cli: Cli, shop: Shop) -> None:
+    """It is most often a wrong one: green, it would hide that nobody looks at the right one."""
     answer = cli("jobs", "--store", shop.url, "--namespace", "other")
+    assert (answer.code, answer.out) == (3, "")
+    assert "namespace 'other' is empty" in answer.err
+
+
+def test_a_namespace_whose_jobs_are_gone_is_no_error(cli: Cli, shop: Shop) -> None:
+    for job in shop.scheduler.jobs():
+        cli("remove", job.name, "--store", shop.url)
+    answer = cli("jobs", "--store", shop.url)
     assert (answer.code, answer.out) == (0, "")
-    assert "no jobs in namespace 'other'" in answer.err
+    assert "no jobs in namespace 'default'" in answer.err
 
 
 def test_a_job_that_cannot_be_read_here_does_not_hide_the_others(cli: Cli, shop: Shop) -> None:

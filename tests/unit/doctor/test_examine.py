@@ -36,7 +36,7 @@ class Odd(MemoryStore):
         if verb in self.broken:
             raise self.broken[verb]
 
-    def open(self) -> None:
+    def open(self, *, read_only: bool = False) -> None:
         self._may("open")
 
     def holders(self) -> frozenset[str]:
@@ -72,7 +72,7 @@ class Skewed(Threads):
 
 
 def lines(store: MemoryStore, runtime: Threads | None = None, **around: Any) -> dict[str, Check]:
-    return {check.name: check for check in examine(store, runtime or Threads(), Circumstances(**around))}
+    return {check.name: check for check in examine(store, runtime or Threads(), Circumstances(**around), writes=True)}
 
 
 def test_a_healthy_store_has_no_failure() -> None:
@@ -143,6 +143,13 @@ def test_a_store_that_may_not_be_written_is_a_failure() -> None:
     store.broken["update"] = StoreRefused("only reading is allowed")
     found = lines(store)["writing"]
     assert (found.level, found.detail) == ("FAIL", "only reading is allowed")
+
+
+def test_who_only_looks_writes_nothing_to_try_it() -> None:
+    store = Odd()
+    store.broken["update"] = StoreRefused("not even to try it")
+    found = {check.name: check for check in examine(store, Threads(), Circumstances())}["writing"]
+    assert (found.level, found.detail) == ("OK", "not tried: only --repair writes")
 
 
 def test_a_store_that_does_not_write_is_a_failure() -> None:

@@ -8,14 +8,14 @@ from datetime import timedelta
 from solocron import surroundings
 from solocron.cli import output
 from solocron.cli.exits import FAILED, OK
-from solocron.cli.opening import named_store
-from solocron.doctor import Circumstances, examine, failed, repair, unreachable
+from solocron.cli.opening import named_store, refuse_empty
+from solocron.doctor import Circumstances, empty, examine, failed, repair, unreachable
 from solocron.doctor.fleet import Pace
 from solocron.doctor.line import FAIL
 from solocron.duration import parse_duration, to_us
-from solocron.errors import StoreUnavailable
+from solocron.errors import EmptyStore, StoreError
 from solocron.runtime import Threads
-from solocron.stores.contract import Check
+from solocron.stores.contract import Check, Store
 from solocron.stores.url import parse
 from solocron.views import to_json
 
@@ -27,16 +27,32 @@ def doctor(args: Namespace) -> int:
     around, runtime = _circumstances(args), Threads()
     try:
         store = named_store(args)
-    except StoreUnavailable as error:
-        return _show(args, unreachable(str(error), around), done)
+    except EmptyStore as error:
+        _show(args, unreachable(str(error), around), done)
+        return error.exit_code
     try:
-        checks = examine(store, runtime, around)
+        if (why := _is_empty(store)) is not None:
+            _show(args, empty(store, why, around), done)
+            return EmptyStore.exit_code
+        checks = examine(store, runtime, around, writes=args.repair)
         if args.repair and checks[0].level != FAIL:  # the first line is the store itself
             done = repair(store, runtime, output.note)
-            checks = examine(store, runtime, around)
+            checks = examine(store, runtime, around, writes=True)
     finally:
         store.close()
     return _show(args, checks, done)
+
+
+def _is_empty(store: Store) -> str | None:
+    """Why there is nothing to examine; a store that does not answer is a finding, and not empty."""
+    try:
+        store.open(read_only=True)
+        refuse_empty(store)
+    except EmptyStore as error:
+        return str(error)
+    except StoreError:
+        pass
+    return None
 
 
 def _pace(args: Namespace) -> Pace | None:

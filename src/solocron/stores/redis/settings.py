@@ -39,8 +39,8 @@ class Facts:
     clients: int = 0
     most_clients: int = 0
     """Connections; 0 where the server does not tell how many it takes."""
-    refused: str = ""
-    """The first command that is needed and that this user may not use."""
+    refused: str | None = ""
+    """The first command that is needed and that this user may not use; None where that was not tried."""
     listens: bool = True
 
     @property
@@ -48,7 +48,7 @@ class Facts:
         return f"{self.product} {'.'.join(map(str, self.version))}"
 
 
-def ask(command: Callable[..., Any], *, refused: str, listens: bool) -> Facts:
+def ask(command: Callable[..., Any], *, refused: str | None, listens: bool) -> Facts:
     """Ask a server; what its user may not see is left open."""
     info = _info(command)
     product = "Valkey" if "valkey_version" in info else "Redis"
@@ -189,6 +189,8 @@ def _clients(facts: Facts) -> Check:
 
 
 def _rights(facts: Facts) -> Check:
+    if facts.refused is None:
+        return Check("rights", "OK", "may read; to try the others is to write, which `solocron doctor --repair` does")
     if facts.refused:
         return Check("rights", "FAIL", f"a command is refused: {facts.refused}", f"grant what {_HOW_TO} lists")
     if not facts.listens:

@@ -11,7 +11,7 @@ from datetime import timedelta
 import redis.exceptions as driver
 
 from solocron.clock import SECOND, SystemClock
-from solocron.errors import Invalid, StoreError, StoreRefused, StoreUnavailable
+from solocron.errors import EmptyStore, Invalid, StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.run import Record
 from solocron.stores.contract import (
@@ -38,7 +38,7 @@ from solocron.stores.redis.log import Log
 from solocron.stores.redis.notes import RecentNotes
 from solocron.stores.redis.updating import Update
 from solocron.stores.url import Secret, parse
-from solocron.stores.weakness import warn_of
+from solocron.stores.weakness import nothing_at, warn_of
 
 __all__ = ["RedisStore"]
 
@@ -73,6 +73,9 @@ class RedisStore:
         self._facts: settings.Facts | None = None
         self._lost = ""
         self._opened = False
+        self._looking = False
+        self._only_reads = False
+        """As it was opened last, or was to be: also where nothing was there, `checks` writes nothing for a reader."""
         self._process = os.getpid()
         self._opening = threading.RLock()
 
@@ -95,35 +98,44 @@ class RedisStore:
 
     # --- opening and looking after
 
-    def open(self) -> None:
+    def open(self, *, read_only: bool = False) -> None:
         if self._process != os.getpid():  # a fork may have copied the mutex in another thread's hand
             self._process, self._opening = os.getpid(), threading.RLock()
         with self._opening:
-            if self._opened:
+            if self._opened or (read_only and self._looking):
                 return
-            facts = self._ask()
+            self._only_reads = read_only
+            facts = self._ask(read_only=read_only)
             self._refuse(facts)
-            self._mark()
-            self._bell.open()
+            if read_only:
+                self._find_mark()
+            else:
+                self._mark()
+                self._bell.open()
             if self._facts is None:
                 found = settings.capabilities(facts, self._link.address)
                 if found.tier is Tier.C:  # B is what a well-kept Redis is
                     warn_of(self.url, found)
             self._facts = facts
-            self._opened = True
+            self._opened, self._looking = not read_only, read_only
+
+    def _open_for_reading(self) -> None:
+        """Whoever has opened it for reading goes on reading; else it is opened as ever."""
+        if not self._looking:
+            self.open()
 
     def close(self) -> None:
-        self._opened = False
+        self._opened = self._looking = False
         self._bell.close()
         self._link.drop()
 
     def clock(self) -> int:
-        self.open()
+        self._open_for_reading()
         seconds, microseconds = self._caller.command("TIME")
         return int(seconds) * SECOND + int(microseconds) + self._access.shift
 
     def checks(self) -> Sequence[Check]:
-        lines = [*settings.checks(self._ask(), self._link.address)]
+        lines = [*settings.checks(self._ask(read_only=self._only_reads), self._link.address)]
         if self._lost:
             remedy = "run `solocron restored`, and see to durability"
             lines.append(Check("kept writes", "FAIL", f"{self._lost}, while this process used it", remedy))
@@ -132,7 +144,9 @@ class RedisStore:
     def shift_clock(self, by: int) -> None:
         self._access.shift += by
 
-    def _ask(self) -> settings.Facts:
+    def _ask(self, *, read_only: bool) -> settings.Facts:
+        if read_only:  # whether this user may write can only be tried by writing
+            return settings.ask(self._caller.command, refused=None, listens=True)
         refused = self._caller.run("rights", (self._link.client,)).decode()
         return settings.ask(self._caller.command, refused=refused, listens=self._may_listen())
 
@@ -164,6 +178,16 @@ class RedisStore:
         if stored is None:  # looked at first, so that a full server can be opened, read and pruned
             self._caller.command("SET", key, _LAYOUT, "NX")
             stored = self._caller.command("GET", key)
+        self._check_layout(stored)
+
+    def _find_mark(self) -> None:
+        """The same for who only reads: without a mark nobody has ever opened this namespace to write in it."""
+        stored = self._caller.command("GET", self._caller.key("layout"))
+        if stored is None:
+            raise EmptyStore(nothing_at(self.url, f"namespace {self._namespace!r} has no keys"))
+        self._check_layout(stored)
+
+    def _check_layout(self, stored: bytes | None) -> None:
         found = (stored or b"").decode(errors="replace")
         if found != _LAYOUT:
             raise StoreRefused(
@@ -182,7 +206,7 @@ class RedisStore:
         return Update(self._access, which, change, session, recent=self._recent, notes=self._notes).run()
 
     def read(self, which: Which) -> tuple[Doc, ...]:
-        self.open()
+        self._open_for_reading()
         kind = kind_of(which)
         found = (readable(kind, row) for page in self._access.pages(which) for row in page.rows)
         return tuple(doc for doc in found if doc is not None)
@@ -193,17 +217,17 @@ class RedisStore:
         return self._access.fetch_due(which, "", offer=False, counted_as="next_due").next_due
 
     def holders(self) -> frozenset[str]:
-        self.open()
+        self._open_for_reading()
         return frozenset(name.decode() for name in self._caller.command("HKEYS", self._caller.key("holders")))
 
     # --- the log
 
     def history(self, query: Query) -> tuple[Record, ...]:
-        self.open()
+        self._open_for_reading()
         return self._log.history(query)
 
     def tally(self, since: int) -> Mapping[str, int]:
-        self.open()
+        self._open_for_reading()
         return self._log.tally(since)
 
     def prune(self, before: int, limit: int) -> int:

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from solocron.clock import SECOND, SystemClock
 from solocron.duration import to_us
-from solocron.errors import Invalid, StoreUnavailable
+from solocron.errors import EmptyStore, Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.run import Record, Status
 from solocron.stores.contract import (
@@ -37,7 +38,7 @@ from solocron.stores.contract import (
 from solocron.stores.documents import kind_of
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.recent import Recent
-from solocron.stores.sql import forking
+from solocron.stores.sql import forking, migrations
 from solocron.stores.sql.drafts import Draft, readable
 from solocron.stores.sql.links import Outcome, Poisoned, Retry, Selection, SqlLink, UnknownOutcome
 from solocron.stores.sql.pool import Pool
@@ -45,7 +46,7 @@ from solocron.stores.sql.renewals import Renewals
 from solocron.stores.sql.rows import record_of
 from solocron.stores.sql.update import Update
 from solocron.stores.url import StoreUrl
-from solocron.stores.weakness import warn_of
+from solocron.stores.weakness import nothing_at, warn_of
 
 __all__ = ["SqlStore"]
 
@@ -72,6 +73,7 @@ class SqlStore(ABC, Generic[L]):
         url.refuse_unknown(self.options)
         self.statements: Counter[str] = Counter()
         self.pool: Pool[L] = Pool(self._connect)
+        self._reading: Pool[L] = Pool(partial(self._connect, read_only=True), keep=2)
         self._url = url
         self._namespace = namespace
         self.boot = SystemClock().boot
@@ -82,6 +84,7 @@ class SqlStore(ABC, Generic[L]):
         self._own_rings = 0
         self._heard_rings = 0
         self._opened = False
+        self._looking = False
         self._opening = threading.Lock()
         self._counting = threading.Lock()
 
@@ -103,7 +106,8 @@ class SqlStore(ABC, Generic[L]):
     # --- what a dialect says
 
     @abstractmethod
-    def _connect(self) -> L: ...
+    def _connect(self, *, read_only: bool = False) -> L:
+        """A new connection; with `read_only`, one on which the database itself refuses to write."""
 
     @abstractmethod
     def _prepare(self) -> None:
@@ -112,6 +116,14 @@ class SqlStore(ABC, Generic[L]):
     def exists(self) -> bool:
         """Whether there is anything to connect to; only a file can be missing."""
         return True
+
+    @abstractmethod
+    def _inspect(self, link: L) -> None:
+        """Learn what the database can be trusted with, and refuse one that cannot be used; changes nothing."""
+
+    @abstractmethod
+    def _schema(self, link: L) -> int | None:
+        """As `schema`, on this connection."""
 
     @abstractmethod
     def schema(self) -> int | None:
@@ -165,19 +177,52 @@ class SqlStore(ABC, Generic[L]):
 
     # --- opening
 
-    def open(self) -> None:
-        if self._opened:
+    def open(self, *, read_only: bool = False) -> None:
+        if self._opened or (read_only and self._looking):
             return
         forking.watch(self)
         with self._opening:
-            if not self._opened:
-                self._prepare()
+            if self._opened or (read_only and self._looking):
+                return
+            looked, self._looking = self._looking, False
+            try:
+                self._look() if read_only else self._prepare()
+                self._opened, self._looking = not read_only, read_only
+            except BaseException:
+                self._looking = looked  # who could read before can read still
+                raise
+            if not looked:
                 warn_of(self.url, self.capabilities)
-                self._opened = True
+        if not read_only:
+            self._reading.close()
+
+    def _look(self) -> None:
+        """Make sure that there is something to read, and that this code can read it."""
+        with self._reading.link() as link:
+            self._inspect(link)
+            found = migrations.Status(self._schema(link))
+        if found.applied is None:
+            raise EmptyStore(nothing_at(self.url, "there are no tables"))
+        if not found.current:
+            raise StoreRefused(
+                f"the tables of {self.url} have schema {found.applied}, and this Solocron needs {found.latest}; "
+                "nothing was changed. Run `solocron migrate`, or start an upgraded node, which does the same."
+            )
+
+    @property
+    def links(self) -> Pool[L]:
+        """Where a call that only reads gets its connection."""
+        return self._reading if self._looking else self.pool
+
+    def _open_for_reading(self) -> None:
+        """Whoever has opened it for reading goes on reading; else it is opened as ever."""
+        if not self._looking:
+            self.open()
 
     def close(self) -> None:
         self.pool.close()
-        self._opened = False
+        self._reading.close()
+        self._opened = self._looking = False
 
     def before_fork(self) -> None:
         """Somebody is about to fork this process: get ready, if a copy of a connection could do harm."""
@@ -192,6 +237,7 @@ class SqlStore(ABC, Generic[L]):
         self.renewals.forget()
         self.recent.forget()
         self.pool.forked()
+        self._reading.forked()
 
     def ringing(self, by: int) -> None:
         """Count a bell that we ring ourselves, before it can be heard: it is no news to our own waiters."""
@@ -325,11 +371,11 @@ class SqlStore(ABC, Generic[L]):
 
     def call(self, work: Callable[[L], T]) -> T:
         """Do something with a connection that does no harm when it is done twice."""
-        self.open()
+        self._open_for_reading()
         until = self.boot() + self.patience
         for _ in range(_TRIES):
             try:
-                with self.pool.link() as link:
+                with self.links.link() as link:
                     return work(link)
             except Retry:
                 if self.boot() > until:
@@ -348,4 +394,5 @@ class SqlStore(ABC, Generic[L]):
         return self.call(lambda link: link.all(name, {"namespace": self._namespace, **params}))
 
     def _run(self, name: str, params: Mapping[str, Any]) -> int:
+        self.open()
         return self.call(lambda link: link.run(name, {"namespace": self._namespace, **params}))

@@ -27,7 +27,7 @@ __all__ = ["checks"]
 def checks(store: MySQLStore) -> Sequence[Check]:
     """Every line; what cannot even be looked at is a FAIL that says why."""
     try:
-        with store.pool.link() as link:
+        with store.links.link() as link:
             return _look(store, link)
     except StoreError as error:
         return [Check("store", "FAIL", str(error), "check the URL, the server and the rights")]

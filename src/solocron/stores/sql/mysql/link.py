@@ -37,6 +37,7 @@ class MySQLLink(SqlLink):
         *,
         options: Mapping[str, Any],
         wait: int,
+        read_only: bool = False,
     ) -> None:
         self._url = url
         self._count = count
@@ -53,6 +54,8 @@ class MySQLLink(SqlLink):
             self.sql = statements(self.is_mariadb)
             try:
                 self._query(_settings(self.is_mariadb, wait), None)
+                if read_only:
+                    self._query("SET SESSION TRANSACTION READ ONLY", None)
             except BaseException:
                 self.discard()
                 raise

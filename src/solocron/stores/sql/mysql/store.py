@@ -58,23 +58,24 @@ class MySQLStore(SqlStore[MySQLLink]):
 
     # --- opening
 
-    def _connect(self) -> MySQLLink:
+    def _connect(self, *, read_only: bool = False) -> MySQLLink:
         return MySQLLink(
             self._url,
             lambda is_mariadb: statements(self.prefix, is_mariadb),
             self.count,
             options=revealed(self._arguments),
             wait=_wait(self._lease),
+            read_only=read_only,
         )
 
     def _prepare(self) -> None:
         with self.pool.link() as link:
-            self._read_settings(link)
+            self._inspect(link)
             if not migrations.Status(self._schema(link)).current:
                 self._migrate(link)
             self.is_news(self._rings(link))
 
-    def _read_settings(self, link: MySQLLink) -> None:
+    def _inspect(self, link: MySQLLink) -> None:
         flavour, version = version_of(link)
         if version < OLDEST[flavour]:
             oldest = ".".join(map(str, OLDEST[flavour]))

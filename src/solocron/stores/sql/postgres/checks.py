@@ -34,7 +34,7 @@ _WEAK = {
 def checks(store: PostgresStore) -> Sequence[Check]:
     """Every line; what cannot even be looked at is a FAIL that says why."""
     try:
-        with store.pool.link() as link:
+        with store.links.link() as link:
             found = _look(store, link)
     except StoreError as error:
         return [Check("store", "FAIL", str(error), "check the URL, the server and the rights")]
@@ -127,7 +127,7 @@ def _listening(store: PostgresStore) -> Check:
         told = "a pooler shares sessions: no LISTEN, changes are seen at the next poll"
         return Check("wake-up", "WARN", told, "connect directly, or pgbouncer=session if it is in session mode")
     try:
-        with store.pool.link() as link:
+        with store.links.link() as link:
             link.execute(f'LISTEN "{store.channel}"')
             link.execute("UNLISTEN *")
     except StoreError as error:

@@ -85,12 +85,12 @@ class PostgresStore(SqlStore[PostgresLink]):
 
     # --- opening
 
-    def _connect(self) -> PostgresLink:
+    def _connect(self, *, read_only: bool = False) -> PostgresLink:
         try:
-            return self._connect_by(self.road)
+            return self._connect_by(self.road, read_only)
         except Pooled as found:
             self._share_sessions(str(found))
-            return self._connect_by(self.road)
+            return self._connect_by(self.road, read_only)
 
     def _share_sessions(self, how: str) -> None:
         """Go on as with pgbouncer=1, which is safe behind a pooler of any kind."""
@@ -107,14 +107,18 @@ class PostgresStore(SqlStore[PostgresLink]):
             )
         self.pooled = how
 
-    def _connect_by(self, road: Road) -> PostgresLink:
+    def _connect_by(self, road: Road, read_only: bool) -> PostgresLink:
         # The server ends a statement after a fifth of the lease; a silent server is given up before a third is over.
         patience = max(0.5, self._lease / SECOND * 4 / 15)
+        conninfo = revealed(self._conninfo)
+        if road is Road.DIRECT:  # a pooler would refuse the options, or hand a setting on to whoever is next
+            only = " -c default_transaction_read_only=on" if read_only else ""
+            conninfo |= {"options": f"{self._options}{only}"}
         return PostgresLink(
             self._url,
             self._sql,
             self.count,
-            conninfo=revealed(self._conninfo) | ({"options": self._options} if road is Road.DIRECT else {}),
+            conninfo=conninfo,
             patience=patience,
             road=road,
             settings=self._settings,
@@ -144,11 +148,11 @@ class PostgresStore(SqlStore[PostgresLink]):
 
     def _prepare(self) -> None:
         with self.pool.link() as link:
-            self._read_about(link)
+            self._inspect(link)
             if not migrations.Status(self._schema(link)).current:
                 self._migrate(link)
 
-    def _read_about(self, link: PostgresLink) -> None:
+    def _inspect(self, link: PostgresLink) -> None:
         version, replica, _, synchronous, fsync, pages, encoding, *_ = link.all("about", {})[0]
         if replica:
             raise StoreRefused(
@@ -333,6 +337,7 @@ class PostgresStore(SqlStore[PostgresLink]):
     # --- waking up
 
     def signal(self) -> None:
+        self.open()
         self.call(lambda link: link.returning("notify", {"channel": self.channel, "sender": ""}))
 
     def wait(self, timeout: float) -> bool:

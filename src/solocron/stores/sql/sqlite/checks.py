@@ -30,7 +30,7 @@ def checks(store: SQLiteStore) -> Sequence[Check]:
     if store.place.identity() is None:
         return found  # looking must not create it
     try:
-        store.open()
+        store._open_for_reading()
         found += [_journal(store), _synchronous(store), check_schema(migrations.status(store))]
         found.append(check_clock(store.boot_clock.skew()))
     except StoreError as error:

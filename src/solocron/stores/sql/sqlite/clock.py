@@ -83,9 +83,9 @@ class BootClock:
         boot = self._boot() if boot is None else boot
         anchor = self._load()
         if anchor is None:
-            self._swap(None, Anchor(boot, self._clock.wall()))
-            anchor = self._load()
-            assert anchor is not None
+            first = Anchor(boot, self._clock.wall())
+            self._swap(None, first)
+            anchor = self._load() or first  # who only reads has written none: then the wall clock it is
         following = anchor.follow(boot, self._clock.wall())
         if following is not None:
             self._swap(anchor, following)

@@ -7,8 +7,9 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import EmptyStore, Invalid, StoreRefused
 from solocron.stores.url import StoreUrl
+from solocron.stores.weakness import nothing_at
 
 __all__ = ["DOUBTFUL", "Place", "filesystem_of", "is_refused", "place_of"]
 
@@ -29,14 +30,32 @@ class Place:
     def turns(self) -> Path:
         return self.path.with_name(self.path.name + "-turns")
 
+    @property
+    def uri(self) -> str:
+        """The path for a connection that never makes the file, and that SQLite itself keeps from writing.
+
+        Where nobody has it open there is no write-ahead log, and `mode=ro` would leave an empty one behind: it may make
+        one, but not remove it. There `PRAGMA query_only` is what keeps it from writing.
+        """
+        mode = "ro" if self.path.with_name(self.path.name + "-wal").exists() else "rw"
+        return f"{self.path.as_uri()}?mode={mode}"
+
     def create(self) -> None:
         """Make sure that the file is there, is ours alone if we make it, and is in a place that can be trusted."""
+        self._check(os.O_RDWR | os.O_CREAT)
+
+    def look(self) -> None:
+        """As `create`, but a file that is not there stays missing."""
+        if self.identity() is None:
+            raise EmptyStore(nothing_at(f"sqlite:///{self.path}", "there is no such file"))
+        self._check(os.O_RDONLY)
+
+    def _check(self, flags: int) -> None:
         self._check_folder()
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            descriptor = os.open(self.path, flags, 0o600)
+            descriptor = os.open(self.path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise self._refusal(error) from None
+            raise self._refusal(error, "writing" if flags & os.O_RDWR else "reading") from None
         try:
             found = os.fstat(descriptor)
         finally:
@@ -79,14 +98,14 @@ class Place:
                 "nothing was written. Use a local disk, or a server store such as postgresql://."
             )
 
-    def _refusal(self, error: OSError) -> StoreRefused:
+    def _refusal(self, error: OSError, why: str) -> StoreRefused:
         if self.path.is_symlink():
             return StoreRefused(
                 f"{self.path} is a symbolic link, which somebody could redirect; nothing was written. "
                 "Give the path of the file itself."
             )
         return StoreRefused(
-            f"{self.path} cannot be opened for writing ({error.strerror}); nothing was written. "
+            f"{self.path} cannot be opened for {why} ({error.strerror}); nothing was written. "
             "Check the owner and the mode of the file and of its folder."
         )
 

@@ -29,6 +29,7 @@ class SQLiteLink(SqlLink):
         *,
         patience: float,
         synchronous: str,
+        read_only: bool = False,
     ) -> None:
         self._place = place
         self._identity = place.identity()
@@ -38,12 +39,20 @@ class SQLiteLink(SqlLink):
             raise StoreRefused(
                 f"the store {place.path} is gone; nothing was written. Restore it, or restart to begin a new one."
             )
-        self.turns = Turns(place.turns)
-        self.deciding = Turns(place.turns, queue=1)
+        queue = None if read_only else place.turns
+        self.turns = Turns(queue)
+        self.deciding = Turns(queue, queue=1)
         try:
             self._db = sqlite3.connect(
-                place.path, timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=256
+                place.uri if read_only else place.path,
+                timeout=patience,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+                uri=read_only,
             )
+            if read_only:
+                self.pragma("query_only = on")
             self.pragma(f"synchronous = {synchronous}")
             self.pragma("journal_size_limit = 16777216")
         except sqlite3.Error as error:

@@ -80,16 +80,27 @@ class SQLiteStore(SqlStore[SQLiteLink]):
 
     # --- opening
 
-    def _connect(self) -> SQLiteLink:
+    def _connect(self, *, read_only: bool = False) -> SQLiteLink:
         patience = max(1.0, self._lease / SECOND / 5)
-        return SQLiteLink(self.place, self._sql, self.count, patience=patience, synchronous=self.synchronous)
+        return SQLiteLink(
+            self.place,
+            self._sql,
+            self.count,
+            patience=patience,
+            synchronous=self.synchronous,
+            read_only=read_only,
+        )
+
+    def _look(self) -> None:
+        _refuse_old()
+        self.place.look()
+        super()._look()
+
+    def _inspect(self, link: SQLiteLink) -> None:
+        """The version and the place of the file are looked at before it is opened."""
 
     def _prepare(self) -> None:
-        if sqlite3.sqlite_version_info < OLDEST:
-            raise StoreRefused(
-                f"SQLite {sqlite3.sqlite_version} is too old; at least {'.'.join(map(str, OLDEST))} is needed. "
-                "Nothing was written. Use a newer Python, or a server store such as postgresql://."
-            )
+        _refuse_old()
         self.place.create()
         with self.pool.link() as link:
             _switch_to_wal(link, self.place.path)
@@ -127,9 +138,11 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             self._watcher.close()
             self._watcher = None
         self.pool.pause(_GRACE)
+        self._reading.pause(_GRACE)
 
     def after_fork(self) -> None:
         self.pool.resume()
+        self._reading.resume()
         if self._held_back:
             self._watching.release()
 
@@ -152,15 +165,17 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         return self.boot_clock.now() + self._shift
 
     def clock(self) -> int:
-        self.open()
+        self._open_for_reading()
         return self.boot_clock.now() + self._shift
 
     def _load_anchor(self) -> Anchor | None:
-        with self.pool.link() as link:
+        with self.links.link() as link:
             rows = link.all("read_meta", {"name": self._boot})
         return Anchor.from_text(rows[0][0]) if rows else None
 
     def _swap_anchor(self, old: Anchor | None, new: Anchor) -> None:
+        if self._looking:
+            return
         with self.pool.link() as link:
             if old is None:
                 link.run("add_meta", {"name": self._boot, "value": new.to_text()})
@@ -303,6 +318,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
 
     def signal(self) -> None:
         # Not counted as our own: a signal is meant for everybody, our own other threads included.
+        self.open()
         self.call(lambda link: link.one("ring", (self._namespace,)))
 
     def wait(self, timeout: float) -> bool:
@@ -337,6 +353,14 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         from solocron.stores.sql.sqlite.checks import checks
 
         return checks(self)
+
+
+def _refuse_old() -> None:
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise StoreRefused(
+            f"SQLite {sqlite3.sqlite_version} is too old; at least {'.'.join(map(str, OLDEST))} is needed. "
+            "Nothing was written. Use a newer Python, or a server store such as postgresql://."
+        )
 
 
 def _stays(one: Draft) -> bool:

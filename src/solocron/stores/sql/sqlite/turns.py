@@ -48,11 +48,12 @@ else:  # pragma: no cover - macOS: no locks that belong to a file description, s
 class Turns:
     """One connection's place in the queue; reused for every write, by one thread at a time."""
 
-    def __init__(self, path: Path, queue: int = 0) -> None:
+    def __init__(self, path: Path | None, queue: int = 0) -> None:
         self._at = queue * _QUEUE
         self._first = _FIRST + queue * _APART
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._file = os.open(path, flags, 0o600)
+        # Without a file nobody can line up: who only reads must not make one.
+        self._file = -1 if path is None else os.open(path, flags, 0o600)
         self._ticket: int | None = None
 
     def close(self) -> None:

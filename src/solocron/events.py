@@ -102,5 +102,5 @@ class Events:
                 if wants is None or wants(name):
                     event = event or Event(name, facts)
                     listener(event)
-            except Exception:
+            except (Exception, SystemExit):
                 log.exception("an event subscriber raised", extra={"event": name})

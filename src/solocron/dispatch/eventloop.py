@@ -78,10 +78,10 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _carry_out(call: Call) -> None:
-    if not call.begin():
-        return
     value, error = None, None
     try:
+        if not call.begin():
+            return
         value = await awaited(call.body()())
     except BaseException as raised:  # noqa: BLE001 - cancellation is an outcome like any other here
         error = raised

@@ -65,7 +65,7 @@ class ThreadDispatcher:
         """Start one more thread, if the machine lets us."""
         try:
             threading.Thread(target=self._work, name="solocron-body", daemon=True).start()
-        except RuntimeError:
+        except Exception:  # noqa: BLE001 - no more threads, or no memory for one
             with self._mutex:
                 self._coming -= 1
             return False
@@ -105,10 +105,10 @@ class ThreadDispatcher:
 
 
 def _carry_out(call: Call) -> None:
-    if not call.begin():
-        return
     value, error = None, None
     try:
+        if not call.begin():
+            return
         value = call.body()()
     except BaseException as raised:  # noqa: BLE001 - whatever a body raises is its outcome, SystemExit included
         error = raised

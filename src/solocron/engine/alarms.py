@@ -99,10 +99,12 @@ class Alarms:
 
     def _change(self, name: str, what: str, token: str, change: ChangeFn) -> None:
         self._runtime.failpoint("alarm")
+        self._unsure[name] = what, token
         result: Result = self._store.update(Named(Kind.ALARM, (name,)), change).results[0]
         if result.verdict is Verdict.UNKNOWN:
-            self._unsure[name] = what, token
-        elif result.verdict is Verdict.APPLIED and isinstance(result.doc, Note) and result.answer == what:
+            return
+        del self._unsure[name]
+        if result.verdict is Verdict.APPLIED and isinstance(result.doc, Note) and result.answer == what:
             self._tell(what, result.doc)
 
     def _make_sure(self) -> None:

@@ -68,6 +68,8 @@ class Running:
     stop_at: float | None = None
     revoked: bool = False
     stuck: bool = False
+    ended_at: float | None = None
+    """Boot time at which it had an outcome; until that is in the store, the claim stays."""
     settled: bool = False
     """Its outcome is on its way to the store; what the body still does changes nothing."""
     asking: bool = False
@@ -312,10 +314,16 @@ class Board:
             ours = running.key in self._running and not running.settled
             running.settled = True
             running.phase = _ENDED
+            running.ended_at = self._runtime.clock.boot()
             if self._leftovers:
                 self._leftovers = [other for other in self._leftovers if other is not running]
             self._tell_ended()
             return ours
+
+    def unrecorded_since(self) -> float | None:
+        """Boot time of the earliest end that is not in the store yet."""
+        with self._mutex:
+            return min((r.ended_at for r in self._running.values() if r.ended_at is not None), default=None)
 
     def stopped(self, running: Running) -> Stop | None:
         """Why the body must stop, asked by the body itself: a frozen node finds out here first."""
@@ -348,6 +356,7 @@ class Board:
             if running.key not in self._running or running.settled:
                 return False
             running.settled = True
+            running.ended_at = self._runtime.clock.boot()
             self._leftovers.append(running)
             return True
 

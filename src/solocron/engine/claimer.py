@@ -255,7 +255,11 @@ class Claimer:
             if need.limit is not None:
                 limits.setdefault(need.limit, []).append(name)
         for limit, names in limits.items():
-            taken = self._permits.take(limit, len(names), by.session)
+            try:
+                taken = self._permits.take(limit, len(names), by.session)
+            except BaseException:
+                self._permits.doubt(one.permit for one in found.values() if one.permit is not None)
+                raise
             self._permits.release(taken[len(names) :], by.session)
             found |= {
                 name: replace(claimants.get(name, by), permit=permit)

@@ -1,5 +1,7 @@
 """Records outcomes, many in one write. What was contended or unknown is repeated until it is in or the lease over.
 
+An outcome leaves the mailbox once it is settled, and not before: whatever is raised meanwhile, it is written again.
+
 While the node has more to claim than it could take, outcomes wait a moment for each other: what is late starts sooner,
 and the store is written less often.
 """
@@ -40,7 +42,7 @@ class _Item:
 
 
 class Finisher:
-    """A mailbox of ended runs, emptied in batches."""
+    """A mailbox of ended runs, settled in batches."""
 
     def __init__(
         self,
@@ -66,6 +68,8 @@ class Finisher:
         self._permits = permits
         self._mutex = runtime.mutex()
         self._items: list[_Item] = []
+        self._most = BATCH
+        """How many are written at once: fewer after a batch that made the store raise, so that one keeps no others."""
         self._since = 0.0
         """Boot time at which the first of them came."""
         self.wake: Callable[[], None] = lambda: None
@@ -89,20 +93,25 @@ class Finisher:
         """Write one batch; returns now if there is more, far away if there is nothing to do."""
         if self._flooded() and 0 < self.waiting() < BATCH and now < self._since + GATHER:
             return self._since + GATHER
-        batch = self._take()
+        batch = self._next_batch()
         if not batch:
-            return now + 3600
+            return now + self._settings.poll
         by_job: dict[str, list[_Item]] = {}
         for item in batch:
             by_job.setdefault(item.running.job, []).append(item)
         self._runtime.failpoint("finishing")
+        for item in batch:
+            item.tries += 1
         try:
             applied = self._store.update(
                 Named(Kind.JOB, tuple(sorted(by_job))), lambda doc, at: self._end(doc, at, by_job)
             )
         except StoreError:
-            self._put_back(batch)
             raise
+        except Exception:
+            self._behind_the_others(batch)
+            raise
+        self._most = min(2 * self._most, BATCH)
         self._runtime.failpoint("finished")
         replied = self._runtime.clock.boot()
         self._board.saw_store_time(applied.now, asked=now, replied=replied)
@@ -113,39 +122,44 @@ class Finisher:
                 again.extend(by_job[result.name])
             else:
                 settled.append(result)
-        self._board.done(item.running for result in settled for item in by_job[result.name])
+        self._over([item for result in settled for item in by_job[result.name]])
         for result in settled:
-            self._settled(result, by_job[result.name], replied)
-        self._permits.flush()
+            self._tell(result, by_job[result.name], replied)
         # Claims rest while too many outcomes wait; no body may be left whose end would wake the claimer.
         self._wake_claimer(None)
         moments = [r.doc.due_at for r in settled if isinstance(r.doc, Job) and r.doc.due_at is not None]
         if moments:
             self._wake_claimer(min(moments))
+        self._permits.flush()
         if again:
-            self._put_back(again)
             return now + min(0.01 * 2.0 ** min(again[0].tries, 7), 1.0)
-        return now if self.waiting() else now + 3600
+        return now if self.waiting() else now + self._settings.poll
 
-    def _take(self) -> list[_Item]:
-        """The next batch, without what the lost session took with it."""
+    def _next_batch(self) -> list[_Item]:
+        """What is to be written next, without what the lost session took with it."""
         with self._mutex:
-            batch, self._items = self._items[:BATCH], self._items[BATCH:]
+            batch = self._items[: self._most]
         session = self._board.session
-        kept = []
-        for item in batch:
-            if item.running.session == session:
-                kept.append(item)
-            else:
-                self._board.done([item.running])
+        stale = [item for item in batch if item.running.session != session]
+        if stale:
+            self._over(stale)
+            for item in stale:
                 self._refused(item, "its lease was lost before its outcome could be recorded")
-        return kept
+        return [item for item in batch if item.running.session == session]
 
-    def _put_back(self, items: list[_Item]) -> None:
-        for item in items:
-            item.tries += 1
+    def _behind_the_others(self, batch: list[_Item]) -> None:
+        self._most = max(1, len(batch) // 10)
         with self._mutex:
-            self._items = items + self._items
+            self._items = self._items[len(batch) :] + self._items[: len(batch)]
+
+    def _over(self, items: list[_Item]) -> None:
+        """Their ends are in the store, or will never be."""
+        self._board.done(item.running for item in items)
+        for item in items:
+            self._permits.run_over(item.running.hold)
+        gone = set(map(id, items))
+        with self._mutex:  # last: what comes here once more because it was not reached is declined by the store
+            self._items = [item for item in self._items if id(item) not in gone]
 
     def _end(self, doc: Job | Absent, now: int, by_job: dict[str, list[_Item]]) -> Change | None:
         """End every attempt of one job that ended here; stale ones change nothing."""
@@ -169,14 +183,14 @@ class Finisher:
             return hand_back(job, run=hold.run, fence=hold.fence, now=now, reason=outcome.reason, resolve=self._resolve)
         return finish(job, run=hold.run, fence=hold.fence, outcome=outcome, now=now, resolve=self._resolve)
 
-    def _settled(self, result: Result, items: list[_Item], now: float) -> None:
+    def _tell(self, result: Result, items: list[_Item], now: float) -> None:
         answers = result.answer if result.verdict is _APPLIED else {}
         for item in items:
             if item.running.key not in answers:
-                self._refused(item, "another node has taken over")
+                known = "another node has taken over"
+                self._refused(item, known if item.tries == 1 else f"it is on record by an earlier try, or {known}")
                 continue
             hold, outcome = item.running.hold, item.outcome
-            self._permits.run_over(item.running.hold)
             if isinstance(outcome, HandBack):
                 self._events.emit("handed back", job=item.running.job, run=hold.run, reason=outcome.reason)
                 continue
@@ -190,7 +204,6 @@ class Finisher:
             self._events.emit("paused", job=result.name, reason=result.doc.paused.note)
 
     def _refused(self, item: _Item, reason: str) -> None:
-        self._permits.run_over(item.running.hold)
         status = "handed back" if isinstance(item.outcome, HandBack) else item.outcome.status
         self._events.emit(
             "refused", job=item.running.job, run=item.running.hold.run, fence=item.running.hold.fence, outcome=status,

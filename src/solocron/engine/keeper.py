@@ -57,6 +57,7 @@ class Keeper:
         self._lost = lost
         self._failures = 0
         self._next = 0.0
+        self._rests_until = 0.0
         self._holds_nothing = False
         """What the last renewal was told; good for that one beat."""
 
@@ -64,7 +65,8 @@ class Keeper:
         """Renew what is due; return when to be called again."""
         session = self._board.session
         if session is None:
-            self._begin(now)
+            if now >= self._rests_until:
+                self._begin(now)
             self._bury_old()
             return self._later(now)
         if now >= self._next:
@@ -97,6 +99,10 @@ class Keeper:
         self._events.emit("session begun", session=name, node=self._settings.node, lease_s=self._settings.lease)
         self._begun()
 
+    def rest(self) -> None:
+        """Begin no new session for a lease: others shall have the runs that this node could not end."""
+        self._rests_until = self._runtime.clock.boot() + self._settings.lease
+
     def keep(self) -> None:
         """Renew if it is time to: called in the middle of what takes long on the very thread that renews."""
         session, now = self._board.session, self._runtime.clock.boot()
@@ -113,6 +119,9 @@ class Keeper:
             )
         except StoreError as error:
             return self._trouble(str(error))
+        except Exception as error:
+            self._trouble(repr(error))
+            raise
         verdict = applied.results[0].verdict
         replied = self._runtime.clock.boot()
         self._board.saw_store_time(applied.now, asked=asked, replied=replied)

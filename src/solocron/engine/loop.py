@@ -1,8 +1,13 @@
-"""A loop is a step and a task: it sleeps until the step's next moment or until someone wakes it, and never dies."""
+"""A loop is a step and a task: it sleeps until the step's next moment or until someone wakes it, and never dies.
+
+Whatever a step raises, it is called again. What it had done by then may not have been told to anybody: once a step
+succeeds again, `recovered` is called, so that whoever depends on the loop looks for itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from solocron.errors import StoreError
 from solocron.events import Events
@@ -21,6 +26,8 @@ class Loop:
         self._step = step
         self._runtime = runtime
         self._events = events
+        self._failures = 0
+        self.recovered: Callable[[], None] = lambda: None
         self._woken = runtime.event()
         self._stopping = False
         self._task: Task | None = None
@@ -44,24 +51,34 @@ class Loop:
         return True
 
     def _run(self) -> None:
-        failures = 0
         while not self._stopping:
-            self._woken.clear()
-            now = self._runtime.clock.boot()
-            try:
-                at = self._step(now)
-                failures = 0
-            except StoreError as error:
-                failures += 1
-                at = now + Patience.delay(failures)
-                self._events.emit("store error", loop=self.name, error=str(error), failures=failures)
-            except Exception as error:  # noqa: BLE001 - a loop of a node goes on, whatever happens in one step
-                failures += 1
-                at = now + Patience.delay(failures)
-                self._events.emit("loop error", loop=self.name, error=repr(error), exception=error, failures=failures)
-            pause = at - self._runtime.clock.boot()
-            if pause > 0:
-                self._woken.wait(max(pause, _SHORTEST))
+            # Not even a machine that has no memory left to wait with ends a loop.
+            with suppress(Exception, SystemExit):
+                self._turn()
+
+    def _turn(self) -> None:
+        """One step, and the sleep after it."""
+        self._woken.clear()
+        now = self._runtime.clock.boot()
+        try:
+            at = self._step(now)
+            failures, self._failures = self._failures, 0
+            if failures:
+                self.recovered()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a loop of a node goes on, whatever happens in one step
+            self._failures += 1
+            at = now + Patience.delay(self._failures)
+            with suppress(Exception):  # nor may the telling end it
+                self._tell(error)
+        pause = at - self._runtime.clock.boot()
+        if pause > 0:
+            self._woken.wait(max(pause, _SHORTEST))
+
+    def _tell(self, error: BaseException) -> None:
+        if isinstance(error, StoreError):
+            self._events.emit("store error", loop=self.name, error=str(error), failures=self._failures)
+        else:
+            self._events.emit("loop error", loop=self.name, error=repr(error), exception=error, failures=self._failures)
 
 
 class Patience:

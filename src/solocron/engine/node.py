@@ -22,7 +22,7 @@ from solocron.engine.settings import Settings
 from solocron.engine.sweeper import Sweeper
 from solocron.engine.verbs import MakeVerbs
 from solocron.engine.watchdog import Watchdog
-from solocron.errors import StoreError, StoreUnavailable
+from solocron.errors import StoreUnavailable
 from solocron.events import Events
 from solocron.jobs.registry import Declared, Handler
 from solocron.model.alarm import Bounds
@@ -94,8 +94,9 @@ class Node:
             permits=self.permits, describe=self._describe, begun=self._session_begun, lost=self.lose,
         )  # fmt: skip
         self.watchdog = Watchdog(
-            board=self.board, runtime=runtime, settings=settings, events=events, runner=self.runner, lost=self.lose
-        )
+            board=self.board, runtime=runtime, settings=settings, events=events, runner=self.runner, lost=self.lose,
+            rest=self.keeper.rest,
+        )  # fmt: skip
         self.sweeper = Sweeper(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
             wake_claimer=self._look_at, fleet_changed=self._fleet_changed, calendars=parts.calendars,
@@ -123,6 +124,9 @@ class Node:
                 store=store, board=self.board, runtime=runtime, settings=settings, events=events, bounds=parts.alarms
             )
             self._loops["alarms"] = Loop("alarms", self.alarms.step, runtime=runtime, events=events)
+        for name, loop in self._loops.items():
+            if name != "claimer":  # of what a step that raised had done, the claimer was perhaps not told
+                loop.recovered = self.claimer.look_again
         self.claimer.wake = self._loops["claimer"].wake
         self.permits.freed = self.claimer.look_again
         self.finisher.wake = self._loops["finisher"].wake
@@ -194,8 +198,8 @@ class Node:
         self._listening = False
         try:
             self._parts.store.signal()  # the listener sits in a wait of its own
-        except StoreError as error:
-            self._parts.events.emit("store error", loop="drain", error=str(error), failures=1)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the node leaves
+            self._parts.events.emit("store error", loop="drain", error=str(error) or repr(error), failures=1)
         clock = self._parts.runtime.clock
         until = clock.boot() + grace
         # A claim under way may still bring something: that is handed back.
@@ -233,8 +237,8 @@ class Node:
             # What it holds is free only once it has ended: while it lives, a claim under way may still be granted.
             if over and self.sweeper.take_from(session, f"{self.settings.node} stopped"):
                 self._parts.store.update(which, lambda doc, at: swept(doc, now=at))
-        except StoreError as error:
-            self._parts.events.emit("store error", loop="drain", error=str(error), failures=1)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the node leaves
+            self._parts.events.emit("store error", loop="drain", error=str(error) or repr(error), failures=1)
 
     def lose(self, reason: str) -> None:
         """The session is gone: stop every body, write nothing more under it, begin anew."""

@@ -19,6 +19,13 @@ _SUCCEEDED = Outcome.succeeded()
 
 def outcome_of(running: Running, value: Any, error: BaseException | None) -> Outcome:
     """How an attempt ended whose function returned or raised this; why it was to stop comes first."""
+    try:
+        return _outcome_of(running, value, error)
+    except Exception as trouble:  # noqa: BLE001 - no memory for a traceback, a result that raises when it is looked at
+        return _without_words(error, type(trouble).__name__)
+
+
+def _outcome_of(running: Running, value: Any, error: BaseException | None) -> Outcome:
     left = None if value is None else unfinished(value)
     stop = running.stop
     if stop is not None and stop.kind == "timeout":
@@ -35,6 +42,12 @@ def outcome_of(running: Running, value: Any, error: BaseException | None) -> Out
     if running.asking:
         text = f"on_retry did not answer, so the run was not repeated:\n{text}"
     return Outcome.failed(text)
+
+
+def _without_words(error: BaseException | None, trouble: str) -> Outcome:
+    if error is None:
+        return Outcome(status=Status.SUCCEEDED, reason=f"its result could not be written down ({trouble})")
+    return Outcome.failed(f"{type(error).__name__}; what it says could not be written down ({trouble})")
 
 
 def _succeeded(value: Any) -> Outcome:

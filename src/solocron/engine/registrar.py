@@ -57,9 +57,10 @@ class Registrar:
 
         `between` is called after each batch: very many jobs on a slow store take longer than a lease.
         """
-        self._fleet = live
+        self._fleet = None  # unless everything stands, it is tried again with the next look at the fleet
         fetched = False
         names = self._known(sorted(self._declared))
+        complete = len(names) == len(self._declared)
         for start in range(0, len(names), BATCH):
             applied = self._store.update(
                 Named(Kind.JOB, tuple(names[start : start + BATCH])), lambda doc, at: self._propose(doc, at, live)
@@ -71,13 +72,15 @@ class Registrar:
                     if not self._stands(result.doc) and self._differs(result.doc):
                         self._events.emit("definition kept", job=result.name, node=self._settings.node)
                 elif result.verdict is not Verdict.APPLIED and result.verdict is not Verdict.DECLINED:
-                    self._fleet = None  # try again with the next look at the fleet
+                    complete = False
             between()
         if fetched:  # the old slots of a job were those of a revision that was not known here
             self.register(live, between=between)
-        elif self._calendars is not None and self._latest:
+            return
+        if self._calendars is not None and self._latest:
             calendared = [name for name in names if self._declared[name].calendar is not None]
             self._calendars.bring(calendared, self._settings.late_for)
+        self._fleet = live if complete else None
 
     def _known(self, names: list[str]) -> list[str]:
         """Those whose calendar is in the store, if they name one; the others wait until somebody has put it there."""
@@ -89,7 +92,6 @@ class Registrar:
         self._calendars.fetch(self._latest.items())
         for name, calendar in wanted.items():
             if calendar is not None and calendar not in self._latest:
-                self._fleet = None
                 self._events.emit("job blocked", job=name, error=f"there is no calendar {calendar!r} in the store")
         return [name for name in names if wanted[name] is None or wanted[name] in self._latest]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -72,6 +73,14 @@ class Runner:
         running = self._board.add(job, hold, session)
         if running is None:
             return False
+        try:
+            return self._start(job, hold, running)
+        except Exception as error:
+            if self._board.revoke(running):
+                self._hand_back(running, f"could not be started: {error!r}")
+            raise
+
+    def _start(self, job: Job, hold: Hold, running: Running) -> bool:
         self._runtime.failpoint("claimed")
         handler = self._handlers.get(job.definition.handler)
         if handler is None:
@@ -241,7 +250,9 @@ class Runner:
             self._ended(running, HandBack(reason))
 
     def _timed(self, running: Running, outcome: Outcome) -> Outcome:
-        progress = json.dumps(running.progress) if running.progress is not None else None
+        progress = None
+        with suppress(Exception):  # how far it came is worth less than how it ended
+            progress = json.dumps(running.progress) if running.progress is not None else None
         return replace(outcome, started_at=running.started_at, progress=progress, unasked=running.asking)
 
     def _run(self, job: Job, hold: Hold, handler: Handler, running: Running) -> Run:

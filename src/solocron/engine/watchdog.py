@@ -1,4 +1,5 @@
-"""Ends what may not go on: a session that can no longer be trusted, bodies past their deadline. Never calls the store.
+"""Ends what may not go on: a session that can no longer be trusted, or under which ends are not recorded; bodies past
+their deadline. Never calls the store.
 
 A store call that hangs cannot hang this loop, so bodies are stopped in time whatever the network does.
 """
@@ -29,6 +30,7 @@ class Watchdog:
         events: Events,
         runner: Runner,
         lost: Callable[[str], None],
+        rest: Callable[[], None],
     ) -> None:
         self._board = board
         self._runtime = runtime
@@ -36,6 +38,7 @@ class Watchdog:
         self._events = events
         self._runner = runner
         self._lost = lost
+        self._rest = rest
 
     def step(self, now: float) -> float:
         """Stop what must stop; return the earliest moment at which something else may have to."""
@@ -46,6 +49,14 @@ class Watchdog:
                 self._lost("it could not be renewed in time")
             else:
                 moments.append(until)
+        since = self._board.unrecorded_since()
+        if since is not None:
+            patience = since + 2 * self._settings.lease
+            if now >= patience:  # renewals succeed, and still: another node may be able to
+                self._rest()
+                self._lost("the outcome of a run could not be recorded for two leases")
+            else:
+                moments.append(patience)
         for running in self._board.bodies():
             moments += self._look_at(running, now)
         return min(moments)

@@ -190,9 +190,9 @@ class Leader:
         self._past.append(held)
 
     def _release(self) -> None:
-        past, self._past = self._past, []
-        for held in past:
-            held.release()
+        while self._past:
+            self._past[0].release()
+            del self._past[0]
 
     def _tell(self, callback: Callback | None) -> None:
         if callback is None:

@@ -111,6 +111,18 @@ def test_what_a_body_raises_is_its_outcome_and_the_thread_goes_on(dispatcher: Th
     assert {type(value) for value in values} == {SystemExit, str}
 
 
+def test_a_call_that_raises_while_it_begins_has_an_outcome(dispatcher: ThreadDispatcher) -> None:
+    """Its claim is marked as begun by then, perhaps: nobody else would ever end it."""
+
+    class Breaking(Calling):
+        def begin(self) -> bool:
+            raise MemoryError
+
+    ends = Ends(1)
+    dispatcher.submit(Breaking(lambda: "never", ends, begins=True))
+    assert [type(value) for value in ends.wait()] == [MemoryError]
+
+
 def test_what_was_submitted_before_the_close_is_still_carried_out() -> None:
     dispatcher, ends = ThreadDispatcher(), Ends(100)
     for number in range(100):
@@ -119,11 +131,12 @@ def test_what_was_submitted_before_the_close_is_still_carried_out() -> None:
     assert sorted(ends.wait()) == list(range(100))
 
 
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
 def test_a_machine_without_threads_refuses_the_call_and_keeps_nothing_of_it(
-    dispatcher: ThreadDispatcher, monkeypatch: pytest.MonkeyPatch
+    error: Exception, dispatcher: ThreadDispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
+        raise error
 
     refused, good = Ends(1), Ends(1)
     with monkeypatch.context() as patched:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
+
+import pytest
 
 from solocron.engine.board import Board
 from solocron.engine.claimer import Claimer
@@ -10,7 +13,9 @@ from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
 from solocron.events import Events
+from solocron.model.claiming import Needs
 from solocron.model.definition import Definition
+from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.run import Origin
 from solocron.model.timetable import EMPTY
@@ -121,3 +126,28 @@ def test_the_end_of_a_flood_is_told_once() -> None:
         seen.append(claimer.flooded)
     assert seen == [True, True, False, False]
     assert told == [False]
+
+
+def test_permits_of_a_claim_that_could_not_be_sent_are_looked_at_with_the_next_beat() -> None:
+    """Those of the second limit cannot be had: those of the first are in nobody's hands, and must not stay there."""
+    doubted: list[str] = []
+
+    class Some:
+        def take(self, limit: str, wanted: int, session: str) -> list[str]:
+            if limit == "two:1":
+                raise MemoryError
+            return ["one:1#0"]
+
+        def release(self, permits: list[str], session: str) -> None:
+            assert not permits
+
+        def doubt(self, permits: Iterable[str]) -> None:
+            doubted.extend(permits)
+
+    runtime = Threads()
+    claimer = claiming(Board(runtime, SETTINGS), runtime, None, None)
+    claimer._permits = cast(Permits, Some())
+    by = Claimant(session="s", node="n1", late_for=1)
+    with pytest.raises(MemoryError):
+        claimer._equipped({"a": Needs(limit="one:1"), "b": Needs(limit="two:1")}, {}, by)
+    assert doubted == ["one:1#0"]

@@ -1,8 +1,10 @@
-"""Outcomes that pile up hold claims back, recording them lets claims go on, and in a flood they gather first."""
+"""Outcomes that pile up hold claims back, recording them lets claims go on; in a flood they gather; none is dropped."""
 
 from __future__ import annotations
 
 from typing import Any, cast
+
+import pytest
 
 from solocron.engine.board import Board
 from solocron.engine.finisher import BATCH, GATHER, Finisher
@@ -34,17 +36,32 @@ class Refusing:
         return Applied(results=tuple(Result(name, Verdict.DECLINED) for name in which.names), now=1)
 
 
+class Poisoned:
+    """A store that raises whatever the batch is that has the outcome of one job in it; notes what it has written."""
+
+    def __init__(self, job: str, error: type[Exception]) -> None:
+        self._job = job
+        self._error = error
+        self.written: list[str] = []
+
+    def update(self, which: Named, change: ChangeFn, **_: Any) -> Applied:
+        if self._job in which.names:
+            raise self._error("not this one")
+        self.written += which.names
+        return Applied(results=tuple(Result(name, Verdict.DECLINED) for name in which.names), now=1)
+
+
 class Stage:
     """A finisher with a store that only notes what it is asked."""
 
-    def __init__(self, *, flooded: bool = False) -> None:
+    def __init__(self, *, flooded: bool = False, store: object = None) -> None:
         self.seen: list[str] = []
         self.flooded = flooded
         self._runtime = Threads()
         self._board = Board(self._runtime, SETTINGS)
         self._board.hold_session("s", self._runtime.clock.boot())
         self._ended = 0
-        store = cast(Store, Refusing(self.seen))
+        store = cast(Store, store or Refusing(self.seen))
         self._finisher = Finisher(
             store=store, board=self._board, runtime=self._runtime, settings=SETTINGS, events=Events(),
             resolve=lambda spec: EMPTY, flooded=lambda: self.flooded,
@@ -65,6 +82,9 @@ class Stage:
             assert running is not None
             self._finisher.add(running, Outcome.succeeded())
         self._ended += count
+
+    def waiting(self) -> int:
+        return self._finisher.waiting()
 
     def step(self, *, later: float = 0.0) -> tuple[list[str], float]:
         """What one step did, and in how many seconds it wants the next."""
@@ -105,3 +125,23 @@ def test_outcomes_wait_for_nothing_once_the_flood_is_over() -> None:
     stage.end()
     assert "woken" in stage.seen
     assert stage.step()[0] == ["written", "a place is free"]
+
+
+@pytest.mark.parametrize("error", [MemoryError, OSError, RuntimeError])
+def test_i24_an_outcome_that_makes_the_store_raise_is_kept_and_keeps_nobody_else(error: type[Exception]) -> None:
+    store = Poisoned("j7", error)
+    stage = Stage(store=store)
+    stage.end(BATCH)
+    raised = 0
+    for _ in range(100):
+        try:
+            stage.step()
+        except error:
+            raised += 1
+    assert len(store.written) == len(set(store.written)) == BATCH - 1
+    assert stage.waiting() == 1, "it is still tried"
+    assert raised < 100
+    store._job = ""
+    stage.step()
+    assert set(store.written) == {f"j{number}" for number in range(1, BATCH + 1)}
+    assert stage.waiting() == 0

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from solocron import (
     WaitTimeout,
     every,
 )
+from solocron.engine import runner
 from solocron.events import Event, Events
 
 FAR = "1h"
@@ -575,3 +577,36 @@ def test_a_scheduled_job_runs_at_its_slots() -> None:
     with scheduler:
         assert enough.wait(20)
     assert all(later - earlier >= timedelta(milliseconds=100) for earlier, later in pairwise(ran))
+
+
+def test_i24_a_result_that_raises_when_it_is_looked_at_costs_the_result_and_not_the_outcome() -> None:
+    """The thread of the body died of it, and the run was running for ever."""
+
+    class Moody(dict[str, int]):
+        def items(self) -> Any:
+            raise MemoryError
+
+    scheduler = made()
+    scheduler.every(FAR, name="job")(lambda: Moody(one=1))
+    with scheduler:
+        run = scheduler.wait(scheduler.trigger("job"), "10s")
+    assert (run.status, run.result) == ("succeeded", None)
+    assert run.reason == "its result could not be written down (MemoryError)"
+
+
+def test_a_claim_whose_body_cannot_be_made_goes_back_and_is_claimed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stayed claimed under a session that was renewed, and its job never ran again."""
+    scheduler = made()
+    scheduler.every(FAR, name="job")(lambda: None)
+    real, left = runner._Body.__init__, [MemoryError(), MemoryError()]
+
+    def make(self: runner._Body, *args: Any) -> None:
+        if left:
+            raise left.pop()
+        real(self, *args)
+
+    monkeypatch.setattr(runner._Body, "__init__", make)
+    with scheduler:
+        run = scheduler.wait(scheduler.trigger("job"), "10s")
+    assert (run.status, left) == ("succeeded", []), "on nobody's retry budget"
+    assert scheduler.events.counts["handed back"] == 2

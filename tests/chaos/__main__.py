@@ -10,18 +10,20 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tests.chaos import report
 from tests.chaos.failover import failover
 from tests.chaos.figures import HEAD, HEAD_OF_RETURN, Figures, table
 from tests.chaos.forgetful import forgetful
+from tests.chaos.outage import outage
 from tests.chaos.places import STORES, Place
 from tests.chaos.restore import restore
 from tests.chaos.scenarios import LEASE, beside, crowd, storm
 from tests.chaos.storm import Tell
 
-SCENARIOS = ("beside", "storm", "crowd", "forgetful", "failover-async", "failover-sync", "failover-kill", "restore")
+SCENARIOS = ("beside", "outage", "storm", "crowd", "forgetful", "failover-async", "failover-sync", "failover-kill", "restore")
 RETURNS = SCENARIOS[-4:]
 """Scenarios in which the store goes back."""
 FORGETFUL = ("redis", "valkey")
@@ -37,10 +39,11 @@ def main(argv: list[str] | None = None) -> int:
     scenarios = options.only or SCENARIOS
     found: list[Figures] = []
     began = time.monotonic()
-    if "beside" in scenarios and stores:
-        # Nearly idle, and long: all stores at once.
-        with ThreadPoolExecutor(len(stores)) as pool:
-            found += pool.map(lambda name: _perform("beside", name, options), stores)
+    for scenario in ("beside", "outage"):
+        if scenario in scenarios and stores:
+            # Nearly idle, and long: all stores at once.
+            with ThreadPoolExecutor(len(stores)) as pool:
+                found += pool.map(partial(_perform, scenario, options=options), stores)
     for name in stores:
         found += [_perform(scenario, name, options) for scenario in ("storm", "crowd") if scenario in scenarios]
         if "forgetful" in scenarios and name in FORGETFUL:
@@ -51,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     for figures in found:
         report.keep(figures)
     for scenario in SCENARIOS[: -len(RETURNS)]:
-        rows = [figures.row(LEASE) for figures in found if figures.scenario == scenario]
+        rows = [figures.row(LEASE) for figures in found if figures.scenario == scenario != "outage"]
         if rows:
             print("", scenario, *table(HEAD, rows), sep="\n")
     if rows := [figures.row_of_return() for figures in found if figures.scenario in RETURNS]:
@@ -124,6 +127,8 @@ def _act(scenario: str, name: str, folder: Path, options: argparse.Namespace, te
             figures = storm(place, folder, seconds=options.seconds, seed=options.seed, tell=tell)
         elif scenario == "crowd":
             figures = crowd(place, folder, seconds=options.crowd_seconds, seed=options.seed, tell=tell)
+        elif scenario == "outage":
+            figures = outage(place, folder, tell=tell)
         else:
             figures = beside(place, folder, frozen_for=options.frozen, tell=tell)
         figures.version = place.version()

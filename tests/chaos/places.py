@@ -9,8 +9,8 @@ import sqlite3
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -99,6 +99,24 @@ class Place:
         assert self.server is not None
         self.stop_counting()
         self.server.kill9()
+        self.server.restart()
+        self.restarts += 1
+        self.count()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Nobody can write there, as long as the block lasts: the server is killed, the file is somebody else's."""
+        if self.server is None:
+            with closing(
+                sqlite3.connect(self.url.removeprefix("sqlite:///"), timeout=30, isolation_level=None)
+            ) as file:
+                file.execute("BEGIN EXCLUSIVE")
+                yield
+                file.execute("ROLLBACK")
+            return
+        self.stop_counting()
+        self.server.kill9()
+        yield
         self.server.restart()
         self.restarts += 1
         self.count()

@@ -15,6 +15,7 @@ from tests.chaos.figures import Figures
 from tests.chaos.forgetful import ACKNOWLEDGED, forgetful
 from tests.chaos.network_faults import CUT, LOST_REPLY
 from tests.chaos.node_faults import FREEZE, KILL
+from tests.chaos.outage import OUTAGE, outage
 from tests.chaos.places import STORES, Place
 from tests.chaos.scenarios import beside, storm
 from tests.chaos.store_faults import CRASH, RESTART, RIVALS
@@ -42,6 +43,19 @@ def test_every_store_survives_a_short_storm(store: str, tmp_path: Path) -> None:
     if store in SERVERS:
         assert figures.restarts >= 2
         assert figures.calls_per_run
+
+
+@pytest.mark.parametrize(
+    "store", [pytest.param(name, marks=() if name == "redis" else pytest.mark.long) for name in STORES]
+)
+def test_i23_after_half_a_lease_without_the_store_nobody_sleeps_on(store: str, tmp_path: Path) -> None:
+    """At the default lease; it was up to half a minute on every store."""
+    if store in SERVERS:
+        require(SERVERS[store])
+    with Place(store) as place:
+        figures = outage(place, tmp_path, tell=lambda text: None, away=(0.45,))
+    assert figures.clean, figures.faults
+    assert figures.struck == {OUTAGE: 1}
 
 
 @pytest.mark.parametrize("store", ["redis", "valkey"])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from tests.mutants import calendars, claims, effects, holder, lease, placing, policies, records, sessions
+from tests.mutants import calendars, claims, effects, holder, lease, outages, placing, policies, records, sessions
 from tests.mutants.mutant import Mutant, Waiting
 
 __all__ = ["MUTANTS", "OF_POLICIES", "WAITING"]
 
 MUTANTS: list[Mutant] = sorted(
-    (*lease.MUTANTS, *claims.MUTANTS, *holder.MUTANTS, *records.MUTANTS, *sessions.MUTANTS, *effects.MUTANTS),
+    (
+        *(*lease.MUTANTS, *claims.MUTANTS, *holder.MUTANTS, *records.MUTANTS, *sessions.MUTANTS, *effects.MUTANTS),
+        *outages.MUTANTS,
+    ),
     key=lambda mutant: mutant.name,
 )
 

@@ -6,7 +6,7 @@ the claims, the bodies, the bodies that outlived an earlier session.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -108,6 +108,8 @@ class Board:
         self._done_since = 0.0
         """Claims that ended lately, in two heaps: those of the present lease, and those of one before it."""
         self._store_clock = StoreClock()
+        self.replan: Callable[[], None] = lambda: None
+        """Called when what was planned does not hold any more: jeopardy is over, the store's clock has leapt."""
         self.ended = runtime.event()
         """Set whenever a body ends or a claim goes away: drain and tick wait on it."""
 
@@ -126,10 +128,13 @@ class Board:
         with self._mutex:
             if self.session != session or self._runtime.clock.boot() >= self._trusted_until:
                 return False
+            jeopardy = self._standing(self._runtime.clock.boot()) is _JEOPARDY
             self._renewed = asked
             self._trusted_until = asked + self._settings.lease - self._settings.margin
             self._troubled = False
-            return True
+        if jeopardy:
+            self.replan()
+        return True
 
     def trouble(self) -> None:
         """A renewal failed: nothing new starts until one succeeds."""
@@ -375,7 +380,9 @@ class Board:
     def saw_store_time(self, now: int, *, asked: float, replied: float) -> None:
         """The store said `now` between `asked` and `replied`, both on our boot clock; 0 if it said nothing."""
         with self._mutex:
-            self._store_clock.read(now, asked=asked, replied=replied)
+            leapt = self._store_clock.read(now, asked=asked, replied=replied)
+        if leapt:
+            self.replan()
 
     def boot_of(self, instant: int) -> float | None:
         """When, on our boot clock, the store's clock has certainly reached an instant."""

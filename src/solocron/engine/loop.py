@@ -21,11 +21,21 @@ _SHORTEST = 0.001
 class Loop:
     """Calls `step(boot time) -> boot time of the next call` until it is stopped; an exception is told and survived."""
 
-    def __init__(self, name: str, step: Callable[[float], float], *, runtime: Runtime, events: Events) -> None:
+    def __init__(
+        self,
+        name: str,
+        step: Callable[[float], float],
+        *,
+        runtime: Runtime,
+        events: Events,
+        patience: float = 1.0,
+    ) -> None:
+        """`patience`: the most seconds between two tries."""
         self.name = name
         self._step = step
         self._runtime = runtime
         self._events = events
+        self._patience = patience
         self._failures = 0
         self.recovered: Callable[[], None] = lambda: None
         self._woken = runtime.event()
@@ -67,7 +77,7 @@ class Loop:
                 self.recovered()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a loop of a node goes on, whatever happens in one step
             self._failures += 1
-            at = now + Patience.delay(self._failures)
+            at = now + Patience.delay(self._failures, self._patience)
             with suppress(Exception):  # nor may the telling end it
                 self._tell(error)
         pause = at - self._runtime.clock.boot()
@@ -85,5 +95,5 @@ class Patience:
     """How long to wait before trying a store that is away once more: growing, capped."""
 
     @staticmethod
-    def delay(failures: int) -> float:
-        return min(0.05 * 2.0 ** min(failures - 1, 10), 2.0)
+    def delay(failures: int, most: float = 2.0) -> float:
+        return min(0.05 * 2.0 ** min(failures - 1, 10), most)

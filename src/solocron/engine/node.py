@@ -39,6 +39,9 @@ __all__ = ["Node", "Parts"]
 HANDLERS_LISTED = 2_000
 """A session lists what it can run up to here; beyond, its document would weigh more than it tells."""
 
+HEARING = 0.5
+"""Seconds after which a node that could not listen for changes tries again, at the latest."""
+
 GOODBYES = 3
 """How often a session that others write at the same moment is told its end."""
 
@@ -108,7 +111,7 @@ class Node:
         self._listening = True
         self._ticking = False
         self._loops = {
-            name: Loop(name, step, runtime=runtime, events=events)
+            name: Loop(name, step, runtime=runtime, events=events, patience=HEARING if name == "listener" else 1.0)
             for name, step in (
                 ("keeper", self.keeper.step),
                 ("watchdog", self.watchdog.step),
@@ -128,6 +131,7 @@ class Node:
             if name != "claimer":  # of what a step that raised had done, the claimer was perhaps not told
                 loop.recovered = self.claimer.look_again
         self.claimer.wake = self._loops["claimer"].wake
+        self.board.replan = self.claimer.look_again
         self.permits.freed = self.claimer.look_again
         self.finisher.wake = self._loops["finisher"].wake
         self.claimer.calmed = self._loops["finisher"].wake

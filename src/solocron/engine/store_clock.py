@@ -24,16 +24,18 @@ class StoreClock:
         self._even_since = 0
         """Store time from which on every reading agreed with the one before."""
 
-    def read(self, now: int, *, asked: float, replied: float) -> None:
+    def read(self, now: int, *, asked: float, replied: float) -> bool:
         """The store said `now` between `asked` and `replied`, both on the boot clock; 0 if it said nothing.
 
-        Too high an estimate wakes the node before its slots; one answer to a question of known age corrects it.
+        True when it has leapt forward since the last reading: what was to come may be due. Too high an estimate wakes
+        the node before its slots; one answer to a question of known age corrects it.
         """
         if not now:
-            return
+            return False
         least, most = now / SECOND - replied, now / SECOND - asked
         allowed = self._most + max(0.0, replied - self._read_at) * DRIFT
-        if self._ahead is None or least > allowed:  # nothing is known of the time before, or it has leapt forward
+        leapt = self._ahead is not None and least > allowed
+        if self._ahead is None or leapt:  # nothing is known of the time before
             self._even_since = now
             self._most = most
         else:
@@ -44,6 +46,7 @@ class StoreClock:
         else:  # let it sink slowly, so that a drifting clock is followed
             self._ahead -= (self._ahead - least) / 64
         self._ahead = min(self._ahead, most)
+        return leapt
 
     def boot_of(self, instant: int) -> float | None:
         """When, on the boot clock, the store's clock has certainly reached an instant."""

@@ -17,12 +17,12 @@ import redis.exceptions as driver
 from solocron.errors import StoreError
 from solocron.stores.redis.link import Link
 
-__all__ = ["Bell"]
+__all__ = ["AGAIN", "Bell"]
 
 _IDLE_MOST = 4
 _LOOK = 0.25
 """Seconds after which a waiting thread looks whether the store was closed."""
-_AGAIN = 0.5
+AGAIN = 0.5
 """Seconds after which a bell that could not be heard is tried again."""
 
 
@@ -52,6 +52,10 @@ class Bell:
         if self._last is None:
             self._last = self._rings()
 
+    @property
+    def closed(self) -> bool:
+        return self._closed.is_set()
+
     def nudge(self) -> None:
         """Wake those who wait in this process and cannot hear the bell."""
         self._nudged.set()
@@ -75,7 +79,7 @@ class Bell:
             left = until - time.monotonic()
             if heard is not None or left <= 0 or self._closed.is_set():
                 return bool(heard)
-            if self.sleep(min(left, _AGAIN)):
+            if self.sleep(min(left, AGAIN)):
                 return True
 
     def _hear(self, until: float) -> bool | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -33,7 +34,7 @@ from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import Caller
 from solocron.stores.redis.drafts import readable
 from solocron.stores.redis.link import Link
-from solocron.stores.redis.listening import Bell
+from solocron.stores.redis.listening import AGAIN, Bell
 from solocron.stores.redis.log import Log
 from solocron.stores.redis.notes import RecentNotes
 from solocron.stores.redis.updating import Update
@@ -264,11 +265,20 @@ class RedisStore:
             pass  # a wake-up is a bonus: those who wait poll, and whoever needs the store will say that it is away
 
     def wait(self, timeout: float) -> bool:
-        try:
-            self.open()
-        except StoreError:
-            return self._bell.sleep(timeout)  # those who need the store will say that it is away
-        return self._bell.wait(timeout)
+        until = time.monotonic() + timeout
+        while True:
+            left = until - time.monotonic()
+            try:
+                self.open()
+            except StoreError:  # those who need the store will say that it is away
+                if left <= 0:
+                    return False
+                if self._bell.sleep(min(left, AGAIN)):
+                    return True
+                if self._bell.closed:
+                    return False
+            else:
+                return self._bell.wait(max(left, 0.0))
 
     def _rings(self) -> int:
         return int(self._caller.command("GET", self._caller.key("rings")) or 0)

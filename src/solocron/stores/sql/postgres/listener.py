@@ -1,4 +1,7 @@
-"""Hears NOTIFY on a connection of its own. A wake-up is a bonus: whoever waits looks again after a while anyway."""
+"""Hears NOTIFY on a connection of its own. A wake-up is a bonus: whoever waits looks again after a while anyway.
+
+A connection that broke is made anew while somebody waits: a server that comes back is heard half a second later.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,9 @@ from solocron.stores.sql.postgres.link import PostgresLink
 from solocron.stores.sql.postgres.session import Road
 
 __all__ = ["Listener"]
+
+_AGAIN = 0.5
+"""Seconds after which a server that could not be heard is tried again."""
 
 
 class Listener:
@@ -32,13 +38,19 @@ class Listener:
         if not listen:
             time.sleep(timeout)
             return False
-        with self._mutex:
-            try:
-                return self._hear(end)
-            except (psycopg.Error, StoreError):
-                self._drop()
-        time.sleep(max(0.0, end - time.monotonic()))
-        return False
+        while True:
+            with self._mutex:
+                try:
+                    return self._hear(end)
+                except (psycopg.Error, StoreError, OSError):
+                    self._drop()
+                except BaseException:
+                    self._drop()
+                    raise
+            left = end - time.monotonic()
+            time.sleep(max(0.0, min(left, _AGAIN)))
+            if left <= _AGAIN:
+                return False
 
     def close(self) -> None:
         with self._mutex:
@@ -52,10 +64,10 @@ class Listener:
 
     def _hear(self, end: float) -> bool:
         if self._link is None:
-            self._link = self._connect()
-            if self._link.road is Road.TRANSACTION:
+            link = self._link = self._connect()
+            if link.road is Road.TRANSACTION:
                 raise StoreUnavailable("a pooler that shares sessions passes no notification on")
-            self._link.execute(f'LISTEN "{self._channel}"')
+            link.execute(f'LISTEN "{self._channel}"')
             return True  # what was told before we listened is lost: look
         while True:
             left = max(0.0, end - time.monotonic())
@@ -67,6 +79,6 @@ class Listener:
                 return False
 
     def _drop(self) -> None:
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()

@@ -23,9 +23,9 @@ from tests.chaos.restore import restore
 from tests.chaos.scenarios import LEASE, beside, crowd, storm
 from tests.chaos.storm import Tell
 
-SCENARIOS = ("beside", "outage", "storm", "crowd", "forgetful", "failover-async", "failover-sync", "failover-kill", "restore")
-RETURNS = SCENARIOS[-4:]
+RETURNS = ("failover-async", "failover-sync", "failover-kill", "restore")
 """Scenarios in which the store goes back."""
+SCENARIOS = ("beside", "outage", "storm", "crowd", "forgetful", *RETURNS)
 FORGETFUL = ("redis", "valkey")
 
 

@@ -264,6 +264,9 @@ def _doctor(parser: ArgumentParser) -> None:
     parser.add_argument("--repair", action="store_true", help="repair what can be repaired safely, then look again")
     parser.add_argument("--lease", metavar="TIME", help="judge this lease")
     parser.add_argument("--beat", metavar="TIME", help="judge this beat (default: a third of the lease)")
+    parser.add_argument(
+        "--keep", metavar="TIME", default="30d", help="for how long the nodes keep records (default: 30d)"
+    )
     _listing(parser)
 
 

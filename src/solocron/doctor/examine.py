@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 from solocron.clock import SECOND
@@ -11,16 +12,19 @@ from solocron.doctor import fleet, work
 from solocron.doctor.fleet import Pace
 from solocron.doctor.line import FAIL, fail, ok, warn
 from solocron.doctor.sight import look
+from solocron.duration import format_duration
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.run import ENDED
 from solocron.runtime import Runtime
 from solocron.schedules import zone_data_version
-from solocron.stores.contract import Check, Named, Store, Tier, Verdict
+from solocron.stores.contract import Check, Named, Query, Store, Tier, Verdict
 from solocron.version import __version__
 
 __all__ = ["Circumstances", "empty", "examine", "failed", "unreachable"]
 
 _ROUNDS = 5
+_BEHIND = 3600 * SECOND
 _SLOW = 0.25
 _SKEW, _WRONG = SECOND, 60 * SECOND
 
@@ -33,6 +37,8 @@ class Circumstances:
     in_container: bool = False
     is_file: bool = False
     pace: Pace | None = None
+    keep: int | None = None
+    """For how long the nodes keep records, as far as somebody says so; microseconds."""
 
 
 def examine(store: Store, runtime: Runtime, around: Circumstances, *, writes: bool = False) -> list[Check]:
@@ -88,6 +94,8 @@ def _fleet_and_work(store: Store, around: Circumstances, trip: float) -> Iterato
     yield from work.requests(sight)
     yield from work.blocked(sight)
     yield from work.stuck_holds(sight)
+    if around.keep is not None:
+        yield _history(store, sight.now, around.keep)
 
 
 # --- the store -------------------------------------------------------------------------------------------------------
@@ -144,6 +152,24 @@ def _clock(store: Store, runtime: Runtime) -> Check:
     if abs(skew) > _SKEW:
         return warn("clock skew", f"{told}; the store's decides", remedy)
     return ok("clock skew", told)
+
+
+def _history(store: Store, now: int, keep: int) -> Check:
+    """Whether records are still there that nodes should have removed; a tenth of the time is nothing to worry about."""
+    age = keep + max(keep // 10, _BEHIND)
+    kept = f"records are kept for {format_duration(timedelta(microseconds=keep))}"
+    if not _older(store, now - age):
+        return ok("history", kept)
+    while _older(store, now - 2 * age):
+        age *= 2
+    told = f"{kept}, and there are some that are older than {format_duration(timedelta(microseconds=age))}"
+    return warn(
+        "history", told, "see the nodes' logs for errors of the sweeper; if they have another keep=: --keep TIME"
+    )
+
+
+def _older(store: Store, than: int) -> bool:
+    return than > 0 and bool(store.history(Query(statuses=ENDED, until=than, limit=1)))
 
 
 def _writing(store: Store, runtime: Runtime) -> Check:

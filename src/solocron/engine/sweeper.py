@@ -27,6 +27,10 @@ from solocron.stores.contract import All, HeldBy, Named, Result, Store, Verdict
 __all__ = ["Sweeper"]
 
 PRUNE_BATCH = 500
+PRUNE_BATCHES = 10
+"""Batches in one step; where more is old, the next step follows at once, after a look at the sessions."""
+PRUNE_PAUSE = 0.05
+"""Seconds in between, in which the store has time for others."""
 
 
 @dataclass(slots=True)
@@ -64,6 +68,7 @@ class Sweeper:
         self._calendars = calendars
         self._watched: dict[str, _Watch] = {}
         self._housekeeping = 0.0
+        self._pruning = False
 
     def step(self, now: float) -> float:
         """Look at every session once; return when the earliest may be dead."""
@@ -88,9 +93,14 @@ class Sweeper:
         if housekeeping:
             self._housekeeping = now + max(4 * self._settings.lease, 60.0)
             self._free_unknown(holders, sessions)
-            self._prune()
+            self._pruning = True
             if self._calendars is not None and self._calendars.follow(self._settings.late_for):
                 self._wake_claimer(None)
+        if self._pruning:
+            self._pruning = False  # an error of it is not repeated before the next round
+            self._pruning = self._prune()
+        if self._pruning:
+            moments.append(self._runtime.clock.boot() + PRUNE_PAUSE)
         return min(moments)
 
     def sessions(self) -> list[Session]:
@@ -185,15 +195,18 @@ class Sweeper:
             if session != self._board.session:
                 self.take_from(session, "its session does not exist any more")
 
-    def _prune(self) -> None:
-        """Old history in small batches; nothing that control logic reads is ever in it."""
+    def _prune(self) -> bool:
+        """Old history in small batches, True when there is more; nothing that control logic reads is ever in it."""
         now = self._board.store_now()
         if now is None:
-            return
-        removed = total = self._store.prune(now - self._settings.keep, PRUNE_BATCH)
-        while removed >= PRUNE_BATCH and total < 20 * PRUNE_BATCH:
+            return False
+        total, more = 0, True
+        while more and total < PRUNE_BATCHES * PRUNE_BATCH:
             removed = self._store.prune(now - self._settings.keep, PRUNE_BATCH)
             total += removed
-        total += self._notes.prune(now=now, keep=self._settings.keep)
+            more = removed >= PRUNE_BATCH
+        if not more:
+            total += self._notes.prune(now=now, keep=self._settings.keep)
         if total:
             self._events.emit("pruned", records=total)
+        return more

@@ -11,10 +11,12 @@ from solocron.clock import SECOND
 from solocron.doctor import Circumstances, examine, failed, unreachable
 from solocron.doctor.fleet import Pace
 from solocron.errors import StoreRefused, StoreUnavailable
-from solocron.model.change import Kind
+from solocron.model.change import Change, Kind
+from solocron.model.run import Entry, Op, Origin, Record, Status
 from solocron.runtime import Threads
 from solocron.stores.contract import All, Applied, Capabilities, Check, Named, Result, Tier, Verdict
 from solocron.stores.memory import MemoryStore, World
+from tests.fundamentals.one_job import OneJob
 from tests.unit.doctor.kit import put, session
 
 
@@ -185,3 +187,26 @@ def test_sessions_of_the_store_are_looked_at() -> None:
     put(store, session("b", left=-60, now=store.clock()))
     assert lines(store)["silent node"].level == "FAIL"
     assert store.read(Named(Kind.SESSION, ("session of b",))) != ()
+
+
+@pytest.mark.parametrize(
+    ("days", "level", "told"),
+    [
+        (29, "OK", "records are kept for 30d"),
+        (32, "OK", "records are kept for 30d"),
+        (34, "WARN", "records are kept for 30d, and there are some that are older than 33d"),
+        (70, "WARN", "records are kept for 30d, and there are some that are older than 66d"),
+    ],
+)
+def test_records_that_should_have_been_pruned_are_told(days: int, level: str, told: str) -> None:
+    store, day = Odd(), 86_400 * SECOND
+    at = store.clock() - days * day
+    record = Record(
+        run="job@1", attempt=1, job="job", key="k", slot=at, origin=Origin.SCHEDULE, status=Status.SUCCEEDED,
+        recorded_at=at, finished_at=at,
+    )  # fmt: skip
+    job = OneJob("1h").job
+    store.update(Named(Kind.JOB, (job.name,)), lambda doc, now: Change(job, (Entry(Op.OPEN, record),)))
+    found = lines(store, keep=30 * day)["history"]
+    assert (found.level, found.detail) == (level, told)
+    assert "history" not in lines(store), "nobody has said for how long"

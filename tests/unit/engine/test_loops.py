@@ -35,9 +35,8 @@ CALLS = {
     "finisher": {"update job", "update permit"},
     "keeper": {"open", "update session", "update job", "read session", "read held"},
     "sweeper": {
-        "holders",
-        "prune",
-        *("update session", "update held", "update job", "read session", "read key", "read step"),
+        *("holders", "prune", "update session", "update held", "update job"),
+        *("read session", "read calendar", "read key", "read step"),
     },
     "listener": {"wait", "history", "update request", "update job", "read request", "read job"},
     "alarms": {"clock", "blocked", *("update turn", "update alarm", "read alarm", "read job", "read session")},

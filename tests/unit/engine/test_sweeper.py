@@ -1,4 +1,4 @@
-"""The sweeper beside nodes that start at the very same moment."""
+"""The sweeper beside nodes that start at the very same moment, and with very much to prune."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import partial
 
 from solocron import Scheduler
 from solocron.clock import SECOND
+from solocron.engine.sweeper import PRUNE_BATCHES, PRUNE_PAUSE
 from solocron.model.change import Kind
 from solocron.model.claiming import claim
 from solocron.model.holding import Claimant
@@ -46,3 +47,47 @@ def test_i1_a_node_that_begins_while_another_sweeps_keeps_its_claims() -> None:
     (job,) = real(Named(Kind.JOB, ("job",)))
     assert isinstance(job, Job)
     assert [hold.session for hold in job.active] == ["newcomer"]
+
+
+def test_pruning_goes_on_while_there_is_more_and_lets_the_sessions_be_looked_at_in_between() -> None:
+    """It stopped at 10,000 records a minute: who writes more than that never got rid of any."""
+    scheduler = Scheduler("memory://", enabled=True, lease="15s")
+    store = scheduler.client.store
+    assert isinstance(store, MemoryStore)
+    node = scheduler._build()
+    node.keeper.step(0)
+    calls: list[str] = []
+    left, read = 25_300, store.read
+
+    def prune(before: int, limit: int) -> int:
+        nonlocal left
+        calls.append("prune")
+        removed = min(limit, left)
+        left -= removed
+        return removed
+
+    def noted(which: Which) -> object:
+        if which == All(Kind.SESSION):
+            calls.append("look")
+        return read(which)
+
+    store.prune, store.read = prune, noted  # type: ignore[method-assign,assignment]
+    now, steps = scheduler._runtime.clock.boot(), 0
+    while steps < 10 and left:
+        pause = node.sweeper.step(now) - scheduler._runtime.clock.boot()
+        steps += 1
+    assert (left, steps) == (0, 6)
+    assert pause > 1, "then it rests"
+    looks = "".join("|" if call == "look" else "." for call in calls).strip("|").split("|")
+    assert max(map(len, looks)) <= PRUNE_BATCHES
+
+
+def test_a_step_that_has_more_to_prune_is_followed_by_the_next_at_once() -> None:
+    scheduler = Scheduler("memory://", enabled=True, lease="15s")
+    store = scheduler.client.store
+    assert isinstance(store, MemoryStore)
+    node = scheduler._build()
+    node.keeper.step(0)
+    store.prune = lambda before, limit: limit  # type: ignore[method-assign]
+    boot = scheduler._runtime.clock.boot
+    assert node.sweeper.step(boot()) - boot() <= PRUNE_PAUSE

@@ -70,6 +70,7 @@ def _circumstances(args: Namespace) -> Circumstances:
         in_container=surroundings.in_container(),
         is_file=parse(given or surroundings.DEFAULT_STORE).scheme == "sqlite",
         pace=_pace(args),
+        keep=to_us(parse_duration(args.keep, what="--keep")),
     )
 
 

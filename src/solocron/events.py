@@ -44,7 +44,12 @@ NAMES: Mapping[str, str] = {
     "not delivered": "a webhook, a ping or a notification did not reach its target",
     "job blocked": "a document fails on its own and was set aside",
     "definition kept": "another version's definition stands for now",
-    "store went back": "the store is older than what it has granted: restored from a backup? run `solocron restored`",
+    "store went back": "the store is older than what it has granted, or another server answers: nothing is claimed "
+    "until the nodes have checked what they remember",
+    "put back": "a claim or an outcome that the store had lost was written again from this node's memory",
+    "ended anew": "a claim of an earlier time came back with the store and was ended again",
+    "namespace open": "the check is over: claims are granted again",
+    "namespace closed": "the store lost more than the nodes remember: nothing is claimed until `solocron restored`",
     "store error": "the store did not answer",
     "store back": "the store answers again",
     "pruned": "old history was removed",

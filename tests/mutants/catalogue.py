@@ -1,8 +1,20 @@
-"""Every bug of the list, X-01 and on, and those of policies, P-01 and on: to be killed, or waiting for a feature."""
+"""Every bug of the list: X-01 and on, G-01 and on of a store that goes back, P-01 and on of policies."""
 
 from __future__ import annotations
 
-from tests.mutants import calendars, claims, effects, holder, lease, outages, placing, policies, records, sessions
+from tests.mutants import (
+    calendars,
+    claims,
+    effects,
+    going_back,
+    holder,
+    lease,
+    outages,
+    placing,
+    policies,
+    records,
+    sessions,
+)
 from tests.mutants.mutant import Mutant, Waiting
 
 __all__ = ["MUTANTS", "OF_POLICIES", "WAITING"]
@@ -11,6 +23,7 @@ MUTANTS: list[Mutant] = sorted(
     (
         *(*lease.MUTANTS, *claims.MUTANTS, *holder.MUTANTS, *records.MUTANTS, *sessions.MUTANTS, *effects.MUTANTS),
         *outages.MUTANTS,
+        *going_back.MUTANTS,
     ),
     key=lambda mutant: mutant.name,
 )

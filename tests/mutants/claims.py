@@ -10,6 +10,7 @@ from solocron.engine import finisher as finisher_module
 from solocron.engine import sweeper as sweeper_module
 from solocron.engine.board import Board, Phase, Running
 from solocron.engine.claimer import Claimer
+from solocron.engine.recovery import Recovery
 from solocron.engine.sweeper import Sweeper
 from solocron.model import asking, claiming, ending
 from solocron.model.change import Absent, Change
@@ -77,14 +78,14 @@ def _x11(bites: Bites) -> Patches:
 def _x14(bites: Bites) -> Patches:
     real = Sweeper._dead
 
-    def nobody_ever_dies(self: Sweeper, session: Any, now: float) -> bool:
-        def left_alone(session: Any) -> bool:
+    def nobody_ever_dies(self: Sweeper, session: Any, now: float, own: str) -> bool:
+        def left_alone(session: Any, own: str) -> bool:
             bites()
             self._watched[session.name].over = now + 1
             return False
 
         with patch.object(self, "_bury", left_alone):
-            return real(self, session, now)
+            return real(self, session, now, own)
 
     return [(Sweeper, "_dead", nobody_ever_dies)]
 
@@ -179,13 +180,14 @@ def _x23(bites: Bites) -> Patches:
 
 
 def _x42(bites: Bites) -> Patches:
-    real = Claimer._went_back
+    real = Recovery.went_back
 
-    def never(self: Claimer, doc: object) -> bool:
-        bites(real(self, doc))
+    def never(self: Recovery, doc: object, session: str) -> bool:
+        bites(real(self, doc, session))
+        self._back = None
         return False
 
-    return [(Claimer, "_went_back", never)]
+    return [(Recovery, "went_back", never)]
 
 
 MUTANTS = [

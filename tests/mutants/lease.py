@@ -63,7 +63,7 @@ def _revived(doc: Session, now: int) -> Change:
 
 
 def _x03(bites: Bites) -> Patches:
-    def renew(doc: Session | Absent, *, now: int, running: int = 0) -> Change | None:
+    def renew(doc: Session | Absent, *, now: int, **_: Any) -> Change | None:
         if isinstance(doc, Absent):
             return None
         bites(doc.state is not Life.LIVE)
@@ -103,8 +103,8 @@ def _x18(bites: Bites) -> Patches:
 
 
 def _x34(bites: Bites) -> Patches:
-    def renew(doc: Session | Absent, *, now: int, running: int = 0) -> Change | None:
-        change = session_model.renew(doc, now=now, running=running)
+    def renew(doc: Session | Absent, *, now: int, **more: Any) -> Change | None:
+        change = session_model.renew(doc, now=now, **more)
         if change is None or not isinstance(doc, Session) or not isinstance(change.doc, Session):
             return change
         bites()
@@ -123,7 +123,7 @@ def _x40(bites: Bites) -> Patches:
 
 
 def _x10(bites: Bites) -> Patches:
-    def by_my_own_clock(self: Sweeper, session: Session, now: float) -> bool:
+    def by_my_own_clock(self: Sweeper, session: Session, now: float, own: str) -> bool:
         wall = self._runtime.clock.wall()
         if session.state is not Life.LIVE or session.expires_at > wall:
             self._watched[session.name] = sweeper_module._Watch(session.beats, now + session.lease / 4_000_000)

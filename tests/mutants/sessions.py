@@ -63,10 +63,10 @@ def _x51(bites: Bites) -> Patches:
 def _x54(bites: Bites) -> Patches:
     known: dict[str, Session] = {}
 
-    def upsert(doc: Session | Absent, *, now: int, running: int = 0) -> Change | None:
+    def upsert(doc: Session | Absent, *, now: int, **more: Any) -> Change | None:
         if isinstance(doc, Session):
             known[doc.name] = doc
-            return session_model.renew(doc, now=now, running=running)
+            return session_model.renew(doc, now=now, **more)
         if doc.name not in known:
             return None
         bites()
@@ -79,12 +79,12 @@ def _x54(bites: Bites) -> Patches:
 def _x55(bites: Bites) -> Patches:
     real = Sweeper._dead
 
-    def by_the_store_alone(self: Sweeper, session: Session, now: float) -> bool:
-        died = real(self, session, now)
+    def by_the_store_alone(self: Sweeper, session: Session, now: float, own: str) -> bool:
+        died = real(self, session, now, own)
         if died or session.expires_at > (self._board.store_now() or 0):
             return died
         bites()
-        return self._bury(session)
+        return self._bury(session, own)
 
     return [(Sweeper, "_dead", by_the_store_alone)]
 

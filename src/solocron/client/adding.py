@@ -12,10 +12,11 @@ from solocron.calendars import view as calendar_view
 from solocron.client.again import PastAsker
 from solocron.client.reading import PAGE, is_orphaned
 from solocron.clock import to_us
+from solocron.engine.recovery import change_namespace
 from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.jobs.declaration import Declaration, check_name
 from solocron.locks.listing import raise_fences
-from solocron.model import defining
+from solocron.model import defining, namespace
 from solocron.model.calendars import calendar_of, with_revision
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.job import Job
@@ -91,25 +92,44 @@ class Client(PastAsker):
         )
 
     def restored(self) -> int:
-        """After a backup was restored: move every cursor to now and raise every fence; answers how many jobs."""
+        """After a backup was restored: move every cursor to now and raise every fence; return how many jobs.
+
+        Nothing is claimed meanwhile. At the end the namespace is open under a new epoch, which nodes see with their
+        next beat.
+        """
         fence = self.store.clock() // 1_000
+        identity, tokens = self.store.identity(), (self._runtime.rng.token(), self._runtime.rng.token())
+        change_namespace(
+            self.store, lambda doc, now: namespace.close(doc, identity=identity, known=0, token=tokens[0], now=now)
+        )
         names = [job.name for job in self._jobs()]
+        aside: list[str] = []
         for start in range(0, len(names), PAGE):
-            self._restore(tuple(names[start : start + PAGE]), fence)
+            aside += self._restore(tuple(names[start : start + PAGE]), fence)
         raise_fences(self.store, self._runtime, fence)
+        change_namespace(
+            self.store, lambda doc, now: namespace.reopen(doc, identity=identity, token=tokens[1], now=now)
+        )
+        if aside:
+            raise StoreError(
+                f"{len(aside)} jobs cannot be read and were left as they are, {aside[0]} among them; all others were "
+                "moved to now, and nodes go on. See `solocron doctor`."
+            )
         return len(names)
 
-    def _restore(self, names: tuple[str, ...], fence: int) -> None:
-        left = names
+    def _restore(self, names: tuple[str, ...], fence: int) -> list[str]:
+        """Move these jobs to now; return those that were set aside because they cannot be read."""
+        left, aside = names, []
         for _ in range(8):
             applied = self.store.update(
                 Named(Kind.JOB, left),
                 lambda doc, now: defining.move_to_now(doc, fence=fence, now=now, resolve=self._registry.resolve),
             )
-            done = (Verdict.APPLIED, Verdict.DECLINED)
-            left = tuple(result.name for result in applied.results if result.verdict not in done)
+            aside += [result.name for result in applied.results if result.verdict is Verdict.BLOCKED]
+            again = (Verdict.CONTENDED, Verdict.UNKNOWN)
+            left = tuple(result.name for result in applied.results if result.verdict in again)
             if not left:
-                return
+                return aside
         raise StoreError(
             f"{len(left)} jobs could not be moved to now, {left[0]} among them; the others were. "
             "Stop the nodes, see `solocron doctor`, and repeat it."

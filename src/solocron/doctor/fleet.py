@@ -11,11 +11,12 @@ from solocron.doctor.sight import Sight
 from solocron.errors import Invalid
 from solocron.jobs.registry import Registry
 from solocron.model.job import Job
+from solocron.model.namespace import Openness
 from solocron.model.pools import last_tick, unserved
 from solocron.model.session import Session
 from solocron.stores.contract import Check
 
-__all__ = ["Pace", "given_lease", "leases", "nodes", "silent_nodes", "versions", "zone_data"]
+__all__ = ["Pace", "given_lease", "leases", "namespace", "nodes", "silent_nodes", "versions", "zone_data"]
 
 _ENOUGH = 3
 """Renewals from which on their average says something."""
@@ -28,6 +29,29 @@ class Pace:
 
     lease: int
     beat: int
+
+
+def namespace(sight: Sight, identity: str) -> Iterator[Check]:
+    """Whether claims are granted, and if not, since when and what ends it."""
+    known = sight.namespace
+    if known is None:
+        return
+    since = seconds(sight.now - known.since)
+    if known.openness is Openness.CLOSED:
+        yield fail(
+            "namespace",
+            f"closed since {since}: the store lost more than the nodes remember, so nothing is claimed",
+            "see that the store is the right one, then run `solocron restored`",
+        )
+    elif known.openness is Openness.CHECKING or known.identity != identity:
+        waiting = [session.node for session in sight.live if session.epoch != known.epoch]
+        told = f"being checked since {since}: the store went back, or another server answers; nothing is claimed"
+        if known.openness is not Openness.CHECKING:
+            told = "another server answers than the one that granted the last claims; nothing is claimed"
+        remedy = f"wait for {listed(sorted(waiting))} to check what it remembers" if waiting else "start a node"
+        yield warn("namespace", told, remedy)
+    else:
+        yield ok("namespace", f"open, epoch {known.count}")
 
 
 def nodes(sight: Sight) -> Iterator[Check]:
@@ -73,6 +97,8 @@ def silent_nodes(sight: Sight) -> Iterator[Check]:
 
 def leases(sight: Sight) -> Iterator[Check]:
     """A node that renews in time has more than a third of its lease left at any moment."""
+    if sight.namespace is not None and sight.namespace.openness is not Openness.OPEN:
+        return  # what the store says of leases may be of an earlier time
     tight = [session for session in sight.live if session.expires_at - sight.now < session.lease // 3]
     for session in tight:
         since = session.lease - (session.expires_at - sight.now)

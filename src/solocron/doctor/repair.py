@@ -13,11 +13,14 @@ from solocron.clock import SECOND
 from solocron.doctor.line import seconds
 from solocron.doctor.sight import look
 from solocron.engine.board import Board
+from solocron.engine.memory import Memory
+from solocron.engine.recovery import Recovery
 from solocron.engine.settings import Settings
 from solocron.engine.sweeper import Sweeper
 from solocron.events import Event, Events
 from solocron.jobs.registry import Registry
 from solocron.model.change import Absent, Change, Kind
+from solocron.model.namespace import Openness
 from solocron.model.session import Life, Session, bury
 from solocron.runtime import Runtime
 from solocron.stores.contract import Named, Store, Verdict
@@ -47,18 +50,26 @@ class _Repair:
             node="doctor", host="", pid=0, pools=("default",), lease="15s", beat=None, max_running=1, keep="1d",
             revision=None, version=__version__,
         )  # fmt: skip
+        board, resolve = Board(runtime, settings), Registry().resolve
+        recovery = Recovery(
+            store=store, board=board, runtime=runtime, settings=settings, events=events, memory=Memory(runtime),
+            resolve=resolve, changed=lambda: None, checked=lambda: None,
+        )  # fmt: skip
         self._sweeper = Sweeper(
-            store=store, board=Board(runtime, settings), runtime=runtime, settings=settings, events=events,
-            resolve=Registry().resolve, wake_claimer=_nothing, fleet_changed=_nothing,
+            store=store, board=board, runtime=runtime, settings=settings, events=events, resolve=resolve,
+            recovery=recovery, wake_claimer=_nothing, fleet_changed=_nothing,
         )  # fmt: skip
 
     def all(self) -> Iterator[str]:
         sight = look(self._store)
+        if sight.namespace is not None and sight.namespace.openness is not Openness.OPEN:
+            yield f"repaired nothing: the namespace is {sight.namespace.openness}, since the store went back"
+            return
         for one in sight.blocked:
             if self._store.unblock(one.kind, one.name):
                 yield f"let {one.kind} {one.name} take part again"
         for session in sight.unswept:
-            self._sweeper.sweep(session)
+            self._sweeper.take_all(session)
             yield self._told(f"swept {session.node}, which was dead")
         for name in sight.unknown:
             if self._is_nobody(name):
@@ -76,7 +87,7 @@ class _Repair:
             if applied.results[0].verdict is not Verdict.APPLIED:
                 yield f"left {session.node} alone: it has renewed its lease, or another node has buried it"
                 continue
-            self._sweeper.sweep(session)
+            self._sweeper.take_all(session)
             yield self._told(f"buried {session.node}, silent for a lease and more")
 
     def _watch_until(self, end: float, session: Session) -> None:

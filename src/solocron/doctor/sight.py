@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from solocron.model import namespace as namespaces
 from solocron.model.change import Kind, Note
 from solocron.model.job import Hold, Job
+from solocron.model.namespace import Namespace
 from solocron.model.session import Life, Session
-from solocron.stores.contract import All, Blocked, Store
+from solocron.stores.contract import All, Blocked, Named, Store
 
 __all__ = ["Sight", "look"]
 
@@ -23,6 +25,8 @@ class Sight:
     jobs: tuple[Job, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     holders: frozenset[str] = frozenset()
+    namespace: Namespace | None = None
+    """Whether claims are granted; None before the first node has been there."""
     requests: tuple[Note, ...] = ()
     """What committed transactions have asked for and no node has taken in; the first page of it."""
 
@@ -79,5 +83,6 @@ def look(store: Store) -> Sight:
         jobs=tuple(jobs),
         blocked=tuple(store.blocked()),
         holders=holders,
+        namespace=namespaces.read(next(iter(store.read(Named(Kind.NAMESPACE, (namespaces.NAME,)))), None)),
         requests=tuple(doc for doc in store.read(All(Kind.REQUEST, limit=_PAGE)) if isinstance(doc, Note)),
     )

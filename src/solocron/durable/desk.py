@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from solocron.locks.watch import Watch
-from solocron.locks.writing import Tell, tell
+from solocron.locks.writing import Tell, Ward, tell
 from solocron.runtime import Runtime
 from solocron.stores.contract import Store
 
@@ -28,6 +28,7 @@ class Desk:
     """Raises if nothing may be begun any more: the lease is lost, or somebody asked to stop."""
     lease: Callable[[], None]
     """Raises only if the lease is lost: what was done may still be written down by one who was asked to stop."""
+    ward: Callable[[], Ward | None] = lambda: None
     tell: Tell = tell
     run: str | None = None
     fence: int = 0

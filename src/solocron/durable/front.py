@@ -24,7 +24,7 @@ class EffectsFront(LocksFront):
         place, held = self._locks_place(), _Session(self)
         desk = Desk(
             store=self._store, runtime=self._runtime, watch=place.watch, tell=place.tell, owner=self._settings.node,
-            take=held.take, drop=held.drop, check=held.check, lease=held.check,
+            take=held.take, drop=held.drop, check=held.check, lease=held.check, ward=place.ward,
         )  # fmt: skip
         return once_of(desk, key, connection, options)
 

@@ -253,8 +253,8 @@ class Once:
     ) -> tuple[Any, int]:
         desk = self._desk
         result, now = write(
-            desk.store, Kind.KEY, self.key, change, runtime=desk.runtime, session=self._session, check=check,
-            stubborn=stubborn,
+            desk.store, Kind.KEY, self.key, change, runtime=desk.runtime, session=self._session, ward=desk.ward(),
+            check=check, stubborn=stubborn,
         )  # fmt: skip
         return (result.answer if result.verdict == "applied" else None), now
 

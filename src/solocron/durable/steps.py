@@ -232,7 +232,14 @@ class Steps:
         session = desk.take()
         try:
             result, now = write(
-                desk.store, Kind.STEP, desk.run, change, runtime=desk.runtime, session=session, check=desk.lease
+                desk.store,
+                Kind.STEP,
+                desk.run,
+                change,
+                runtime=desk.runtime,
+                session=session,
+                ward=desk.ward(),
+                check=desk.lease,
             )
         finally:
             desk.drop()

@@ -34,6 +34,7 @@ class RunVerbs:
             drop=_nothing,
             check=attempt.check,
             lease=attempt.lease,
+            ward=place.ward,
             run=attempt.run,
             fence=attempt.fence,
         )

@@ -94,6 +94,8 @@ class Board:
         self.draining = False
         self.peers = 0
         """How many other nodes lived when this one last looked."""
+        self.beats = 0
+        """Renewals of the session that the store has acknowledged."""
         self._trusted_until = 0.0
         self._renewed = 0.0
         self._troubled = False
@@ -119,6 +121,7 @@ class Board:
         """A new session, trusted from before it was asked for."""
         with self._mutex:
             self.session = session
+            self.beats = 0
             self._renewed = asked
             self._trusted_until = asked + self._settings.lease - self._settings.margin
             self._troubled = False
@@ -135,6 +138,12 @@ class Board:
         if jeopardy:
             self.replan()
         return True
+
+    def count_beats(self, session: str, beats: int) -> None:
+        """The store acknowledged a renewal that counts so many."""
+        with self._mutex:
+            if self.session == session:
+                self.beats = max(self.beats, beats)
 
     def trouble(self) -> None:
         """A renewal failed: nothing new starts until one succeeds."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import inf
@@ -10,7 +9,9 @@ from math import inf
 from solocron.engine.board import Board, Standing
 from solocron.engine.calendars import Calendars, learned
 from solocron.engine.loop import Patience
+from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
+from solocron.engine.recovery import Recovery
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
 from solocron.events import Events
@@ -23,7 +24,7 @@ from solocron.model.run import Origin, Record
 from solocron.model.session import Session
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
-from solocron.stores.contract import All, Applied, Due, Named, Result, Store, Verdict
+from solocron.stores.contract import All, Applied, Due, Gate, Named, Result, Store, Verdict
 
 __all__ = ["Claimer"]
 
@@ -36,8 +37,6 @@ FIRST, BATCH = 100, 200
 nodes get less of a burst."""
 PERMIT_POLL = 1.0
 """Seconds after which a job that waits for a permit is looked at again, if nobody said that one is free."""
-REMEMBERED = 20_000
-"""Jobs of which a node knows what it was granted: its memory must not grow with the schedules of the store."""
 
 
 class _Share:
@@ -74,7 +73,9 @@ class Claimer:
         resolve: Resolve,
         runner: Runner,
         permits: Permits,
-        lost: Callable[[str], None],
+        recovery: Recovery,
+        memory: Memory,
+        wake_keeper: Callable[[], None],
         calendars: Calendars | None = None,
     ) -> None:
         self._store = store
@@ -86,7 +87,9 @@ class Claimer:
         self._resolve = resolve
         self._runner = runner
         self._permits = permits
-        self._lost = lost
+        self._recovery = recovery
+        self._memory = memory
+        self._wake_keeper = wake_keeper
         self._anew = False
         self._calendars = calendars
         self._again = False
@@ -106,8 +109,6 @@ class Claimer:
         """Those of them that it must look at again then."""
         self._passing: dict[str, tuple[Record, ...]] = {}
         """What the call under way passes over, by job."""
-        self._granted: OrderedDict[tuple[str, int], int] = OrderedDict()
-        """The highest fence that this node was granted, by job and incarnation, the latest last."""
         self.wake: Callable[[], None] = lambda: None
         self.calmed: Callable[[], None] = lambda: None
         """Called when a flood is over: outcomes need not wait for each other any longer."""
@@ -141,9 +142,14 @@ class Claimer:
             self._note_flood(False)
             self._planned = now + self._settings.poll
             return self._planned
+        if not self._recovery.may_claim():
+            self._note_flood(False)
+            self._planned = self._recovery.claims_from() or now + self._settings.poll
+            return self._planned
         self._full = False
         applied, replied, _ = self._claim(session, limit, now)
-        if not applied.alive:
+        if not applied.alive or applied.shut:
+            self._full = True
             return now + self._settings.beat
         expected, self._expected = self._expected is not None and now >= self._expected, None
         if expected and not any(result.verdict is Verdict.APPLIED for result in applied.results):
@@ -155,7 +161,7 @@ class Claimer:
         """One pass for an external trigger: how many bodies were started."""
         session = self._board.session
         limit = min(self._board.free(), BATCH)
-        if session is None or limit == 0 or self._board.standing() is Standing.NONE:
+        if session is None or limit == 0 or self._board.standing() is Standing.NONE or not self._recovery.may_claim():
             return 0
         applied, _, started = self._claim(session, limit, self._runtime.clock.boot())
         decided = [
@@ -183,10 +189,11 @@ class Claimer:
             limit=limit,
             exclude=self._board.excluded() | frozenset(self._declined) | frozenset(self._turns),
         )
+        epoch, gate = self._recovery.epoch, self._recovery.gate()
         call = self._board.call_begins()
         self._runtime.failpoint("claiming")
         try:
-            applied = self._store.update(due, lambda doc, at: self._change(doc, at, by), session=session)
+            applied = self._store.update(due, lambda doc, at: self._change(doc, at, by), session=session, gate=gate)
             replied = self._runtime.clock.boot()
             self._board.saw_store_time(applied.now, asked=asked, replied=replied)
             more = applied.next_due is not None and applied.next_due <= applied.now
@@ -195,20 +202,27 @@ class Claimer:
             self._tell_passed(applied)
             if applied.alive:  # what was claimed starts before anything is fetched for the others
                 needy = tuple(result for result in applied.results if isinstance(result.answer, Needs))
-                started = self._start(_without(applied, needy), session, replied)
+                started = self._start(_without(applied, needy), session, epoch, replied)
                 if needy:
-                    applied = self._bring(applied, by, session)
+                    applied = self._bring(applied, by, session, gate)
                     names = {result.name for result in needy}
                     # Declined by now: another node was faster, and there is nothing to do here for the moment.
                     brought = tuple(r for r in applied.results if r.name in names and r.verdict is not Verdict.DECLINED)
                     self._tell_passed(replace(applied, results=brought))
-                    started += self._start(replace(applied, results=brought), session, self._runtime.clock.boot())
+                    started += self._start(
+                        replace(applied, results=brought), session, epoch, self._runtime.clock.boot()
+                    )
         finally:
             # Not before each claim is on the board: the keeper would take them for claims whose answer was lost.
             # An unknown outcome counts as not held; if the claim did land, the keeper's next look finds it.
             self._board.call_ends(call)
         if not applied.alive:
-            self._lost("its session was buried")
+            # Buried, or the store went back to before it was begun: the keeper finds out which.
+            self._recovery.shut()
+            self._wake_keeper()
+        elif applied.shut:
+            self._recovery.shut()
+            self._wake_keeper()
         return applied, replied, started
 
     def _note_flood(self, flooded: bool) -> None:
@@ -217,7 +231,7 @@ class Claimer:
         if over:
             self.calmed()
 
-    def _bring(self, applied: Applied, by: Claimant, session: str) -> Applied:
+    def _bring(self, applied: Applied, by: Claimant, session: str, gate: Gate) -> Applied:
         """Fetch what some of the jobs need (the sessions, a permit) and claim those again by name."""
         claimants: dict[str, Claimant] = {}
         for _ in range(3):  # the sessions, then a permit, and once more if a deploy changed the job meanwhile
@@ -232,6 +246,7 @@ class Claimer:
                     Named(Kind.JOB, tuple(sorted(equipped))),
                     lambda doc, at, equipped=equipped: self._change(doc, at, equipped[doc.name]),  # type: ignore[misc]
                     session=session,
+                    gate=gate,
                 )
             except BaseException:
                 self._permits.doubt(permits.values())
@@ -239,7 +254,13 @@ class Claimer:
             self._use(again, permits, session)
             self._tell_passed(again)
             results = {result.name: result for result in (*applied.results, *again.results)}
-            applied = replace(applied, results=tuple(results.values()), now=again.now or applied.now, alive=again.alive)
+            applied = replace(
+                applied,
+                results=tuple(results.values()),
+                now=again.now or applied.now,
+                alive=again.alive,
+                shut=again.shut,
+            )
         return applied
 
     def _equipped(
@@ -280,9 +301,9 @@ class Claimer:
         self._permits.flush()
 
     def _change(self, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
-        """Claim, unless the store has gone back behind a fence that this node was granted: then it was restored."""
+        """Claim; a node that has no place left for a backfill leaves those alone."""
         by = by if self._past.spare(doc.name) else replace(by, spare=False)
-        change = None if self._went_back(doc) else claim(doc, now=now, by=by, resolve=self._resolve)
+        change = claim(doc, now=now, by=by, resolve=self._resolve)
         self._past.note(doc.name, change)
         passed = change is not None and change.entries and not change.entries[0].record.attempt  # they come first
         if change is not None and passed:
@@ -291,22 +312,21 @@ class Claimer:
             self._passing.pop(doc.name, None)  # of several calls for one document the last one counts
         return change
 
-    def _remember(self, job: tuple[str, int], fence: int) -> None:
-        self._granted[job] = fence
-        self._granted.move_to_end(job)
-        if len(self._granted) > REMEMBERED:
-            self._granted.popitem(last=False)
-
-    def _went_back(self, doc: object) -> bool:
-        return isinstance(doc, Job) and doc.fence < self._granted.get((doc.name, doc.incarnation), 0)
-
-    def _start(self, applied: Applied, session: str, replied: float) -> int:
+    def _start(self, applied: Applied, session: str, epoch: str, replied: float) -> int:
         started = 0
+        claims = [
+            (result.doc, result.answer)
+            for result in applied.results
+            if result.verdict is _APPLIED and isinstance(result.answer, Hold) and isinstance(result.doc, Job)
+        ]
+        # A claim that is acknowledged after this node has begun to check another epoch may be lost already.
+        in_time = not claims or self._memory.claimed(epoch, claims)
         for result in applied.results:
             if result.verdict is _APPLIED and isinstance(result.doc, Job):
                 hold = result.answer
                 if isinstance(hold, Hold):
-                    self._remember((result.name, result.doc.incarnation), hold.fence)
+                    if not in_time:
+                        continue
                     self._events.emit(
                         "claimed", job=result.name, run=hold.run, slot=hold.slot, attempt=hold.attempt,
                         fence=hold.fence, node=self._settings.node,
@@ -323,8 +343,6 @@ class Claimer:
             elif result.verdict is Verdict.DECLINED:
                 # A due document that this node cannot decide must not head every batch.
                 self._declined[result.name] = replied + self._settings.beat
-                if self._went_back(result.doc):
-                    self._events.emit("store went back", job=result.name, node=self._settings.node)
             else:  # contended, or unknown and then not ours until the store shows it
                 self._events.emit("held elsewhere", job=result.name, node=self._settings.node)
         return started

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from solocron.engine.board import Board, Running
+from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
 from solocron.errors import StoreError
@@ -56,7 +57,9 @@ class Finisher:
         wake_claimer: Callable[[int | None], None],
         flooded: Callable[[], bool],
         permits: Permits,
+        memory: Memory,
     ) -> None:
+        self._memory = memory
         self._store = store
         self._board = board
         self._runtime = runtime
@@ -76,6 +79,10 @@ class Finisher:
 
     def add(self, running: Running, outcome: Outcome | HandBack) -> None:
         """An attempt ended here; called from the body's thread."""
+        if isinstance(outcome, HandBack):
+            self._memory.handed_back(running.key)
+        else:
+            self._memory.ended(running.key, outcome)
         with self._mutex:
             if not self._items:
                 self._since = self._runtime.clock.boot()

@@ -15,7 +15,9 @@ from solocron.engine.finisher import Finisher
 from solocron.engine.intake import Intake
 from solocron.engine.keeper import Keeper
 from solocron.engine.loop import Loop
+from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
+from solocron.engine.recovery import Recovery
 from solocron.engine.registrar import Registrar
 from solocron.engine.runner import Around, Runner
 from solocron.engine.settings import Settings
@@ -78,10 +80,16 @@ class Node:
             store=store, settings=settings, events=events, declared=parts.declared, resolve=parts.resolve,
             zone_data=parts.zone_data, calendars=parts.calendars,
         )  # fmt: skip
-        self.permits = Permits(store=store, runtime=runtime, node=settings.node)
+        self.memory = Memory(runtime)
+        self.recovery = Recovery(
+            store=store, board=self.board, runtime=runtime, settings=settings, events=events, memory=self.memory,
+            resolve=parts.resolve, changed=self._namespace_changed, checked=self._register,
+            put_back_permits=lambda session, gate: self.permits.put_back(session, gate),
+        )  # fmt: skip
+        self.permits = Permits(store=store, runtime=runtime, node=settings.node, gate=self.recovery.gate)
         self.finisher = Finisher(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
-            wake_claimer=self._look_at, flooded=lambda: self.claimer.flooded, permits=self.permits,
+            wake_claimer=self._look_at, flooded=lambda: self.claimer.flooded, permits=self.permits, memory=self.memory,
         )  # fmt: skip
         self.runner = Runner(
             board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,
@@ -90,11 +98,13 @@ class Node:
         )  # fmt: skip
         self.claimer = Claimer(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, handlers=parts.handlers,
-            resolve=parts.resolve, runner=self.runner, permits=self.permits, lost=self.lose, calendars=parts.calendars,
+            resolve=parts.resolve, runner=self.runner, permits=self.permits, recovery=self.recovery, memory=self.memory,
+            wake_keeper=self._attend, calendars=parts.calendars,
         )  # fmt: skip
         self.keeper = Keeper(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, runner=self.runner,
-            permits=self.permits, describe=self._describe, begun=self._session_begun, lost=self.lose,
+            permits=self.permits, recovery=self.recovery, memory=self.memory, resolve=parts.resolve,
+            describe=self._describe, begun=self._session_begun, lost=self.lose,
         )  # fmt: skip
         self.watchdog = Watchdog(
             board=self.board, runtime=runtime, settings=settings, events=events, runner=self.runner, lost=self.lose,
@@ -102,7 +112,8 @@ class Node:
         )  # fmt: skip
         self.sweeper = Sweeper(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
-            wake_claimer=self._look_at, fleet_changed=self._fleet_changed, calendars=parts.calendars,
+            recovery=self.recovery, wake_claimer=self._look_at, fleet_changed=self._fleet_changed,
+            calendars=parts.calendars,
         )  # fmt: skip
         self.intake = Intake(
             store=store, board=self.board, runtime=runtime, events=events, resolve=parts.resolve,
@@ -151,6 +162,8 @@ class Node:
         except StoreUnavailable as error:
             # A node is patient: the keeper's loop goes on trying, and nothing is claimed before it succeeds.
             self._parts.events.emit("store error", loop="keeper", error=str(error), failures=1)
+        if ticking:
+            self.recovery.claim_at_once()
         loops = ("keeper", "watchdog", "finisher") if ticking else tuple(self._loops)
         for name in loops:
             self._loops[name].start()
@@ -252,6 +265,7 @@ class Node:
         self._parts.events.emit(
             "session lost", session=session, node=self.settings.node, reason=reason, bodies=len(bodies)
         )
+        self.memory.session_lost(session)
         for running in bodies:
             self.runner.stop(running, Stop("lost", f"this node lost its lease: {reason}"))
         self._loops["finisher"].wake()
@@ -279,9 +293,22 @@ class Node:
         # First, and whatever the store answers next: without it nobody would notice that this session is over.
         self._loops["watchdog"].wake()
         try:
-            self.registrar.register(self._advertised(), between=self.keeper.keep)
+            self._register()
         finally:
             self._loops["claimer"].wake()
+
+    def _register(self) -> None:
+        """Write the definitions; again after the store went back, for it may have lost them."""
+        self.registrar.register(self._advertised(), between=self.keeper.keep)
+
+    def _attend(self) -> None:
+        """A claim was refused because of the namespace or the session: the keeper finds out why, at once."""
+        self._loops["keeper"].wake()
+
+    def _namespace_changed(self) -> None:
+        """The namespace opened, shut, or was checked: claims and takeovers may go on, or must not."""
+        self.claimer.look_again()
+        self._loops["sweeper"].wake()
 
     def _freed(self) -> None:
         """A body of a lost session has ended: its job may be claimed here again, and the session be buried."""

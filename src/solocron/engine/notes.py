@@ -13,7 +13,7 @@ from solocron.model import key, lock, permit, request, steps
 from solocron.model.change import Change, Kind, Note
 from solocron.model.job import Job
 from solocron.model.run import job_of
-from solocron.stores.contract import All, HeldBy, Named, Store, Verdict
+from solocron.stores.contract import All, Gate, HeldBy, Named, Store, Verdict
 
 __all__ = ["Notes"]
 
@@ -30,7 +30,7 @@ class Notes:
         self._store = store
         self._at = {Kind.KEY: "", Kind.STEP: ""}
 
-    def take_from(self, session: str) -> bool:
+    def take_from(self, session: str, *, by: str | None = None, gate: Gate | None = None) -> bool:
         """A dead session's locks and permits are free, its open keys uncertain, the requests in its hands anybody's.
 
         True when complete passes found nothing left.
@@ -41,11 +41,17 @@ class Notes:
             (Kind.REQUEST, request.orphan),
             (Kind.PERMIT, permit.orphan),
         )
-        return all(self._give_up(session, kind, orphan) for kind, orphan in kinds)
+        return all(self._give_up(session, kind, orphan, by, gate) for kind, orphan in kinds)
 
-    def _give_up(self, session: str, kind: Kind, orphan: Callable[..., Change | None]) -> bool:
+    def _give_up(
+        self, session: str, kind: Kind, orphan: Callable[..., Change | None], by: str | None, gate: Gate | None
+    ) -> bool:
         for _ in range(_TRIES):
-            applied = self._store.update(HeldBy(session, kind), lambda doc, at: orphan(doc, session=session, now=at))
+            applied = self._store.update(
+                HeldBy(session, kind), lambda doc, at: orphan(doc, session=session, now=at), session=by, gate=gate
+            )
+            if applied.shut or not applied.alive:
+                return False
             if all(result.verdict is Verdict.APPLIED for result in applied.results):
                 return True
         return False

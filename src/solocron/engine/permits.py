@@ -14,7 +14,7 @@ from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.job import Hold
 from solocron.model.permit import free, give, names_of, take, turn_of
 from solocron.runtime import Runtime
-from solocron.stores.contract import HeldBy, Named, Store, Verdict
+from solocron.stores.contract import Gate, HeldBy, Named, Store, Verdict
 
 __all__ = ["Permits"]
 
@@ -32,8 +32,9 @@ class _Mine:
 class Permits:
     """Which permits this session has, and for which run; safe to call from any of the node's loops."""
 
-    def __init__(self, *, store: Store, runtime: Runtime, node: str) -> None:
+    def __init__(self, *, store: Store, runtime: Runtime, node: str, gate: Callable[[], Gate]) -> None:
         self._store = store
+        self._gate = gate
         self._node = node
         self._mutex = runtime.mutex()
         self._session: str | None = None
@@ -66,6 +67,7 @@ class Permits:
                 Named(Kind.PERMIT, tuple(chosen)),
                 lambda doc, at: take(doc, session=session, node=self._node, turn=turn, now=at),
                 session=session,
+                gate=self._gate(),
             )
             got = [r.name for r in applied.results if r.verdict is Verdict.APPLIED and r.answer]
             with self._mutex:
@@ -140,6 +142,17 @@ class Permits:
         with self._mutex:
             self._back = {name: turn for name, turn in self._back.items() if name not in done or turn != back[name]}
         self.freed()
+
+    def put_back(self, session: str, gate: Gate) -> None:
+        """After the store went back: hold again in the store what this session has taken, where nobody else does."""
+        with self._mutex:
+            held = {name: mine.turn for name, mine in self._used.items()} if self._session == session else {}
+
+        def change(doc: Note | Absent, at: int) -> Change | None:
+            return take(doc, session=session, node=self._node, turn=held[doc.name], now=at)
+
+        if held:
+            self._store.update(Named(Kind.PERMIT, tuple(sorted(held))), change, session=session, gate=gate)
 
     def reconcile(self, session: str, holds: Iterable[Hold]) -> None:
         """Every beat: what the store says is ours, but no claim uses, goes back."""

@@ -41,6 +41,14 @@ class Settings:
         return self.lease / 10
 
     @property
+    def barrier(self) -> float:
+        """The longest time between two renewals of a node that lives: a beat, and a call that the store never answered.
+
+        A check lasts at least so long, so that every node that remembers anything has met it.
+        """
+        return self.beat + self.lease / 3
+
+    @property
     def late_for(self) -> int:
         """How long after its instant a slot is late, before it is missed (microseconds)."""
         return self.lease_us + 2 * round(self.beat * 1_000_000)

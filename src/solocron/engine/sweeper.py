@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from solocron.engine.board import Board
 from solocron.engine.calendars import Calendars
 from solocron.engine.notes import Notes
+from solocron.engine.recovery import Recovery
 from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.model.change import Kind
 from solocron.model.ending import PAUSED, take_over
 from solocron.model.job import Job
+from solocron.model.namespace import Openness
 from solocron.model.session import Life, Session, bury, swept
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
-from solocron.stores.contract import All, HeldBy, Named, Result, Store, Verdict
+from solocron.stores.contract import All, Gate, HeldBy, Named, Result, Store, Verdict
 
 __all__ = ["Sweeper"]
 
@@ -52,6 +54,7 @@ class Sweeper:
         settings: Settings,
         events: Events,
         resolve: Resolve,
+        recovery: Recovery,
         wake_claimer: Callable[[int | None], None],
         fleet_changed: Callable[[frozenset[str]], None],
         calendars: Calendars | None = None,
@@ -62,6 +65,7 @@ class Sweeper:
         self._settings = settings
         self._events = events
         self._resolve = resolve
+        self._recovery = recovery
         self._wake_claimer = wake_claimer
         self._fleet_changed = fleet_changed
         self._notes = Notes(store)
@@ -72,16 +76,21 @@ class Sweeper:
 
     def step(self, now: float) -> float:
         """Look at every session once; return when the earliest may be dead."""
+        own = self._board.session
+        if own is None or not self._recovery.checked:
+            # What the store says of the others may be of an earlier time: this node looks once it has checked.
+            return now + self._settings.beat
         # Holders before sessions: a claim needs a live session, so a holder that no later look knows is really gone.
         housekeeping = now >= self._housekeeping
         holders = self._store.holders() if housekeeping else frozenset()
         sessions = self.sessions()
         moments = [now + self._settings.lease]
         for session in sessions:
-            if session.name == self._board.session or session.state is Life.SWEPT:
+            if session.name == own or session.state is Life.SWEPT:
                 continue
-            if session.state is Life.DEAD or self._dead(session, now):
-                self.sweep(session)
+            if session.state is Life.DEAD or self._dead(session, now, own):
+                if not self.sweep(session):
+                    moments.append(now + self._settings.beat)
             else:
                 moments.append(max(self._watched[session.name].over, now))
         self._board.peers = sum(
@@ -108,26 +117,36 @@ class Sweeper:
 
     def sweep_for_tick(self) -> None:
         """For a lone pass: what is dead is swept; where no other node watches, the store's clock alone decides."""
+        own = self._board.session
+        if own is None:
+            return
         holders = self._store.holders()
         sessions = self.sessions()
         now = self._store.clock()
-        others = [s for s in sessions if s.name != self._board.session and s.state is Life.LIVE]
+        others = [s for s in sessions if s.name != own and s.state is Life.LIVE]
         # A session without pools belongs to a process that holds a lock or a key: it sweeps nobody.
         watched = any(session.pools and session.expires_at > now for session in others)
         for session in sessions:
-            if session.name == self._board.session or session.state is Life.SWEPT:
+            if session.name == own or session.state is Life.SWEPT:
                 continue
-            if session.state is Life.DEAD or (not watched and self._bury(session)):
+            may_bury = not watched and self._recovery.may_bury(session, now)
+            if session.state is Life.DEAD or (may_bury and self._bury(session, own)):
                 self.sweep(session)
         self._free_unknown(holders, sessions)
 
-    def _dead(self, session: Session, now: float) -> bool:
+    def _dead(self, session: Session, now: float, own: str) -> bool:
         """Whether it may be buried by both clocks, and now is."""
         watch = self._watched.get(session.name)
         if watch is None or watch.beats != session.beats:
             self._watched[session.name] = _Watch(session.beats, self._over(session))
             return False
-        return now >= watch.over and self._bury(session)
+        if now < watch.over:
+            return False
+        store_now = self._board.store_now()
+        if store_now is None or not self._recovery.may_bury(session, store_now):
+            watch.over = now + self._settings.beat / 4
+            return False
+        return self._bury(session, own)
 
     def _over(self, session: Session) -> float:
         """When a session that was just seen changed may be buried, if it does not change again."""
@@ -137,16 +156,18 @@ class Sweeper:
             return now + lease
         return min(at, now + lease)
 
-    def _bury(self, session: Session) -> bool:
-        """live to dead, unless it has been renewed since we looked."""
+    def _bury(self, session: Session, own: str) -> bool:
+        """live to dead, unless it has been renewed since we looked, or the store has gone back."""
         reason = f"not renewed in time, buried by {self._settings.node}"
         asked = self._runtime.clock.boot()
         applied = self._store.update(
             Named(Kind.SESSION, (session.name,)),
             lambda doc, at: bury(doc, now=at, reason=reason, seen=session.beats),
+            session=own,
+            gate=self._recovery.gate(Openness.OPEN, Openness.CHECKING),
         )
         self._board.saw_store_time(applied.now, asked=asked, replied=self._runtime.clock.boot())
-        if applied.results[0].verdict is not Verdict.APPLIED:
+        if not applied.results or applied.results[0].verdict is not Verdict.APPLIED:
             watch = self._watched.get(session.name)
             if watch is not None:  # expired by our clock, not yet by the store's: look again in a moment
                 watch.over = self._runtime.clock.boot() + 0.05
@@ -155,22 +176,44 @@ class Sweeper:
         self._runtime.failpoint("buried")
         return True
 
-    def sweep(self, session: Session) -> None:
-        """Take over everything a dead session holds; it is swept only after a pass that skipped nothing."""
-        if self.take_from(session.name, f"{session.node}: {session.reason or 'its node died'}"):
-            self._store.update(Named(Kind.SESSION, (session.name,)), lambda doc, at: swept(doc, now=at))
-            self._watched.pop(session.name, None)
+    def sweep(self, session: Session) -> bool:
+        """Take over everything a dead session holds; it is swept only after a pass that skipped nothing.
 
-    def take_from(self, session: str, reason: str) -> bool:
-        """End the holds of a session, of jobs, locks and keys; True when complete passes found nothing left."""
-        return self._take_jobs(session, reason) and self._notes.take_from(session)
+        While the store is being checked nothing is taken over: its node may be about to put back what was lost.
+        """
+        own = self._board.session
+        if own is None or not self._recovery.is_open:
+            return False
+        return self.take_all(session, by=own, gate=self._recovery.gate())
 
-    def _take_jobs(self, session: str, reason: str) -> bool:
+    def take_all(self, session: Session, *, by: str | None = None, gate: Gate | None = None) -> bool:
+        """Take over everything a dead session holds and mark it swept; False when something is left."""
+        reason = f"{session.node}: {session.reason or 'its node died'}"
+        if not self.take_from(session.name, reason, by=by, gate=gate):
+            return False
+        self._store.update(
+            Named(Kind.SESSION, (session.name,)), lambda doc, at: swept(doc, now=at), session=by, gate=gate
+        )
+        self._watched.pop(session.name, None)
+        return True
+
+    def take_from(self, session: str, reason: str, *, by: str | None = None, gate: Gate | None = None) -> bool:
+        """End the holds of a session, of jobs, locks and keys; True when complete passes found nothing left.
+
+        `by` is the session of the node that takes over. A node that leaves takes from itself, without one.
+        """
+        return self._take_jobs(session, reason, by, gate) and self._notes.take_from(session, by=by, gate=gate)
+
+    def _take_jobs(self, session: str, reason: str, by: str | None, gate: Gate | None) -> bool:
         for _ in range(20):
             applied = self._store.update(
                 HeldBy(session),
                 lambda doc, at: take_over(doc, session=session, now=at, reason=reason, resolve=self._resolve),
+                session=by,
+                gate=gate,
             )
+            if applied.shut or not applied.alive:
+                return False
             if not applied.results:
                 return True
             for result in applied.results:
@@ -190,10 +233,12 @@ class Sweeper:
 
     def _free_unknown(self, holders: frozenset[str], sessions: list[Session]) -> None:
         """Holds of sessions that do not exist, or were swept, are nobody's; `holders` were read before `sessions`."""
+        own = self._board.session
+        if own is None or not self._recovery.is_open:
+            return
         known = {session.name for session in sessions if session.state is not Life.SWEPT}
-        for session in sorted(holders - known):
-            if session != self._board.session:
-                self.take_from(session, "its session does not exist any more")
+        for session in sorted(holders - known - {own}):
+            self.take_from(session, "its session does not exist any more", by=own, gate=self._recovery.gate())
 
     def _prune(self) -> bool:
         """Old history in small batches, True when there is more; nothing that control logic reads is ever in it."""

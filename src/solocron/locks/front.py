@@ -13,6 +13,7 @@ from solocron.locks.leader import Leader
 from solocron.locks.listing import LockView, force_release, list_locks
 from solocron.locks.lock import Lock, Place
 from solocron.locks.ties import NodeTie, PrivateTie, Tie
+from solocron.locks.writing import Ward
 from solocron.runtime import Runtime
 from solocron.stores.contract import Store
 
@@ -71,7 +72,7 @@ class LocksFront:
     def _locks_place(self) -> Place:
         if self._place is None:
             self._private = PrivateTie(self._store, self._runtime, self._settings)
-            self._place = Place(self._store, self._runtime, self._settings.node, self._tie)
+            self._place = Place(self._store, self._runtime, self._settings.node, self._tie, ward=self._ward)
         self._place.owner = self._settings.node
         return self._place
 
@@ -81,6 +82,10 @@ class LocksFront:
         node = self._node
         alive = node is not None and node.process == self._runtime.process()
         return NodeTie(node.board) if node is not None and alive else self._private
+
+    def _ward(self) -> Ward | None:
+        node = self._node
+        return node.recovery if node is not None and node.process == self._runtime.process() else None
 
     def _let_go(self) -> None:
         """Leadership ends before the session that it is tied to."""

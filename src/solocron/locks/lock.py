@@ -23,7 +23,7 @@ from solocron.errors import Invalid, LockBusy, NotEntered, StoreError, StoreRefu
 from solocron.locks.held import HELD, Held, refuse_twice
 from solocron.locks.ties import PrivateTie, Tie
 from solocron.locks.watch import Watch
-from solocron.locks.writing import Tell, check_text, tell, write
+from solocron.locks.writing import Tell, Ward, check_text, tell, write
 from solocron.model import lock as model
 from solocron.model.change import Change, Kind
 from solocron.runtime import Runtime, Threads
@@ -52,6 +52,8 @@ class Place:
     seen: dict[str, int] = field(default_factory=dict)
     """The highest fence of each lock that this process knows of."""
     tell: Tell = tell
+    ward: Callable[[], Ward | None] = lambda: None
+    """What the node of this process knows of the store going back; None where there is no node."""
     watch: Watch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -261,7 +263,7 @@ class Lock:
         """The answer of a change, None where it was declined, and the store's time."""
         result, now = write(
             self.place.store, Kind.LOCK, self.name, change, runtime=self.place.runtime, session=session,
-            stubborn=stubborn,
+            ward=self.place.ward(), stubborn=stubborn,
         )  # fmt: skip
         return (result.answer if result.verdict == "applied" else None), now
 

@@ -159,10 +159,14 @@ class PrivateTie:
             return now + self._settings.beat
         soon = now + self._settings.beat / 8 * self._runtime.rng.uniform(0.8, 1.2)
         try:
-            applied = self._store.update(Named(Kind.SESSION, (session,)), lambda doc, at: renew(doc, now=at))
+            # One that is older than the store has acknowledged has come back with it: what it held may be lost.
+            seen = self._board.beats
+            applied = self._store.update(Named(Kind.SESSION, (session,)), lambda doc, at: renew(doc, now=at, seen=seen))
         except StoreError:
             return soon
-        verdict = applied.results[0].verdict
+        verdict, doc = applied.results[0].verdict, applied.results[0].doc
+        if verdict is Verdict.APPLIED and isinstance(doc, Session):
+            self._board.count_beats(session, doc.beats)
         if verdict is Verdict.DECLINED or (verdict is Verdict.APPLIED and not self._board.renewed(session, now)):
             self._board.lose()
         return now + self._settings.beat * self._runtime.rng.uniform(0.85, 1.0) if verdict is Verdict.APPLIED else soon

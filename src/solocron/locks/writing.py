@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from solocron.errors import Invalid, LeaseLost, StoreError, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.runtime import Runtime
-from solocron.stores.contract import ChangeFn, Named, Result, Store, Verdict
+from solocron.stores.contract import ChangeFn, Gate, Named, Result, Store, Verdict
 
-__all__ = ["Tell", "check_text", "tell", "write"]
+__all__ = ["Tell", "Ward", "check_text", "tell", "write"]
 
 log = logging.getLogger("solocron")
 
@@ -26,6 +26,13 @@ Tell = Callable[..., None]
 def tell(sentence: str, **facts: Any) -> None:
     """Say it in the log."""
     log.warning(sentence, extra={"event": sentence.partition(";")[0], **facts})
+
+
+class Ward(Protocol):
+    """What a process knows of the store going back: when nothing may be taken, and what to put back."""
+
+    def gate(self) -> Gate: ...
+    def wrote(self, kind: Kind, name: str, doc: object) -> None: ...
 
 
 TRIES = 8
@@ -50,10 +57,13 @@ def write(
     *,
     runtime: Runtime,
     session: str | None = None,
+    ward: Ward | None = None,
     check: Callable[[], Any] | None = None,
     stubborn: bool = False,
 ) -> tuple[Result, int]:
     """The result, applied or declined, and the store's time. With `session`, only if that session is live.
+
+    With `ward`, what was written is remembered, and under a session nothing is written while the store is checked.
 
     With `check`, a store that does not answer is tried until `check` raises; else a few times if `stubborn`.
     """
@@ -62,7 +72,8 @@ def write(
         tries += 1
         trouble = "others keep changing it"
         try:
-            applied = store.update(Named(kind, (name,)), change, session=session)
+            gate = ward.gate() if ward is not None and session is not None else None
+            applied = store.update(Named(kind, (name,)), change, session=session, gate=gate)
         except StoreUnavailable as error:
             if check is None and (not stubborn or tries >= TRIES // 2):
                 raise
@@ -73,12 +84,16 @@ def write(
                     f"{kind} {name!r}: the session that should hold it is not live any more; nothing was written. "
                     "Stop, and begin anew."
                 )
-            result = applied.results[0]
+            result = Result(name, Verdict.CONTENDED) if applied.shut else applied.results[0]
+            if result.verdict is Verdict.APPLIED and ward is not None:
+                ward.wrote(kind, name, result.doc)
             if result.verdict in (Verdict.APPLIED, Verdict.DECLINED):
                 return result, applied.now
             if result.verdict is Verdict.BLOCKED:
                 raise StoreError(f"{kind} {name!r} could not be changed: {result.error}; nothing was written.")
-            if result.verdict is Verdict.UNKNOWN:
+            if applied.shut:
+                trouble = "the store went back, and is being checked"
+            elif result.verdict is Verdict.UNKNOWN:
                 trouble = "the store did not answer"
         if check is not None:
             check()

@@ -27,6 +27,7 @@ class Kind(StrEnum):
     REQUEST = "request"
     PERMIT = "permit"
     ALARM = "alarm"
+    NAMESPACE = "namespace"
 
 
 @dataclass(frozen=True, slots=True)

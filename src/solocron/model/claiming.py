@@ -16,6 +16,7 @@ from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
 from solocron.model.run import Entry, Op, Origin, Status, group_of, run_id
 from solocron.model.slices import SPREAD, cut, rest_of
 from solocron.model.timetable import Resolve, Timetable
+from solocron.model.untold import write_off_untold
 from solocron.model.values import replace
 
 __all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "settle", "wake"]
@@ -77,6 +78,9 @@ def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple
     if job.removed or not slots.known:
         return job, ()
     entries: list[Entry] = []
+    if job.back is not None:
+        job, untold = write_off_untold(job, slots, now=now)
+        entries.extend(untold)
     pause = job.paused
     if pause is not None and pause.until is not None and pause.until <= now:
         job = replace(wake(job, slots, entries, until=pause.until, now=now), failures=0)
@@ -317,6 +321,8 @@ def due_at(job: Job, slots: Timetable) -> int | None:
     moments: list[int] = []
     if job.removed:
         return None
+    if job.back is not None:
+        moments.append(job.back.cursor)
     if job.paused is not None:
         if job.paused.until is not None:
             moments.append(job.paused.until)

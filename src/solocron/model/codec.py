@@ -16,7 +16,7 @@ from typing import Any
 
 from solocron.model.change import Kind, Note
 from solocron.model.definition import Definition, canonical
-from solocron.model.job import Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
+from solocron.model.job import Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch, Told
 from solocron.model.run import Origin, Shards, Status
 from solocron.model.session import Life, Session
 from solocron.model.values import made
@@ -47,7 +47,7 @@ _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # t
 _ORIGINS = {str(origin): origin for origin in Origin}
 _STATUSES = {str(status): status for status in Status}
 _JOB = Kind.JOB
-_STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l", "m", "pc"])
+_STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l", "m", "pc", "b"])
 
 
 def encode(doc: Job | Session | Note) -> tuple[str, str]:
@@ -103,6 +103,7 @@ def encode_state(doc: Job | Session | Note) -> str:
     if isinstance(doc, Session):
         return canonical(
             {"expires_at": doc.expires_at, "beats": doc.beats, "running": doc.running, "state": doc.state}
+            | ({"epoch": doc.epoch} if doc.epoch else {})
             | ({"ended_at": doc.ended_at, "reason": doc.reason} if doc.ended_at is not None else {})
         )
     out: dict[str, Any] = {"body": doc.body}
@@ -141,6 +142,8 @@ def _job_text(job: Job) -> str:
         text += f',"l":{_last_text(job.last)}'
     if job.missed is not None:
         text += f',"m":{_compact([job.missed.at, job.missed.first, job.missed.last, job.missed.count])}'
+    if job.back is not None:
+        text += f',"b":{_compact(_back_to(job.back))}'
     return f"{{{_compact(job.extra)[1:-1]},{text}}}" if job.extra else f"{{{text}}}"
 
 
@@ -200,6 +203,20 @@ def _stretch_from(v: list[Any]) -> Stretch:
         first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule, pace=pace,
         total=total,
     )  # fmt: skip
+
+
+def _back_to(b: Back) -> list[Any]:
+    return [b.epoch, b.fence, b.cursor, [_trim([t.run, t.attempt, t.slot, t.shards]) for t in b.told]]
+
+
+def _back_from(v: list[Any]) -> Back:
+    epoch, fence, cursor, told = v
+    return Back(epoch=epoch, fence=fence, cursor=cursor, told=tuple(map(_told_from, told)))
+
+
+def _told_from(v: list[Any]) -> Told:
+    run, attempt, slot, shards = _pad(v, 4)
+    return Told(run=run, attempt=attempt, slot=slot, shards=_shards(shards))
 
 
 _USUAL = {f.name for f in fields(Hold)[:10]}
@@ -270,6 +287,7 @@ _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "x": ("failures", lambda v: v),
     "pc": ("paced", lambda v: v),
     "l": ("last", _last_from),
+    "b": ("back", _back_from),
     "m": ("missed", lambda v: Missed(at=v[0], first=v[1], last=v[2], count=v[3])),
 }
 """How to read what may stand in a job's state; what does not stand there is as the class has it."""

@@ -12,6 +12,7 @@ from solocron.model.definition import CALENDAR_REVISION, Definition
 from solocron.model.job import Job
 from solocron.model.run import Entry, Status
 from solocron.model.timetable import Resolve, Timetable
+from solocron.model.untold import write_off_untold
 
 __all__ = ["Proposal", "define", "move_to_now", "propose", "remove"]
 
@@ -158,7 +159,9 @@ def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) ->
     slots = resolve(doc.definition.schedule)
     entries: list[Entry] = []
     why = "the store was restored from a backup"
-    job = give_up(doc, entries, Status.SKIPPED, why, now=now)
+    job, untold = write_off_untold(doc, slots, now=now) if slots.known else (doc, ())
+    entries.extend(untold)
+    job = give_up(job, entries, Status.SKIPPED, why, now=now)
     job = replace(
         wake(job, slots, entries, until=now, now=now, why=why),
         paused=doc.paused,

@@ -13,7 +13,7 @@ from solocron.model.slices import count
 from solocron.model.timetable import Resolve
 from solocron.model.values import made, quick, replace
 
-__all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "finish", "hand_back", "note_progress", "take_over"]
+__all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "end_hold", "finish", "hand_back", "note_progress", "take_over"]
 
 ACCEPTED = "accepted"
 PAUSED = "accepted, and paused"
@@ -83,7 +83,7 @@ def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: in
     if hold is None:
         return Change(doc, answer="accepted before") if fence in doc.accepted else None
     keep = max(4, min(doc.definition.overlap.most * count(hold.shards), _REMEMBERED))
-    job, entry = _end(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
+    job, entry = end_hold(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
     return _closed(doc, job, (entry,), now=now, resolve=resolve)
 
 
@@ -93,7 +93,7 @@ def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str,
     if isinstance(doc, Absent) or hold is None:
         return None
     if hold.cancel is not None:  # somebody asked for its end meanwhile
-        job, entry = _end(doc, hold, Outcome.cancelled(hold.cancel), now=now)
+        job, entry = end_hold(doc, hold, Outcome.cancelled(hold.cancel), now=now)
         return _closed(doc, job, (entry,), now=now, resolve=resolve)
     entry = Entry(Op.CLOSE, record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now))
     owed = _owed_again(hold, ready_at=now, tries=hold.tries, crashed=hold.crashed)
@@ -108,7 +108,7 @@ def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve
     job, entries = doc, []
     for hold in doc.active:
         if hold.session == session:
-            job, entry = _end(job, hold, Outcome(status=Status.LOST, reason=reason), now=now)
+            job, entry = end_hold(job, hold, Outcome(status=Status.LOST, reason=reason), now=now)
             entries.append(entry)
     # A fence above every fence handed out so far: whoever compares fences sees the old holder as stale at once.
     job = replace(job, fence=next_fence(job.fence, now))
@@ -124,7 +124,7 @@ def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now
     return Change(doc, (Entry(Op.NOTE, record),))
 
 
-def _end(
+def end_hold(
     job: Job, hold: Hold, outcome: Outcome, *, now: int, accepted: tuple[int, ...] | None = None
 ) -> tuple[Job, Entry]:
     """The job without the hold, with its next attempt owed if it has one, and the record closed."""

@@ -13,7 +13,7 @@ from solocron.model.definition import Definition
 from solocron.model.run import Origin, Shards, Status, group_of, plain
 from solocron.model.values import quick, replace
 
-__all__ = ["Hold", "Job", "Last", "Missed", "Owed", "Pause", "Request", "Stretch"]
+__all__ = ["Back", "Hold", "Job", "Last", "Missed", "Owed", "Pause", "Request", "Stretch", "Told"]
 
 
 @quick
@@ -145,6 +145,27 @@ class Missed:
     count: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An attempt that a node put back after the store went back."""
+
+    run: str
+    attempt: int
+    slot: int
+    shards: Shards | None = None
+    """The shards of its slot, where claims that are lost had cut it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Back:
+    """How the job stood when the store had gone back, and what nodes have told of since (`model/rejoin.py`)."""
+
+    epoch: str
+    fence: int
+    cursor: int
+    told: tuple[Told, ...] = ()
+
+
 @quick
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -176,6 +197,7 @@ class Job:
     """When the last run of a stretch with a pace was claimed."""
     last: Last | None = None
     missed: Missed | None = None
+    back: Back | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     """State that newer code keeps here: handed on as it is."""
 

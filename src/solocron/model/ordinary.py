@@ -28,6 +28,8 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
     policy = job.definition
     if job.active or job.owed or job.stretches or job.paused is not None or job.removed or not policy.enabled:
         return None
+    if job.back is not None:
+        return None
     if policy.shards is not None or policy.nodes is not None or policy.prefer is not None or policy.limit is not None:
         return None
     if policy.schedule is None or "calendar" in policy.schedule:

@@ -39,6 +39,8 @@ class Session:
     beats: int = 0
     """How often it was renewed: after a step of the store's clock the expiry alone would not show it."""
     running: int = 0
+    epoch: str = ""
+    """The epoch that its node has checked (`model/namespace.py`)."""
     state: Life = Life.LIVE
     ended_at: int | None = None
     reason: str | None = None
@@ -51,11 +53,25 @@ def begin(doc: Session | Absent, session: Session, *, now: int) -> Change | None
     return Change(replace(session, started_at=now, expires_at=now + session.lease))
 
 
-def renew(doc: Session | Absent, *, now: int, running: int = 0) -> Change | None:
-    """Only burial ends a session; a late renewal counts until then. It sets the expiry, never adds to it."""
-    if isinstance(doc, Absent) or doc.state is not Life.LIVE:
+def renew(
+    doc: Session | Absent,
+    *,
+    now: int,
+    running: int = 0,
+    seen: int = 0,
+    epoch: str | None = None,
+    lift: bool = False,
+) -> Change | None:
+    """Only burial ends a session; a late renewal counts until then. It sets the expiry, never adds to it.
+
+    `seen` are the beats that the store has acknowledged: a document with fewer is an old one that has come back, and is
+    left as it is, unless its node has noticed and wants to `lift` it. `epoch` marks the session with an epoch that its
+    node has checked.
+    """
+    if isinstance(doc, Absent) or doc.state is not Life.LIVE or (doc.beats < seen and not lift):
         return None
-    return Change(replace(doc, expires_at=now + doc.lease, beats=doc.beats + 1, running=running))
+    beats, marked = max(doc.beats, seen) + 1, doc.epoch if epoch is None else epoch
+    return Change(replace(doc, expires_at=now + doc.lease, beats=beats, running=running, epoch=marked))
 
 
 def expired(doc: Session, *, now: int) -> bool:

@@ -9,7 +9,7 @@ from solocron.model.change import Absent, Kind
 from solocron.model.run import Entry, Record
 from solocron.stores.contract import Doc
 
-__all__ = ["Commit", "Key", "LogKey", "Past", "Selection", "Undo", "Write"]
+__all__ = ["Commit", "Key", "LogKey", "Outcome", "Past", "Selection", "Undo", "Write"]
 
 Key = tuple[Kind, str]
 LogKey = tuple[str, int]
@@ -45,6 +45,17 @@ class Commit:
     entries: tuple[Entry, ...]
     decided: int
     selected: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a transaction: per name whether it was applied, and what a renewal is told besides."""
+
+    applied: dict[str, bool]
+    alive: bool = True
+    shut: bool = False
+    holds: bool | None = None
+    gate: tuple[str, str] | None = None
 
 
 @dataclass(slots=True)

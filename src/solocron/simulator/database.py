@@ -14,11 +14,12 @@ from collections.abc import Callable
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind, Note
 from solocron.model.job import Job
+from solocron.model.namespace import NAME, gate_of
 from solocron.model.run import Entry, Op, Record, Status
 from solocron.model.session import Life, Session
-from solocron.simulator.commits import Commit, Key, LogKey, Past, Selection, Undo, Write
+from solocron.simulator.commits import Commit, Key, LogKey, Outcome, Past, Selection, Undo, Write
 from solocron.simulator.kernel import Kernel
-from solocron.stores.contract import Blocked, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
+from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, Named, ToSweep, Which, wakes
 
 __all__ = ["Commit", "Database", "Key", "Past", "Selection", "Write"]
 
@@ -32,12 +33,14 @@ class Database:
         self.kernel = kernel
         self.locking = locking
         self._idle_timeout = idle_timeout
-        self._past = past
+        self.past = past
         self.docs: dict[Key, tuple[Doc, int]] = {}
         self.log: dict[LogKey, Record] = {}
         self.commits: deque[Commit] = deque(maxlen=200)
         """The last of them."""
         self.up = True
+        self.identity = "server-1"
+        """Which server answers."""
         self.step = 0.0
         """How far its clock has been stepped, in seconds."""
         self.on_commit: list[Callable[[Commit], None]] = []
@@ -52,6 +55,9 @@ class Database:
         self._waiting: list[Callable[[], None]] = []
         self._version = 0
         self._number = 0
+        self._servers = 1
+        self._since = 0
+        """The last selection of a connection that is broken."""
 
     def clock(self) -> int:
         return round((self.kernel.epoch + self.kernel.now + self.step) * SECOND)
@@ -89,16 +95,30 @@ class Database:
     def rollback(self, chosen: Selection) -> None:
         self._release(chosen)
 
-    def commit(self, chosen: Selection, writes: list[Write], session: str | None) -> tuple[bool, dict[str, bool]]:
-        """Apply what still may be applied; answers whether the session is live, and per name what was applied."""
-        if chosen.aborted:
-            return True, {write.name: False for write in writes}
+    def commit(self, chosen: Selection, writes: list[Write], session: str | None, gate: Gate | None = None) -> Outcome:
+        """Apply what still may be applied, if the session is live and the gate open at this very moment."""
+        if chosen.aborted or chosen.number <= self._since:
+            return Outcome({write.name: False for write in writes})
         try:
             if session is not None and not self._is_live(session):
-                return False, {}
-            return True, {write.name: self._apply(chosen.client, write) for write in writes}
+                return Outcome({}, alive=False)
+            if gate is not None and session is not None and not self._is_open(session, gate):
+                return Outcome({}, shut=True)
+            applied = {write.name: self._apply(chosen.client, write) for write in writes}
+            if len(writes) > 1 or writes[0].kind is not Kind.SESSION:
+                return Outcome(applied)
+            return Outcome(applied, holds=writes[0].name in self._held, gate=(self._gate(), self.identity))
         finally:
             self._release(chosen)
+
+    def _gate(self) -> str:
+        held = self.docs.get((Kind.NAMESPACE, NAME))
+        return (gate_of(held[0]) or "") if held is not None and isinstance(held[0], Note) else ""
+
+    def _is_open(self, session: str, gate: Gate) -> bool:
+        own = self.docs[(Kind.SESSION, session)][0]
+        assert isinstance(own, Session)
+        return own.beats >= gate.beats and self._gate() in [f"{word} {self.identity}" for word in gate.words]
 
     def _is_live(self, session: str) -> bool:
         held = self.docs.get((Kind.SESSION, session))
@@ -106,20 +126,40 @@ class Database:
 
     def restart(self, forgets: int = 0) -> int:
         """What was not committed is gone; a store that does not sync forgets its last commits too. Answers how many."""
-        for chosen in list(self._open.values()):
-            self._abort(chosen)
+        self._break_off()
         gone = 0
-        while self._past is not None and self._past.undo and gone < forgets:
-            undo = self._past.undo.pop()
-            self._version += 1
-            self._put(undo.key, None if undo.doc is None else undo.doc[0], self._version)
-            for key, record in undo.records:
-                if record is None:
-                    self.log.pop(key, None)
-                else:
-                    self.log[key] = record
+        while self.past is not None and self.past.undo and gone < forgets:
+            self._forget(self.past.undo.pop())
             gone += 1
         return gone
+
+    def go_back(self, seconds: float, *, failover: bool) -> int:
+        """Be as it was so long ago; answers how many commits are gone. In a failover another server answers then."""
+        assert self.past is not None
+        self._break_off()
+        since, gone = self.kernel.now - seconds, 0
+        while self.past.undo and self.past.undo[-1].at >= since:
+            self._forget(self.past.undo.pop())
+            gone += 1
+        if failover:
+            self._servers += 1
+            self.identity = f"server-{self._servers}"
+        return gone
+
+    def _break_off(self) -> None:
+        """Every connection breaks: what was selected through it can no longer be committed."""
+        for chosen in list(self._open.values()):
+            self._abort(chosen)
+        self._since = self._number
+
+    def _forget(self, undo: Undo) -> None:
+        self._version += 1
+        self._put(undo.key, None if undo.doc is None else undo.doc[0], self._version)
+        for key, record in undo.records:
+            if record is None:
+                self.log.pop(key, None)
+            else:
+                self.log[key] = record
 
     def set_aside(self, kind: Kind, name: str, reason: str) -> None:
         """A document that fails on its own is left out for a while, longer each time."""
@@ -137,15 +177,15 @@ class Database:
             self.kernel.now, self.clock(), client, write.kind, write.name, write.before, write.after, write.entries,
             write.decided, write.selected,
         )  # fmt: skip
-        records = tuple((key, self.log.get(key)) for key in map(_log_key, write.entries)) if self._past else ()
+        records = tuple((key, self.log.get(key)) for key in map(_log_key, write.entries)) if self.past else ()
         self._append(write.entries)
         if write.after is not write.before:
             self._version += 1
             self._put(key, write.after, self._version)
             if self.aside:
                 self.aside.pop(key, None)
-        if self._past is not None:
-            self._remember(self._past, Undo(self.kernel.now, key, known, records))
+        if self.past is not None:
+            self._remember(self.past, Undo(self.kernel.now, key, known, records))
         self.commits.append(commit)
         for observer in self.on_commit:
             observer(commit)
@@ -240,7 +280,7 @@ class Database:
 
     def _as_of(self, moment: float) -> dict[Key, tuple[Doc, int] | None]:
         old: dict[Key, tuple[Doc, int] | None] = {}
-        for undo in reversed(self._past.undo if self._past else ()):
+        for undo in reversed(self.past.undo if self.past else ()):
             if undo.at <= moment:
                 break
             old[undo.key] = undo.doc

@@ -11,7 +11,7 @@ from typing import Any
 from solocron.errors import Invalid
 from solocron.simulator.kernel import EPOCH
 
-__all__ = ["CLOCK_CHANGES", "FAULTS", "STRIKES", "WEAK_STORES", "Options", "draw"]
+__all__ = ["CLOCK_CHANGES", "FAULTS", "GOING_BACK", "STRIKES", "WEAK_STORES", "Options", "draw"]
 
 STRIKES = (
     "freeze",
@@ -27,6 +27,8 @@ STRIKES = (
     "tick",
     "calendars",
     "forget",
+    "failover",
+    "restore",
 )
 """What happens now and then: the option is the mean number of seconds between two."""
 
@@ -34,6 +36,9 @@ MESSAGES = ("lost_request", "lost_reply", "late_request", "repeated_request", "s
 """What happens to messages: the option is a probability."""
 
 FAULTS = (*STRIKES, *MESSAGES, "clock_rate", "clock_skew", "poison")
+
+GOING_BACK = ("failover", "restore")
+"""What makes the store go back: a standby that lags is promoted, or a backup is put in its place."""
 
 WEAK_STORES = ("forget", "stale_reads")
 """What no tier-A store does: forget commits in a crash, answer from a replica that is behind. Never drawn, only asked
@@ -74,6 +79,10 @@ class Options:
     calendars: float = 0.0
     """Not a fault by itself: jobs under business calendars, and somebody who changes those."""
     forget: float = 0.0
+    failover: float = 0.0
+    """Another server answers, and the last commits are lost."""
+    restore: float = 0.0
+    """The same server answers, with what it held some time ago."""
     lost_request: float = 0.0
     lost_reply: float = 0.0
     late_request: float = 0.0
@@ -91,6 +100,10 @@ class Options:
     """How many jobs use locks, keys and steps."""
     alarms: float = 0.0
     """Seconds between two looks for alarms; 0: nobody looks."""
+
+    @property
+    def goes_back(self) -> bool:
+        return bool(self.failover or self.restore)
 
     @property
     def patience(self) -> float:

@@ -142,6 +142,26 @@ class Nemesis:
         """A crash of a store that had not synced its last commits: no tier-A store does this."""
         return self.store_restart(self._dice.randint(1, 40))
 
+    def failover(self) -> bool:
+        """The primary dies, and a standby that was behind by some seconds is promoted."""
+        lost = self._dice.choice((0.0, 0.02, 0.1, 0.3, 0.7, 1.5)) * self._lease
+        return self._go_back(lost, failover=True, away=self._dice.choice((0.02, 0.1, 0.3, 0.8, 1.5)) * self._lease)
+
+    def restore(self) -> bool:
+        """Somebody puts a backup in the place of what is there."""
+        lost = self._dice.choice((0.4, 0.8, 1.5, 1.9, 4.0, 9.0)) * self._lease
+        return self._go_back(lost, failover=False, away=self._dice.choice((0.0, 0.05, 0.5)) * self._lease)
+
+    def _go_back(self, lost: float, *, failover: bool, away: float) -> bool:
+        world = self._world
+        if not world.database.up:
+            return False
+        world.going_back.happens(lost, failover=failover)
+        if away:
+            world.database.up = False
+            world.kernel.after(away, self._up)
+        return True
+
     def clock_step(self) -> bool:
         self._world.database.step += self._dice.choice((-30.0, -1.0, 1.0, 30.0, self._lease / 2, 2 * self._lease))
         return True

@@ -15,6 +15,7 @@ from solocron.model.change import Absent, Kind, Note
 from solocron.model.job import Job
 from solocron.model.run import Record
 from solocron.model.session import Life, Session
+from solocron.simulator.commits import Outcome
 from solocron.simulator.database import Database, Selection, Write
 from solocron.simulator.kernel import Process, SimEvent
 from solocron.simulator.network import Network
@@ -27,6 +28,7 @@ from solocron.stores.contract import (
     Check,
     Doc,
     Due,
+    Gate,
     HeldBy,
     Named,
     Query,
@@ -134,7 +136,13 @@ class WireStore:
         found: frozenset[str] = self._call(lambda reply: reply(self._database.holders()), "holders")
         return found
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def identity(self) -> str:
+        told: str = self._call(lambda reply: reply(self._database.identity), "identity")
+        return told
+
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         sent, label = self._process.kernel.now, _label(which)
         chosen: Selection = self._call(
             lambda reply: self._database.select(self._process.name, which, reply, lock=True), f"select {label}"
@@ -156,29 +164,27 @@ class WireStore:
             for write in writes:
                 results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
             return self._applied(chosen, results)
-        once: list[tuple[bool, dict[str, bool], bool | None]] = []
-        renewed = writes[0].name if len(writes) == 1 and writes[0].kind is Kind.SESSION else None
+        once: list[Outcome] = []
 
-        def serve(reply: Callable[[tuple[bool, dict[str, bool], bool | None]], None]) -> None:
+        def serve(reply: Callable[[Outcome], None]) -> None:
             # A repeated request is recognised and answered as the first time.
             if not once:
-                done = self._database.commit(chosen, writes, session)
-                once.append((*done, None if renewed is None else bool(self._database.held(renewed))))
+                once.append(self._database.commit(chosen, writes, session, gate))
             reply(once[0])
 
         try:
-            alive, applied, holds = self._call(serve, f"commit {label}")
+            outcome: Outcome = self._call(serve, f"commit {label}")
         except StoreUnavailable:
             for write in writes:
                 results[write.name] = Result(write.name, Verdict.UNKNOWN, write.before)
             return self._applied(chosen, results)
-        if not alive:
-            return Applied(results=(), now=chosen.now, alive=False)
+        if not outcome.alive or outcome.shut:
+            return Applied(results=(), now=chosen.now, alive=outcome.alive, shut=outcome.shut)
         for write in writes:
-            if not applied[write.name]:
+            if not outcome.applied[write.name]:
                 results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
         self._confirm(which, results, sent)
-        return self._applied(chosen, results, holds)
+        return self._applied(chosen, results, outcome)
 
     def _change(
         self, doc: Doc | Absent, version: int, change: ChangeFn, chosen: Selection
@@ -197,9 +203,10 @@ class WireStore:
         kind = doc.kind if isinstance(doc, Absent | Note) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
         return Write(kind, doc.name, doc, version, made.doc, made.entries, chosen.now, chosen.at), result
 
-    def _applied(self, chosen: Selection, results: dict[str, Result], holds: bool | None = None) -> Applied:
+    def _applied(self, chosen: Selection, results: dict[str, Result], told: Outcome | None = None) -> Applied:
         ordered = tuple(results[doc.name] for doc, _ in chosen.docs)
-        return Applied(results=ordered, now=chosen.now, next_due=chosen.next_due, holds=holds)
+        holds, gate = (None, None) if told is None else (told.holds, told.gate)
+        return Applied(results=ordered, now=chosen.now, next_due=chosen.next_due, holds=holds, gate=gate)
 
     def _confirm(self, which: Which, results: dict[str, Result], sent: float) -> None:
         if isinstance(which, Named) and which.kind is Kind.SESSION:

@@ -22,6 +22,7 @@ from solocron.simulator.faults import Options
 from solocron.simulator.fleet import SimFleet
 from solocron.simulator.kernel import Process
 from solocron.simulator.ledger import Ledger
+from solocron.simulator.losses import HISTORY, GoingBack
 from solocron.simulator.nemesis import Nemesis
 from solocron.simulator.planning import Planner, under_calendars
 from solocron.simulator.workload import Workload, unreadable
@@ -61,11 +62,16 @@ class Report:
         }
 
 
+def needs_past(options: Options) -> bool:
+    """Whether the store of such a world has to remember how it was."""
+    return bool(options.stale_reads or options.forget or options.goes_back)
+
+
 class World(SimFleet):
     """Everything of one seed: a fleet, jobs, bodies, faults, and the checker."""
 
     def __init__(self, options: Options, *, disabled: frozenset[str] = frozenset()) -> None:
-        past = Past(4 * options.lease) if options.stale_reads or options.forget else None
+        past = Past((12 if options.goes_back else 4) * options.lease) if needs_past(options) else None
         super().__init__(options, declare=self._declare_jobs, epoch=options.start, past=past)
         self.dice = self.kernel.dice
         self.faults = self.network.seen
@@ -78,10 +84,12 @@ class World(SimFleet):
         self.clients = Clients(self)
         self.nemesis = Nemesis(self)
         self.ledger = Ledger(self.kernel)
-        self.checker = Checker(self, disabled=disabled)
+        self.going_back = GoingBack(self)
+        self.checker = Checker(self, disabled=disabled | (HISTORY if options.goes_back else frozenset()))
         self.database.on_commit += [self._hash, self.checker.commit, self._watch_burials]
         self.database.on_prune.append(self.checker.pruned)
         self.ledger.on_line.append(self.checker.line)
+        self.ledger.on_line.append(self.going_back.line)
         self.effects = Effects(self, options.effects)
         self.alarms = AlarmWatch(self, options.alarms)
         self.exercised = Exercised(self)
@@ -242,7 +250,7 @@ def simulate(options: Options, *, disabled: frozenset[str] = frozenset()) -> Rep
     world.faults["poison"] += sum(aside.times for aside in world.database.aside.values())
     report.faults = +world.faults
     report.statuses = Counter({str(status): count for status, count in world.checker.recorded.items()})
-    report.checked = Counter(world.checker.checked) + world.effects.did + world.alarms.did
+    report.checked = Counter(world.checker.checked) + world.effects.did + world.alarms.did + world.going_back.did
     report.policies = world.exercised.told()
     report.digest = world.digest()
     world.kernel.close()
@@ -267,6 +275,7 @@ def _live(world: World) -> None:
         world.kill_in_peace()
     world.run(2 * lease + 2)
     world.checker.at_rest(4 * lease + 1)
+    world.going_back.at_rest()
     world.effects.at_rest()
     world.alarms.at_rest()
     world.at_rest = True

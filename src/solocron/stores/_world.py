@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from solocron.clock import SECOND, SystemClock
 from solocron.model.change import Kind, Note
 from solocron.model.codec import decode, encode
 from solocron.model.job import Job
+from solocron.model.namespace import gate_of
 from solocron.model.run import ENDED, Record
 from solocron.model.session import Life, Session
 from solocron.stores.contract import All, Blocked, Doc, Due, HeldBy, Named, Query, ToSweep, Which
@@ -49,6 +51,8 @@ class Row:
     life: Life | None = None
     expires_at: int = 0
     ended_at: int | None = None
+    beats: int = 0
+    gate: str | None = None
 
 
 @dataclass(slots=True)
@@ -70,6 +74,7 @@ class World:
         system = SystemClock()
         offset = system.wall() - int(system.boot() * SECOND)
         self.name = name
+        self.identity = secrets.token_hex(8)
         self.shift = 0
         self.versions = 0
         self.changes = 0
@@ -108,7 +113,9 @@ def row_of(doc: Doc, version: int, texts: tuple[str, str] | None = None) -> Row:
         definition = doc.definition
         return replace(row, holders=holders, handler=definition.handler, pool=definition.pool, due_at=doc.due_at)
     if isinstance(doc, Session):
-        return replace(row, life=doc.state, expires_at=doc.expires_at, ended_at=doc.ended_at)
+        return replace(row, life=doc.state, expires_at=doc.expires_at, ended_at=doc.ended_at, beats=doc.beats)
+    if doc.kind is Kind.NAMESPACE:
+        return replace(row, gate=gate_of(doc))
     return row if doc.session is None else replace(row, holders=frozenset({doc.session}))
 
 

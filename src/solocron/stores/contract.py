@@ -26,6 +26,7 @@ __all__ = [
     "Check",
     "Doc",
     "Due",
+    "Gate",
     "HeldBy",
     "Named",
     "Query",
@@ -96,6 +97,18 @@ class All:
 Which = Due | Named | HeldBy | ToSweep | All
 
 
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What must hold in the commit of a claim, beside the life of its session: the store has not gone back.
+
+    The session's document counts at least `beats` renewals, and the namespace's document bears one of `words`, followed
+    by a space and the identity that the server tells in that very commit.
+    """
+
+    beats: int
+    words: tuple[str, ...]
+
+
 class Verdict(StrEnum):
     """What became of one document in an `update`."""
 
@@ -131,7 +144,9 @@ class Applied:
     is not live any more: then nothing was applied. `next_due` (for `Due`) is the earliest `due_at` of the selection
     that was not returned: in the past when `limit` cut it short, None when nothing is due ever. `holds` (of a session
     that was written alone) tells whether any job names it as a holder, as seen by that very write; None where the
-    store did not look.
+    store did not look. `shut` is True when the gate that the update named does not stand open: then nothing was
+    applied. `gate` (of a session that was written alone) is what the namespace's document bears and the identity that
+    the server tells, as seen by that very write; None where the store did not look.
     """
 
     results: tuple[Result, ...]
@@ -139,6 +154,8 @@ class Applied:
     alive: bool = True
     next_due: int | None = None
     holds: bool | None = None
+    shut: bool = False
+    gate: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +217,8 @@ class Check:
 def wakes(before: Doc | Absent, after: Doc | None) -> bool:
     """Whether other nodes should look again because of this change; ordinary claims and renewals wake nobody.
 
-    They should when a job became due earlier than they know, when a holder was asked to stop, and when a session
-    came or went.
+    They should when a job became due earlier than they know, when a holder was asked to stop, when a session
+    came or went, and when the namespace opened or shut.
     """
     if isinstance(after, Job):
         if isinstance(before, Job):
@@ -213,6 +230,8 @@ def wakes(before: Doc | Absent, after: Doc | None) -> bool:
         return after.due_at is not None
     if isinstance(after, Session):
         return not isinstance(before, Session) or before.state is not after.state
+    if isinstance(after, Note) and after.kind is Kind.NAMESPACE:
+        return True
     return after is None and isinstance(before, Job)
 
 
@@ -256,11 +275,22 @@ class Store(Protocol):
         """The store's time in microseconds since 1970."""
         ...
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def identity(self) -> str:
+        """Which server answers: another one after a failover, or after its files were replaced.
+
+        A text without spaces, at most 80 characters; the same for every client of one server, and as long as that
+        server goes on where it stopped.
+        """
+        ...
+
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         """Apply `change` to each selected document, each atomically with its log entries.
 
         Of any number of callers at once, one wins; losing a race is not an error. With `session`, documents are
-        written only if that session is live at the very commit, else nothing is and `alive` is False.
+        written only if that session is live at the very commit, else nothing is and `alive` is False. With `gate`,
+        which goes with `session`, they are written only if the gate stands open, else nothing is and `shut` is True.
         """
         ...
 

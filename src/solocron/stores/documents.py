@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from solocron.model.change import Absent, Kind, Note
 from solocron.model.job import Job
-from solocron.stores.contract import Doc, Due, ToSweep, Which
+from solocron.stores.contract import Doc, Due, Gate, ToSweep, Which
 
-__all__ = ["holders_of", "kind_of", "same_fixed"]
+__all__ = ["gate_in", "holders_of", "is_open", "kind_of", "same_fixed"]
 
 _NOBODY: frozenset[str] = frozenset()
 
@@ -40,3 +42,16 @@ def kind_of(which: Which) -> Kind:
     if isinstance(which, Due):
         return Kind.JOB
     return Kind.SESSION if isinstance(which, ToSweep) else which.kind
+
+
+def gate_in(body: str) -> str:
+    """What a claim is compared with, from the state of the namespace's document as it is stored."""
+    gate = json.loads(body)["body"].get("gate", "")
+    return gate if isinstance(gate, str) else ""
+
+
+def is_open(gate: Gate, session: str, namespace: str | None, identity: str) -> bool:
+    """Whether a gate stands open, from the stored states of the session and of the namespace's document."""
+    if namespace is None or json.loads(session)["beats"] < gate.beats:
+        return False
+    return gate_in(namespace) in [f"{word} {identity}" for word in gate.words]

@@ -27,6 +27,7 @@ from heapq import nlargest, nsmallest
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import decode, encode
+from solocron.model.namespace import NAME
 from solocron.model.run import Entry, Op, Record, Status
 from solocron.model.session import Life
 from solocron.stores._world import (
@@ -51,6 +52,7 @@ from solocron.stores.contract import (
     Check,
     Doc,
     Due,
+    Gate,
     HeldBy,
     Named,
     Query,
@@ -127,7 +129,13 @@ class MemoryStore:
 
     # --- documents
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def identity(self) -> str:
+        with self._locked("identity"):
+            return self.world.identity
+
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         kind = kind_of(which)
         with self._locked("select") as space:
             decided_at = now = self.world.now()
@@ -135,7 +143,7 @@ class MemoryStore:
                 return Applied(results=(), now=decided_at, alive=False)
             rows = self._select(space, which, now)
         results = {name: Result(name, Verdict.CONTENDED) for name in rows}
-        holds = None
+        holds, seen = None, None
         for _ in range(_ROUNDS):
             if not rows:
                 break
@@ -145,6 +153,10 @@ class MemoryStore:
                     if any(result.verdict is Verdict.APPLIED for result in results.values()):
                         break  # written while the session lived; the next call will tell
                     return Applied(results=(), now=decided_at, alive=False)
+                if not self._is_open(space, session, gate) and any(draft.writes for draft in drafts):
+                    if any(result.verdict is Verdict.APPLIED for result in results.values()):
+                        break
+                    return Applied(results=(), now=decided_at, shut=True)
                 now = self.world.now()
                 rows, wrote = {}, False
                 for draft in drafts:
@@ -158,11 +170,12 @@ class MemoryStore:
                 self.statements["commit"] += wrote
                 if kind is Kind.SESSION and len(results) == 1 and wrote:
                     holds = bool(space.held.get((Kind.JOB, next(iter(results)))))
+                    seen = (self._gate(space) or "", self.world.identity)
         following = None
         if isinstance(which, Due):
             with self._locked("next_due") as space:
                 following = self._next_due(space, replace(which, exclude=which.exclude | results.keys()))
-        return Applied(results=tuple(results.values()), now=decided_at, next_due=following, holds=holds)
+        return Applied(results=tuple(results.values()), now=decided_at, next_due=following, holds=holds, gate=seen)
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         with self._locked("select") as space:
@@ -255,6 +268,18 @@ class MemoryStore:
             return True
         row = space.rows[Kind.SESSION].get(session)
         return row is not None and row.life is Life.LIVE
+
+    def _gate(self, space: Space) -> str | None:
+        row = space.rows[Kind.NAMESPACE].get(NAME)
+        return None if row is None else row.gate
+
+    def _is_open(self, space: Space, session: str | None, gate: Gate | None) -> bool:
+        if gate is None or session is None:
+            return True
+        row = space.rows[Kind.SESSION].get(session)
+        if row is None or row.beats < gate.beats:
+            return False
+        return self._gate(space) in [f"{word} {self.world.identity}" for word in gate.words]
 
     def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
         """The rows of a selection in the order of its answer; None where a name has no document."""

@@ -34,6 +34,10 @@ _LEVELS: Mapping[str, int] = {
     "alarm cleared": logging.WARNING,
     "not delivered": logging.WARNING,
     "store went back": logging.ERROR,
+    "namespace closed": logging.ERROR,
+    "namespace open": logging.WARNING,
+    "put back": logging.WARNING,
+    "ended anew": logging.WARNING,
     "store error": logging.ERROR,
     "loop error": logging.ERROR,
 }

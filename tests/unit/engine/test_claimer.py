@@ -9,7 +9,9 @@ import pytest
 
 from solocron.engine.board import Board
 from solocron.engine.claimer import Claimer
+from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
+from solocron.engine.recovery import Recovery
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
 from solocron.events import Events
@@ -20,7 +22,7 @@ from solocron.model.job import Hold, Job
 from solocron.model.run import Origin
 from solocron.model.timetable import EMPTY
 from solocron.runtime import Threads
-from solocron.stores.contract import Applied, ChangeFn, Due, Result, Store, Verdict
+from solocron.stores.contract import Applied, ChangeFn, Due, Gate, Result, Store, Verdict
 
 SETTINGS = Settings.make(
     node="n1", host="h", pid=1, pools=("default",), lease="15s", beat=None, max_running=8, keep="30d", revision=None,
@@ -49,11 +51,23 @@ class Granting:
         return Applied(results=tuple(Result(j.name, Verdict.APPLIED, j, hold) for j, hold in self._batch), now=1)
 
 
+class Open:
+    """A namespace that is open and stays so."""
+
+    epoch = ""
+
+    def may_claim(self) -> bool:
+        return True
+
+    def gate(self) -> Gate:
+        return Gate(0, ("open",))
+
+
 def claiming(board: Board, runtime: Threads, store: object, runner: object) -> Claimer:
     return Claimer(
         store=cast(Store, store), board=board, runtime=runtime, settings=SETTINGS, events=Events(),
         handlers={}, resolve=lambda spec: EMPTY, runner=cast(Runner, runner),
-        permits=cast(Permits, None), lost=lambda reason: None,
+        permits=cast(Permits, None), recovery=cast(Recovery, Open()), memory=Memory(runtime), wake_keeper=lambda: None,
     )  # fmt: skip
 
 

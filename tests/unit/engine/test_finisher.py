@@ -8,6 +8,7 @@ import pytest
 
 from solocron.engine.board import Board
 from solocron.engine.finisher import BATCH, GATHER, Finisher
+from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
 from solocron.events import Events
@@ -17,7 +18,7 @@ from solocron.model.job import Hold, Job
 from solocron.model.run import Origin
 from solocron.model.timetable import EMPTY
 from solocron.runtime import Threads
-from solocron.stores.contract import Applied, ChangeFn, Named, Result, Store, Verdict
+from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Store, Verdict
 
 SETTINGS = Settings.make(
     node="n1", host="h", pid=1, pools=("default",), lease="15s", beat=None, max_running=1, keep="30d", revision=None,
@@ -66,7 +67,8 @@ class Stage:
             store=store, board=self._board, runtime=self._runtime, settings=SETTINGS, events=Events(),
             resolve=lambda spec: EMPTY, flooded=lambda: self.flooded,
             wake_claimer=lambda due: self.seen.append("a place is free" if due is None else "due"),
-            permits=Permits(store=store, runtime=self._runtime, node="n"),
+            permits=Permits(store=store, runtime=self._runtime, node="n", gate=lambda: Gate(0, ())),
+            memory=Memory(self._runtime),
         )  # fmt: skip
         self._finisher.wake = lambda: self.seen.append("woken")
 

@@ -11,7 +11,7 @@ from math import inf
 from solocron.clock import SECOND
 from solocron.errors import StoreError
 from solocron.model.change import Kind
-from solocron.stores.contract import All, Due, HeldBy, Named, ToSweep, Which
+from solocron.stores.contract import All, Due, Gate, HeldBy, Named, ToSweep, Which
 from solocron.stores.redis.caller import VOID, Caller
 from solocron.stores.redis.drafts import Draft
 from solocron.stores.redis.link import UnknownHandlers
@@ -153,14 +153,16 @@ class Access:
         session: str,
         offer: str = "",
         window: tuple[int, int] | None = None,
+        gate: Gate | None = None,
     ) -> str | None:
         """Commit, and end the offer of this name. With `window`, only if the server's own time is in it."""
         words = [session, kind, offer, str(len(drafts))]
         words += ["", ""] if window is None else map(str, window)
+        words.append("" if gate is None else "\n".join((str(gate.beats), *gate.words)))
         known = self._commits
         answer = self._caller.commit(words, [draft.spelt for draft in drafts])
-        if answer is not None and answer not in (VOID, "dead"):
-            _, rang, commits, _, time, _ = answer.partition("\n")[0].split(" ")
+        if answer is not None and answer not in (VOID, "dead", "shut"):
+            _, rang, commits, _, time, _, _ = answer.partition("\n")[0].split(" ")
             self._heard = (int(time), self._boot())
             self._saw(int(commits), known)
             if rang != "0":

@@ -9,6 +9,7 @@ from functools import lru_cache
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.job import Job
+from solocron.model.namespace import gate_of
 from solocron.model.session import Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
 from solocron.stores.documents import holders_of, kind_of, same_fixed
@@ -113,10 +114,11 @@ def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]
         found: tuple[Kind, str] = (_JOB, new.name)
     elif isinstance(new, Session):
         ended = "" if new.ended_at is None else str(new.ended_at)
-        columns = ["session", encode_fixed(new), encode_state(new), new.state, str(new.expires_at), ended]
+        instants = (str(new.expires_at), ended)
+        columns = ["session", encode_fixed(new), encode_state(new), new.state, *instants, str(new.beats)]
         found = (Kind.SESSION, new.name)
     else:
-        columns = ["note", encode_fixed(new), encode_state(new), _joined(new)]
+        columns = ["note", encode_fixed(new), encode_state(new), _joined(new), gate_of(new) or ""]
         found = (new.kind, new.name)
     if found != (kind, row.name):
         raise ValueError(f"the change of {kind} {row.name!r} answered with {found[0]} {found[1]!r}")

@@ -46,7 +46,7 @@ class RecentNotes:
             young, window = doc.lease / SECOND, doc.lease // 50
         else:
             return
-        _, _, _, version, time, _ = facts.split(" ")
+        _, _, _, version, time, _, _ = facts.split(" ")
         if len(self._kept) >= _MOST:
             self._kept.clear()
         row = Row(one.name, f"{version}  {holders}", fixed, state)

@@ -23,6 +23,7 @@ from solocron.stores.contract import (
     Check,
     Doc,
     Due,
+    Gate,
     Query,
     Tier,
     Which,
@@ -202,9 +203,16 @@ class RedisStore:
 
     # --- documents
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def identity(self) -> str:
+        self._open_for_reading()
+        told: str = self._caller.run("server", ()).decode()
+        return told
+
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         self.open()
-        return Update(self._access, which, change, session, recent=self._recent, notes=self._notes).run()
+        return Update(self._access, which, change, session, gate=gate, recent=self._recent, notes=self._notes).run()
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         self._open_for_reading()

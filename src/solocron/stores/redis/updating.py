@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from solocron.clock import SECOND
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Kind
-from solocron.stores.contract import All, Applied, ChangeFn, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.stores.contract import All, Applied, ChangeFn, Due, Gate, HeldBy, Named, Result, ToSweep, Verdict, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.recent import Recent
 from solocron.stores.redis.access import Access
@@ -45,6 +45,7 @@ class Update:
         change: ChangeFn,
         session: str | None,
         *,
+        gate: Gate | None = None,
         recent: Recent,
         notes: RecentNotes,
     ) -> None:
@@ -55,6 +56,9 @@ class Update:
         self._kind = kind_of(which)
         self._change = change
         self._session = session or ""
+        self._gate = gate
+        self._shut = False
+        self._bears: tuple[str, str] | None = None
         self._results: dict[str, Result | None] = {}
         """By name; None where others have been faster so far."""
         self._told = 0
@@ -72,17 +76,18 @@ class Update:
                 for fetched in self._portions():
                     self._portion(fetched)
         except _Over:
-            pass
+            if self._shut or not self._alive:
+                self._let_go()
         except StoreError:
             if not self._written():
                 raise
         except BaseException:
             self._let_go()
             raise
-        if not self._alive and not self._written():
-            return Applied(results=(), now=self._told, alive=False)
+        if (not self._alive or self._shut) and not self._written():
+            return Applied(results=(), now=self._told, alive=self._alive, shut=self._shut)
         results = tuple([result or Result(name, Verdict.CONTENDED) for name, result in self._results.items()])
-        return Applied(results=results, now=self._told, next_due=self._next_due, holds=self._holds)
+        return Applied(results=results, now=self._told, next_due=self._next_due, holds=self._holds, gate=self._bears)
 
     def _recalled(self) -> bool:
         """Whether it could be decided at once, from the document as this client wrote it last.
@@ -191,7 +196,7 @@ class Update:
         for start in range(0, len(writes), _PORTION):
             portion = writes[start : start + _PORTION]
             offer = self._offer if start + _PORTION >= len(writes) else ""
-            lost += self._settle(portion, self._access.swap(self._kind, portion, self._session, offer))
+            lost += self._settle(portion, self._access.swap(self._kind, portion, self._session, offer, gate=self._gate))
             if offer:
                 self._offer = ""
         return lost
@@ -206,12 +211,17 @@ class Update:
         if answer == "dead":
             self._alive = False
             raise _Over
+        if answer == "shut":
+            self._shut = True
+            raise _Over
         facts, _, refusals = answer.partition("\n")
         if len(portion) == 1 and facts.startswith("a"):
             self._notes.put(self._kind, portion[0], facts)
-        *_, version, time, holds = facts.split(" ")
+        *_, version, time, holds, bears = facts.split(" ")
         if holds != "-":
             self._holds = holds == "1"
+            gate, _, server = bears.rpartition("\t")
+            self._bears = (gate.replace("\t", " "), server) if gate else None
         if not self._told:
             self._told = int(time) + self._access.shift
         reasons = dict(line.split(" ", 1) for line in refusals.split("\n") if line)

@@ -78,6 +78,10 @@ class Outcome:
     """Of a session that was renewed: whether it holds any job, if the statement could tell."""
     told: int = 0
     """Of what was recalled: the store's time, as the statement that wrote it told it."""
+    shut: bool = False
+    """Whether the gate did not stand open: then nothing was written."""
+    gate: tuple[str, str] | None = None
+    """Of a session that was renewed: what the namespace's document bears, and which server says so, if it was told."""
 
 
 def has_spoken(descriptor: int) -> bool:

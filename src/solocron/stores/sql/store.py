@@ -28,6 +28,7 @@ from solocron.stores.contract import (
     ChangeFn,
     Check,
     Doc,
+    Gate,
     HeldBy,
     Named,
     Query,
@@ -151,7 +152,13 @@ class SqlStore(ABC, Generic[L]):
         return self._lease / SECOND / 5
 
     @abstractmethod
-    def commit(self, link: L, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
+    def who_answers(self, link: L) -> str:
+        """Which server is at the other end."""
+
+    @abstractmethod
+    def commit(
+        self, link: L, drafts: Sequence[Draft], session: str | None, selection: Selection, gate: Gate | None
+    ) -> Outcome:
         """Write them all, except what others have changed in the meantime; all at once or nothing."""
 
     @abstractmethod
@@ -265,11 +272,16 @@ class SqlStore(ABC, Generic[L]):
     def clock(self) -> int:
         return self.call(self.now)
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def identity(self) -> str:
+        return self.call(self.who_answers)
+
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         self.open()
         if isinstance(which, All) and which.limit is None:
             return self._update_in_pages(which, change, session)
-        return Update(self, which, change, session).run()
+        return Update(self, which, change, session, gate).run()
 
     def _update_in_pages(self, which: All, change: ChangeFn, session: str | None) -> Applied:
         """Every document of a kind, a page per transaction: nobody else has to wait for all of them."""

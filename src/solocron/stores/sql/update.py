@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.errors import SolocronError, StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
-from solocron.stores.contract import Applied, ChangeFn, Named, Result, Verdict, Which
+from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Verdict, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.sql.drafts import Draft, draft
 from solocron.stores.sql.links import Poisoned, Retry, Selection, UnknownOutcome
@@ -34,15 +34,23 @@ class _NotLive(Exception):
     """The session that the update is tied to is not live."""
 
 
+class _Shut(Exception):
+    """The gate that the update names does not stand open."""
+
+
 class Update:
     """Used once."""
 
-    def __init__(self, store: SqlStore[Any], which: Which, change: ChangeFn, session: str | None) -> None:
+    def __init__(
+        self, store: SqlStore[Any], which: Which, change: ChangeFn, session: str | None, gate: Gate | None = None
+    ) -> None:
         self.store = store
         self.which = which
         self.kind = kind_of(which)
         self.change = change
         self.session = session
+        self.gate = gate
+        self.seen: tuple[str, str] | None = None
         self.results: dict[str, Result | None] = {}
         """By name; None where others have been faster so far."""
         self.whole: Selection | None = None
@@ -63,9 +71,10 @@ class Update:
                     self._round(which, attempt)
                 except Retry as error:
                     self._again(which, attempt, error)
-        except _NotLive:
+        except (_NotLive, _Shut) as error:
             if not self._written:
-                return Applied(results=(), now=self.told, alive=False)
+                shut = isinstance(error, _Shut)
+                return Applied(results=(), now=self.told, alive=shut, shut=shut)
             # else: written while the session lived; the next call will tell
         except StoreError:
             if not self._written:
@@ -75,7 +84,7 @@ class Update:
             self._set_aside(name, reason)
         following = None if self.whole is None else self.whole.next_due
         results = tuple([result or Result(name, Verdict.CONTENDED) for name, result in self.results.items()])
-        return Applied(results=results, now=self.told, next_due=following, holds=self.holds)
+        return Applied(results=results, now=self.told, next_due=following, holds=self.holds, gate=self.seen)
 
     @property
     def last(self) -> str | None:
@@ -112,10 +121,12 @@ class Update:
                     self.todo.append((which, attempt + 1))
                     return
                 if writing:
-                    outcome = store.commit(link, writing, self.session, selection)
+                    outcome = store.commit(link, writing, self.session, selection, self.gate)
                     if not outcome.alive:
                         raise _NotLive
-                    lost, self.holds = outcome.lost, outcome.holds
+                    if outcome.shut:
+                        raise _Shut
+                    lost, self.holds, self.seen = outcome.lost, outcome.holds, outcome.gate
                     self.told = self.told or outcome.told
                 else:
                     store.abandon(link)

@@ -19,12 +19,13 @@ import pytest
 _CHAPTERS = (
     *("kit", "rivals"),
     *("documents", "due", "holding", "races", "sessions", "logbook", "poison", "telling", "keeping", "life"),
-    "placing",
+    *("placing", "gates"),
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{chapter}" for chapter in _CHAPTERS))
 
 from solocron.testing.conformance.documents import Documents  # noqa: E402 - only now are its asserts rewritten
 from solocron.testing.conformance.due import DueJobs  # noqa: E402
+from solocron.testing.conformance.gates import Gates  # noqa: E402
 from solocron.testing.conformance.holding import Holding  # noqa: E402
 from solocron.testing.conformance.keeping import Keeping  # noqa: E402
 from solocron.testing.conformance.kit import Clients, Make  # noqa: E402
@@ -39,7 +40,9 @@ from solocron.testing.conformance.telling import Telling  # noqa: E402
 __all__ = ["Clients", "Make", "StoreConformance"]
 
 
-class StoreConformance(Documents, DueJobs, Holding, Races, Sessions, Logbook, Poison, Telling, Keeping, Life, Placing):
+class StoreConformance(
+    Documents, DueJobs, Holding, Races, Sessions, Logbook, Poison, Telling, Keeping, Life, Placing, Gates
+):
     """All chapters. Subclass it, supply `make`."""
 
     @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.definition import Definition
-from solocron.model.job import Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
+from solocron.model.job import Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch, Told
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.model.run import Origin, Status
 from solocron.model.session import Life, Session
@@ -225,6 +225,7 @@ def full_job(name: str) -> Job:
         paced=8,
         last=Last(run="n@0", slot=0, attempt=1, status=Status.TIMED_OUT, finished_at=5, error="e"),
         missed=Missed(at=9, first=1, last=3, count=2),
+        back=Back(epoch="1.t", fence=2**52, cursor=3, told=(Told(run="n@5", attempt=2, slot=4, shards=2),)),
         extra={"newer": {"code": "keeps this"}},
     )
 
@@ -247,6 +248,7 @@ def full_session(name: str) -> Session:
         expires_at=2**52 + 1,
         running=4,
         beats=5,
+        epoch="1.t",
         state=Life.DEAD,
         ended_at=2**52 + 2,
         reason="why",

@@ -20,9 +20,27 @@ end
 
 -- A document is a hash: d(eclared) and s(tate), two texts that no script ever reads; m(ark): version, due instant and
 -- holders, so that a document that is the same has the same mark; a job's p(ool) and h(andler); a session's l(ife);
--- b(locked until).
+-- and how often it was renewed (n); what the namespace's document bears (g); b(locked until).
 local function doc_key(kind, name)
   return PREFIX .. kind .. ':' .. name
+end
+
+-- Which server runs this: another one after a failover, and after a restart, which may forget the last second.
+local function server()
+  return string.match(call('INFO', 'replication'), 'master_replid:(%x+)')
+end
+
+-- Whether a gate (beats, then words, a line each) stands open: the session is not older than its node knows it, and the
+-- namespace's document bears one of the words, followed by this server.
+local function is_open(gate, session)
+  local beats, words = string.match(gate, '^(%d+)\n?(.*)$')
+  if tonumber(call('HGET', doc_key('session', session), 'n') or '0') < tonumber(beats) then return false end
+  local bears = call('HGET', doc_key('namespace', 'namespace'), 'g')
+  if not bears then return false end
+  for word in string.gmatch(words, '[^\n]+') do
+    if bears == word .. ' ' .. server() then return true end
+  end
+  return false
 end
 
 -- The length keeps pool 'a:b' with handler 'c' apart from pool 'a' with handler 'b:c'.

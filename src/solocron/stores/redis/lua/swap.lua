@@ -6,8 +6,8 @@
 -- The answer is kept for a while under the client's name and the request's number, so that a client whose connection
 -- broke can ask for it; a request that was called off meanwhile does nothing.
 local client, number, keep, session, kind = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local offer, count, position = ARGV[6], tonumber(ARGV[7]), 9
-local earliest, latest = ARGV[8], ARGV[9]
+local offer, count, position = ARGV[6], tonumber(ARGV[7]), 10
+local earliest, latest, gate = ARGV[8], ARGV[9], ARGV[10]
 
 local memory = PREFIX .. 'client:' .. client
 local known = call('GET', memory)
@@ -19,6 +19,7 @@ end
 -- What was computed without asking for the time holds only if it was about this late.
 if earliest ~= '' and (time(0) < tonumber(earliest) or time(0) > tonumber(latest)) then return 'void' end
 if session ~= '' and call('HGET', doc_key('session', session), 'l') ~= 'live' then return 'dead' end
+if gate ~= '' and session ~= '' and not is_open(gate, session) then return 'shut' end
 
 -- Keys that somebody else has spoiled.
 local function spoiled(key, wanted)
@@ -249,8 +250,8 @@ local function write_job(key, name, old, state, due, holders, fixed, pool, handl
   end
 end
 
-local function write_session(key, name, fixed, state, life, expires, ended)
-  call('HSET', key, 'd', fixed, 's', state, 'm', new_version() .. '  ', 'l', life)
+local function write_session(key, name, fixed, state, life, expires, ended, beats)
+  call('HSET', key, 'd', fixed, 's', state, 'm', new_version() .. '  ', 'l', life, 'n', beats)
   if life == 'swept' then
     call('ZREM', SWEEP, name)
     call('ZADD', SWEPT, ended == '' and '+inf' or ended, name)
@@ -260,8 +261,9 @@ local function write_session(key, name, fixed, state, life, expires, ended)
   end
 end
 
-local function write_note(key, name, old, fixed, state, holders)
+local function write_note(key, name, old, fixed, state, holders, bears)
   call('HSET', key, 'd', fixed, 's', state, 'm', new_version() .. '  ' .. holders)
+  if bears ~= '' then call('HSET', key, 'g', bears) end
   hold(name, old[6], holders)
 end
 
@@ -284,7 +286,7 @@ local function spoiled_indices(old, holders, pool, handler)
 end
 
 -- How many arguments each way of writing has.
-local WIDTH = { log = 0, delete = 0, state = 3, job = 6, session = 5, note = 3 }
+local WIDTH = { log = 0, delete = 0, state = 3, job = 6, session = 6, note = 4 }
 
 local verdicts, reasons, rings = {}, {}, false
 
@@ -319,9 +321,9 @@ local function commit()
   elseif op == 'job' then
     write_job(key, name, old, ARGV[p + 2], ARGV[p + 3], holders, ARGV[p + 1], ARGV[p + 5], ARGV[p + 6])
   elseif op == 'session' then
-    write_session(key, name, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p + 4], ARGV[p + 5])
+    write_session(key, name, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p + 4], ARGV[p + 5], ARGV[p + 6])
   elseif op == 'note' then
-    write_note(key, name, old, ARGV[p + 1], ARGV[p + 2], holders)
+    write_note(key, name, old, ARGV[p + 1], ARGV[p + 2], holders, ARGV[p + 4])
   elseif op == 'delete' and expected ~= '' then
     delete(key, name, old)
   end
@@ -355,9 +357,14 @@ for _, command in ipairs({ 'ZADD', 'ZREM' }) do
 end
 if offer ~= '' then call('HDEL', OFFERS, offer) end -- what was not changed is anybody's again
 local rang = rings and ring(client) or '0'
--- A session that is renewed is told whether it holds any job: an idle node then need not ask.
-local holds = kind == 'session' and count == 1 and call('EXISTS', HELD .. 'job:' .. ARGV[11]) or '-'
+-- A session that is renewed is told whether it holds any job, and what the namespace's document bears on which server:
+-- an idle node then need not ask.
+local holds, bears = '-', '-'
+if kind == 'session' and count == 1 then
+  holds = call('EXISTS', HELD .. 'job:' .. ARGV[12])
+  bears = string.gsub(call('HGET', doc_key('namespace', 'namespace'), 'g') or '', ' ', '\t') .. '\t' .. server()
+end
 local answer = table.concat(verdicts) .. ' ' .. rang .. ' ' .. (call('GET', COMMITS) or '0') .. ' ' ..
-  (version or '-') .. ' ' .. int(time(0)) .. ' ' .. holds .. table.concat(reasons)
+  (version or '-') .. ' ' .. int(time(0)) .. ' ' .. holds .. ' ' .. bears .. table.concat(reasons)
 call('SET', memory, int(number) .. ' ' .. answer, 'PX', keep)
 return answer

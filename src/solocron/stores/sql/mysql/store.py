@@ -16,7 +16,9 @@ from typing import Any
 
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import Invalid, StoreRefused
-from solocron.stores.contract import Capabilities, Check, Due, Tier, ToSweep, Which
+from solocron.model.change import Kind
+from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, ToSweep, Which
+from solocron.stores.documents import gate_in, is_open
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft
@@ -42,6 +44,8 @@ class MySQLStore(SqlStore[MySQLLink]):
 
     def __init__(self, url: StoreUrl, *, namespace: str = "default", lease: timedelta = timedelta(seconds=15)) -> None:
         super().__init__(url, namespace=namespace, lease=lease)
+        self._known = ("", "")
+        """The state of the namespace's document as it was last read, and the server that said so."""
         self.prefix = url.options.get("prefix", "solocron_")
         if not IDENTIFIER.fullmatch(self.prefix):
             raise Invalid(
@@ -178,12 +182,19 @@ class MySQLStore(SqlStore[MySQLLink]):
             return None
         return Selection({row[0]: row}, now + self._shift, recalled=True)
 
-    def commit(self, link: MySQLLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
+    def who_answers(self, link: MySQLLink) -> str:
+        return str(link.all("who_answers", {})[0][0])
+
+    def commit(
+        self, link: MySQLLink, drafts: Sequence[Draft], session: str | None, selection: Selection, gate: Gate | None
+    ) -> Outcome:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
         if selection.recalled:
             outcome = self._renew(link, batch, drafts[0], selection.now)
         else:
-            outcome = self._write(link, batch, session)
+            outcome = self._write(link, batch, session, gate)
+            if batch.kind is Kind.SESSION and batch.alone and outcome.alive:
+                self._known = next(iter(link.all("namespace", {"namespace": self._namespace})), ("", ""))
         self.renewals.remember(drafts, outcome)
         return outcome
 
@@ -195,12 +206,20 @@ class MySQLStore(SqlStore[MySQLLink]):
             return Outcome(lost={one.name})  # not a plain renewal: ask the server first
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
         window = {"now": now, "latest": now + self.renewals.window, "shift": self._shift}
-        found, told = link.told("session_renewed", columns | window)
+        body, identity = known = self._known
+        found, told = link.told("session_renewed", columns | window | {"known_body": body, "known_server": identity})
         if not found:
             return Outcome(lost={one.name})
-        return Outcome(holds=told % 2 == 1, told=self._heard(told // 2)) if told else Outcome()
+        if not told:
+            return Outcome()
+        same, holds = told // 2 % 2 == 1, told % 2 == 1
+        if not same:  # the engine asks what it is now; the next renewal compares with that
+            known = next(iter(link.all("namespace", {"namespace": self._namespace})), ("", ""))
+            self._known = known
+        gate = (gate_in(known[0]), known[1]) if known[0] else None
+        return Outcome(holds=holds, told=self._heard(told // 4), gate=gate)
 
-    def _write(self, link: MySQLLink, batch: Batch, session: str | None) -> Outcome:
+    def _write(self, link: MySQLLink, batch: Batch, session: str | None, gate: Gate | None) -> Outcome:
         for name, rows in batch.writes():
             if rows and self._swap(link, name, rows) != len(rows):
                 raise Retry(f"{self.url}: others were faster")
@@ -208,9 +227,13 @@ class MySQLStore(SqlStore[MySQLLink]):
             if rows:
                 link.many(name, rows)
         where = {"namespace": self._namespace, "session": session}
-        if session is not None and not link.all("session_is_live", where):
+        own = link.all("session_is_live", where) if session is not None else []
+        if session is not None and not own:
             link.rollback()
             return Outcome(alive=False)
+        if gate is not None and own and not is_open(gate, *own[0]):
+            link.rollback()
+            return Outcome(shut=True)
         if batch.rings:
             self.ringing(1)
             link.inside("ring", where)
@@ -347,6 +370,10 @@ def statements(prefix: str, is_mariadb: bool) -> dict[str, Statement]:
         "greatest": "greatest",
         "clock": clock.format("SYSDATE"),
         "statement_clock": clock.format("NOW"),
+        # MariaDB has nothing that identifies a server by itself, as the UUID of MySQL does.
+        "identity": "left(sha1(concat_ws(' ', @@hostname, @@port, @@server_id, @@datadir)), 16)"
+        if is_mariadb
+        else "@@server_uuid",
     }
     words |= {"rows": "{rows}", "values": "{values}"}  # filled in when their number is known
     return load(("common", "mysql"), words, {"in": lambda name: f"IN :{name}"}, driver="pyformat")

@@ -50,6 +50,7 @@ def _look(store: PostgresStore, link: PostgresLink) -> list[Check]:
     return [
         _version(version),
         _role(replica),
+        _standbys(*link.all("standbys", {})[0]),
         _encoding(encoding),
         _isolation(isolation),
         *(_durable(name, value) for name, value in settings.items()),
@@ -78,6 +79,21 @@ def _role(replica: bool) -> Check:
     if replica:
         return Check("role", "FAIL", "a read replica: it lags, and cannot be written", "name the primary server")
     return Check("role", "OK", "primary")
+
+
+def _standbys(all_of_them: int, synchronous: int) -> Check:
+    """A failover to a standby that lags loses commits; nodes notice it and put back what they remember."""
+    if all_of_them == 0:
+        return Check("standbys", "OK", "none is connected")
+    if synchronous == 0:
+        return Check(
+            "standbys",
+            "WARN",
+            f"{all_of_them}, none of them synchronous: a failover may lose the last commits (tier A only while this "
+            "server lives)",
+            "name one in synchronous_standby_names; or see 'When the store goes back' in the docs",
+        )
+    return Check("standbys", "OK", f"{all_of_them}, {synchronous} of them synchronous")
 
 
 def _encoding(encoding: str) -> Check:

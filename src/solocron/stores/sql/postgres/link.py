@@ -17,7 +17,7 @@ from solocron.stores.sql.postgres.session import Pooled, Road, SessionSettings
 from solocron.stores.sql.statements import Statement
 from solocron.stores.url import StoreUrl
 
-__all__ = ["LostRow", "PostgresLink", "SessionGone", "Socket"]
+__all__ = ["GateShut", "LostRow", "PostgresLink", "SessionGone", "Socket"]
 
 _NO_OPTIONS = ("unsupported startup parameter", "support command-line options")
 """How PgBouncer and Amazon's proxy refuse `options`; while connecting, libpq gives no code."""
@@ -30,6 +30,10 @@ class LostRow(Retry):
 
 class SessionGone(Exception):
     """The session that the batch is tied to is not live; the whole batch was rolled back."""
+
+
+class GateShut(Exception):
+    """The gate that the batch names does not stand open; the whole batch was rolled back."""
 
 
 class SilentServer(psycopg.OperationalError):
@@ -212,6 +216,8 @@ class PostgresLink(SqlLink):
             raise LostRow(f"{where}: others were faster") from None
         if state == "22012":
             raise SessionGone from None
+        if state == "2201F":
+            raise GateShut from None
         if state == "25006":
             self._refuse_replica()
         if state == "42501":

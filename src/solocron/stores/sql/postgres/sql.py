@@ -30,6 +30,9 @@ def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
         "greatest": "greatest",
         "clock": _CLOCK.format("clock_timestamp"),
         "statement_clock": _CLOCK.format("statement_timestamp"),
+        # Not the timeline of the control file: that is the old one for seconds after a promotion.
+        "identity": "(SELECT system_identifier || '.' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
+        " FROM pg_control_system())",
         "schema": f"'{schema}'" if schema else "current_schema()",
         "selection": "{selection}",
         "counts": "{counts}",
@@ -59,6 +62,7 @@ def writing(
     extras: tuple[str, ...],
     *,
     session: bool,
+    gate: bool,
     notify: bool,
     recalled: bool = False,
 ) -> str:
@@ -74,6 +78,8 @@ def writing(
     answers.append(sql["all_written"].sql.replace("{counts}", counts))
     if session:
         answers.append(sql["session_lives"].sql)
+    if gate:
+        answers.append(sql["gate_is_open"].sql)
     if notify:
         answers.append(sql["notify"].sql)
     before = f"WITH {', '.join(parts)} " if parts else ""

@@ -21,12 +21,13 @@ from psycopg.conninfo import conninfo_to_dict
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import Invalid, StoreRefused
 from solocron.model.change import Kind
-from solocron.stores.contract import Capabilities, Check, Due, Tier, ToSweep, Which
+from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, ToSweep, Which
+from solocron.stores.documents import gate_in
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft, Row
 from solocron.stores.sql.links import Outcome, Selection, arrange
-from solocron.stores.sql.postgres.link import PostgresLink, SessionGone
+from solocron.stores.sql.postgres.link import GateShut, PostgresLink, SessionGone
 from solocron.stores.sql.postgres.listener import Listener
 from solocron.stores.sql.postgres.session import Pooled, Road, SessionSettings, road_of
 from solocron.stores.sql.postgres.sql import statements, writing
@@ -272,14 +273,19 @@ class PostgresStore(SqlStore[PostgresLink]):
         rows: dict[str, Row | None] | None = {row[0]: row} if row is not None else self.recent.rows(which, session)
         return None if rows is None or now is None else Selection(rows, now + self._shift, recalled=True)
 
-    def commit(self, link: PostgresLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
+    def who_answers(self, link: PostgresLink) -> str:
+        return str(link.all("who_answers", {})[0][0])
+
+    def commit(
+        self, link: PostgresLink, drafts: Sequence[Draft], session: str | None, selection: Selection, gate: Gate | None
+    ) -> Outcome:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
         if selection.recalled and batch.kind is Kind.SESSION:
             outcome = self._renew(link, batch, drafts[0], selection.now)
         elif selection.recalled and len(batch.let_go) < len(drafts):
             outcome = Outcome(lost={one.name for one in drafts})  # not the ends of runs: ask the server first
         else:
-            outcome = self._write(link, batch, session, selection)
+            outcome = self._write(link, batch, session, selection, gate)
         self.renewals.remember(drafts, outcome)
         return outcome
 
@@ -294,10 +300,13 @@ class PostgresStore(SqlStore[PostgresLink]):
         rows = link.returning("session_renewed", columns | window)
         if not rows:
             return Outcome(lost={one.name})
-        told, holds = rows[0]
-        return Outcome(holds=holds, told=self._heard(told))
+        told, holds, body, identity = rows[0]
+        gate = None if body is None else (gate_in(body), identity)
+        return Outcome(holds=holds, told=self._heard(told), gate=gate)
 
-    def _write(self, link: PostgresLink, batch: Batch, session: str | None, selection: Selection) -> Outcome:
+    def _write(
+        self, link: PostgresLink, batch: Batch, session: str | None, selection: Selection, gate: Gate | None
+    ) -> Outcome:
         parts = [(name, rows) for name, rows in batch.writes() if rows]
         extras = [(name, rows) for name, rows in batch.follow_ups() if rows]
         if selection.recalled:
@@ -309,6 +318,8 @@ class PostgresStore(SqlStore[PostgresLink]):
             "namespace": self._namespace,
             "expected": sum(len(rows) for _, rows in parts),
             "session": session,
+            "beats": 0 if gate is None else gate.beats,
+            "words": [] if gate is None else list(gate.words),
             "channel": self.channel,
             "sender": self._sender,
             "shift": self._shift,
@@ -316,7 +327,12 @@ class PostgresStore(SqlStore[PostgresLink]):
             "latest": selection.now + self.renewals.window,
         }
         names = (tuple(name for name, _ in parts), tuple(name for name, _ in extras))
-        answers = {"session": session is not None, "notify": batch.rings, "recalled": selection.recalled}
+        answers = {
+            "session": session is not None,
+            "gate": gate is not None and session is not None,
+            "notify": batch.rings,
+            "recalled": selection.recalled,
+        }
         sql = writing(self.prefix, self.schema_name, *names, **answers)
         try:
             if selection.recalled:
@@ -325,6 +341,9 @@ class PostgresStore(SqlStore[PostgresLink]):
         except SessionGone:
             link.rollback()
             return Outcome(alive=False)
+        except GateShut:
+            link.rollback()
+            return Outcome(shut=True)
         return Outcome()
 
     # --- the user's own transactions

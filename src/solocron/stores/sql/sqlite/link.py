@@ -60,6 +60,13 @@ class SQLiteLink(SqlLink):
             self.deciding.close()
             self._refuse(error)
 
+    @property
+    def identity(self) -> str:
+        """Which file is open, as others who open it see it too."""
+        assert self._identity is not None
+        device, inode = self._identity
+        return f"{device:x}.{inode:x}"
+
     # --- statements
 
     def all(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:

@@ -21,7 +21,8 @@ from solocron.clock import SECOND, Clock, SystemClock
 from solocron.errors import Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.job import Job
-from solocron.stores.contract import Capabilities, Check, Due, Tier, Which
+from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, Which
+from solocron.stores.documents import gate_in, is_open
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft
@@ -240,12 +241,17 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             return None
         return Selection({row[0]: row}, self.boot_clock.now() + self._shift, recalled=True)
 
-    def commit(self, link: SQLiteLink, drafts: Sequence[Draft], session: str | None, selection: Selection) -> Outcome:
+    def who_answers(self, link: SQLiteLink) -> str:
+        return link.identity
+
+    def commit(
+        self, link: SQLiteLink, drafts: Sequence[Draft], session: str | None, selection: Selection, gate: Gate | None
+    ) -> Outcome:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
         if batch.alone and not batch.rings and session is None:
             outcome = self._swap_alone(link, batch, drafts[0])
         else:
-            outcome = self._swap_all(link, batch, drafts, session)
+            outcome = self._swap_all(link, batch, drafts, session, gate)
         link.leave()
         outcome.told = selection.now  # here the clock is read, whether rows are recalled or not
         self.renewals.remember(drafts, outcome)
@@ -259,9 +265,14 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         for name, rows in batch.writes():
             if rows and link.one(name, rows[0]) == 0:
                 return Outcome(lost={one.name})
-        return Outcome()
+        if one.kind is not Kind.SESSION:
+            return Outcome()
+        found = link.all("namespace", {"namespace": self._namespace})
+        return Outcome(gate=(gate_in(found[0][0]), link.identity) if found else None)
 
-    def _swap_all(self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft], session: str | None) -> Outcome:
+    def _swap_all(
+        self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft], session: str | None, gate: Gate | None
+    ) -> Outcome:
         lost: set[str] = set()
         link.begin()
         if not self._write(link, batch, drafts):
@@ -275,9 +286,13 @@ class SQLiteStore(SqlStore[SQLiteLink]):
                 link.rollback()
                 return Outcome(lost={one.name for one in drafts})
         where = {"namespace": self._namespace, "session": session}
-        if session is not None and not link.all("session_is_live", where):
+        own = link.all("session_is_live", where) if session is not None else []
+        if session is not None and not own:
             link.rollback()
             return Outcome(alive=False)
+        if gate is not None and own and (link.is_stale() or not is_open(gate, own[0][0], own[0][1], link.identity)):
+            link.rollback()
+            return Outcome(shut=True)
         if batch.rings:
             self.ringing(1)
             link.many("ring", [(self._namespace,)])
@@ -376,7 +391,7 @@ def _among(name: str) -> str:
 @cache
 def statements() -> dict[str, Statement]:
     """SQLite's statements."""
-    words = migrations.words("sqlite") | {"share": "", "greatest": "max"}
+    words = migrations.words("sqlite") | {"share": "", "greatest": "max", "identity": "NULL"}
     return load(("common", "sqlite"), words, {"in": _among})
 
 

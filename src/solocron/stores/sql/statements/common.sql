@@ -112,9 +112,14 @@ WHERE namespace = :namespace AND name = :name AND blocked_until IS NOT NULL
 UPDATE {documents} SET blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 WHERE namespace = :namespace AND kind = :kind AND name = :name AND blocked_until IS NOT NULL
 
--- session_is_live --  Whether a session is not buried, and stays so until the commit.
-SELECT 1 FROM {documents}
-WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live' {share}
+-- session_is_live --  Whether a session is not buried, and stays so until the commit; what a gate is compared with.
+SELECT s.body, (SELECT n.body FROM {documents} n WHERE n.namespace = :namespace AND n.kind = 'namespace'
+                AND n.name = 'namespace'), {identity}
+FROM {documents} s
+WHERE s.namespace = :namespace AND s.kind = 'session' AND s.name = :session AND s.state = 'live' {share}
+
+-- namespace --  What the namespace's document bears.
+SELECT body, {identity} FROM {documents} WHERE namespace = :namespace AND kind = 'namespace' AND name = 'namespace'
 
 -- schema_version --  Up to which number the migrations have been applied, and which code may work with it.
 SELECT name, value FROM {meta} WHERE name IN ('schema', 'compatible')

@@ -30,6 +30,9 @@ SELECT {clock} + :shift, :session IS NULL OR EXISTS (
      WHERE namespace = :namespace AND blocked_until IS NOT NULL AND pool = :pool AND due_at IS NOT NULL
        AND handler {in:handlers} AND name NOT {in:exclude})
 
+-- who_answers --  Which server this is.
+SELECT {identity}
+
 -- clock --  The server's time in microseconds.
 SELECT {clock} + :shift
 
@@ -107,9 +110,14 @@ ON h.namespace = r.namespace AND h.session = r.session AND h.kind = r.kind AND h
 
 -- session_renewed --  A session as it shall be, if it is the one that we wrote last and our idea of the time is right.
 UPDATE {documents} SET state = :state, expires_at = :expires_at, ended_at = :ended_at, fixed = :fixed, body = :body,
-    -- An UPDATE has no RETURNING here, but its answer carries this number: twice the time, plus 1 if it holds a job.
-    version = version + 1 + 0 * LAST_INSERT_ID(2 * ({clock} + :shift) + EXISTS (
-        SELECT 1 FROM {holds} h WHERE h.namespace = :namespace AND h.session = :name AND h.kind = 'job')),
+    -- An UPDATE has no RETURNING here, but its answer carries this number: four times the time, plus 2 if the
+    -- namespace is as it was known, plus 1 if the session holds a job.
+    version = version + 1 + 0 * LAST_INSERT_ID(4 * ({clock} + :shift)
+        + 2 * (:known_server = {identity} AND :known_body = coalesce((SELECT n.body FROM (
+            SELECT body FROM {documents} WHERE namespace = :namespace AND kind = 'namespace' AND name = 'namespace'
+            LIMIT 1) n), ''))
+        + EXISTS (
+            SELECT 1 FROM {holds} h WHERE h.namespace = :namespace AND h.session = :name AND h.kind = 'job')),
     blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 WHERE namespace = :namespace AND kind = 'session' AND name = :name AND version = :version
   AND {clock} + :shift BETWEEN :now AND :latest

@@ -38,6 +38,9 @@ WHERE namespace = :namespace AND pool = ANY(:pools) AND handler = ANY(:handlers)
   AND (blocked_until IS NULL OR blocked_until <= {statement_clock} + :shift)
 ORDER BY due_at, name LIMIT :limit
 
+-- who_answers --  Which server this is: its cluster, and the timeline that it writes, which changes with a promotion.
+SELECT {identity}
+
 -- clock --  The server's time in microseconds.
 SELECT {clock} + :shift
 
@@ -131,6 +134,16 @@ SELECT 1 / count(*) FROM (
     WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live' FOR SHARE
 ) living
 
+-- gate_is_open --  Raises 2201F unless the namespace is as the node has checked it, on this server, and the session is
+-- not older than the node knows it.
+SELECT sqrt(-1 + (EXISTS (
+    SELECT 1 FROM {documents} s, {documents} n
+    WHERE s.namespace = :namespace AND s.kind = 'session' AND s.name = :session
+      AND (s.body::json ->> 'beats')::bigint >= :beats
+      AND n.namespace = :namespace AND n.kind = 'namespace' AND n.name = 'namespace'
+      AND n.body::json -> 'body' ->> 'gate' = ANY (SELECT word || ' ' || {identity} FROM unnest(:words::text[]) word)
+))::integer)
+
 -- notify --  Tell those who listen, once it is committed; the sender says who it is, so that it can overhear itself.
 SELECT pg_notify(:channel, :sender)
 
@@ -140,7 +153,10 @@ UPDATE {documents} SET state = :state, expires_at = :expires_at, ended_at = :end
 WHERE namespace = :namespace AND kind = 'session' AND name = :name AND version = :version
   AND {clock} + :shift BETWEEN :now AND :latest
 RETURNING {clock} + :shift,
-    EXISTS (SELECT 1 FROM {holds} h WHERE h.namespace = :namespace AND h.session = :name AND h.kind = 'job')
+    EXISTS (SELECT 1 FROM {holds} h WHERE h.namespace = :namespace AND h.session = :name AND h.kind = 'job'),
+    (SELECT n.body FROM {documents} n
+     WHERE n.namespace = :namespace AND n.kind = 'namespace' AND n.name = 'namespace'),
+    {identity}
 
 -- prune_runs --  The oldest records that ended before then go.
 DELETE FROM {runs} WHERE (namespace, run, attempt) IN (
@@ -158,6 +174,9 @@ SELECT current_setting('server_version_num')::integer, pg_is_in_recovery(), curr
 -- connections --  How many clients the server has, and how many it takes. What they do is not ours to see.
 SELECT (SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL),
        current_setting('max_connections')::integer
+
+-- standbys --  How many standbys follow this server, and how many of them a commit waits for.
+SELECT count(*), count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')) FROM pg_stat_replication
 
 -- here --  Which server this is, which database, and in which schema our tables are.
 SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint, current_database()::text, n.nspname::text

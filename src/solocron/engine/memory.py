@@ -1,0 +1,154 @@
+"""The claims that the store acknowledged to this process, and how they ended, for two leases.
+
+The store may forget them: a standby that lags is promoted, a backup is restored. What stands here is then put back
+(`model/rejoin.py`). The memory belongs to the process and outlives its sessions. It does not age while the store is
+away or being checked.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from solocron.model.change import Kind, Note
+from solocron.model.ending import Outcome
+from solocron.model.job import Hold, Job
+from solocron.model.rejoin import Remembered
+from solocron.runtime import Runtime
+
+__all__ = ["KEPT", "Memory"]
+
+KEPT = 200_000
+"""Ended claims that are remembered at most."""
+
+Key = tuple[str, int]
+
+
+@dataclass(slots=True)
+class _Claim:
+    job: str
+    incarnation: int
+    hold: Hold
+    cursor: int
+    nominal: str | None
+    outcome: Outcome | None = None
+
+
+class Memory:
+    """Written by the loops that claim and finish, read by the one that checks."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._mutex = runtime.mutex()
+        self._under_way: dict[Key, _Claim] = {}
+        self._over: dict[Key, _Claim] = {}
+        self._ends: deque[tuple[float, Key]] = deque()
+        self._effects: dict[tuple[Kind, str], tuple[float, Note]] = {}
+        """Locks, keys and steps as this process wrote them last."""
+        self._age = 0.0
+        """Seconds for which the namespace was open, as renewals have shown: the memory's own clock."""
+        self._seen: float | None = None
+        """Boot time of the last renewal, while the namespace is open."""
+        self.epoch = ""
+        """The epoch that this node looks at: an answer to a claim of an earlier one comes too late."""
+
+    def claimed(self, epoch: str, claims: Iterable[tuple[Job, Hold]]) -> bool:
+        """Remember claims that were just acknowledged; False when they come too late, and nothing may start."""
+        with self._mutex:
+            if epoch != self.epoch:
+                return False
+            for job, hold in claims:
+                self._under_way[hold.run, hold.fence] = _Claim(job.name, job.incarnation, hold, job.cursor, job.nominal)
+            return True
+
+    def ended(self, key: Key, outcome: Outcome) -> None:
+        """A body ended; whether the store knows it yet makes no difference."""
+        with self._mutex:
+            claim = self._under_way.pop(key, None)
+            if claim is not None:
+                claim.outcome = outcome
+                self._over[key] = claim
+                self._ends.append((self._age, key))
+
+    def handed_back(self, key: Key) -> None:
+        """A claim was given up before its body began: it never was one."""
+        with self._mutex:
+            self._under_way.pop(key, None)
+
+    def wrote(self, note: Note) -> None:
+        """The store acknowledged a lock, a key or the steps of a run."""
+        with self._mutex:
+            self._effects[note.kind, note.name] = (self._age, note)
+
+    def removed(self, kind: Kind, name: str) -> None:
+        with self._mutex:
+            self._effects.pop((kind, name), None)
+
+    def effects(self) -> dict[Kind, dict[str, Note]]:
+        """Locks, keys and steps, by kind and name."""
+        with self._mutex:
+            found: dict[Kind, dict[str, Note]] = {}
+            for (kind, name), (_, note) in self._effects.items():
+                found.setdefault(kind, {})[name] = note
+            return found
+
+    def session_lost(self, session: str) -> None:
+        """What ran under a session that is lost ends without an outcome."""
+        with self._mutex:
+            self._seen = None
+            for key in [key for key, claim in self._under_way.items() if claim.hold.session == session]:
+                self._over[key] = self._under_way.pop(key)
+                self._ends.append((self._age, key))
+
+    def grow_older(self, at: float, *, keep: float) -> None:
+        """The session was renewed in an open namespace: drop what ended more than `keep` seconds of such time ago."""
+        with self._mutex:
+            if self._seen is not None:
+                self._age += max(0.0, at - self._seen)
+            self._seen = at
+            oldest = self._age - keep
+            while self._ends and (self._ends[0][0] < oldest or len(self._ends) > KEPT):
+                self._over.pop(self._ends.popleft()[1], None)
+            if self._effects:
+                runs = {claim.hold.run for claim in self._under_way.values()}
+                held = {at: kept for at, kept in self._effects.items() if kept[0] >= oldest or _is_held(kept[1], runs)}
+                self._effects = held
+
+    def stand_still(self) -> None:
+        """The store is away, or being checked: what is remembered does not grow older."""
+        with self._mutex:
+            self._seen = None
+
+    def outcome(self, key: Key) -> Outcome | None:
+        """How a claim ended, if it did and is remembered."""
+        with self._mutex:
+            claim = self._over.get(key)
+            return None if claim is None else claim.outcome
+
+    def knows(self, key: Key) -> bool:
+        with self._mutex:
+            return key in self._under_way or key in self._over
+
+    def recall(self, epoch: str) -> dict[str, list[Remembered]]:
+        """Everything, by job. From here on answers to claims of an earlier epoch come too late."""
+        with self._mutex:
+            self.epoch = epoch
+            found: dict[str, list[Remembered]] = {}
+            for claim in (*self._over.values(), *self._under_way.values()):
+                found.setdefault(claim.job, []).append(
+                    Remembered(
+                        job=claim.job,
+                        incarnation=claim.incarnation,
+                        hold=claim.hold,
+                        cursor=claim.cursor,
+                        nominal=claim.nominal,
+                        outcome=claim.outcome,
+                    )
+                )
+            return found
+
+
+def _is_held(note: Note, runs: set[str]) -> bool:
+    """Whether this process still has it: a lock, a key at work, the steps of a run that goes on."""
+    is_lock = note.kind is Kind.LOCK and note.body.get("token") is not None
+    return is_lock or note.session is not None or note.name in runs

@@ -1,0 +1,461 @@
+"""Notices that the store went back, and takes part in the check that follows (`model/namespace.py`).
+
+Everything here runs on the thread that renews the session: a node that can renew can check. The rules, and what each of
+them prevents, are in docs/explanation/going-back.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from solocron.clock import SECOND
+from solocron.engine.board import Board
+from solocron.engine.memory import Memory
+from solocron.engine.settings import Settings
+from solocron.errors import StoreUnavailable
+from solocron.events import Events
+from solocron.model import namespace as model
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.job import Job
+from solocron.model.namespace import NAME, Namespace, Openness
+from solocron.model.rejoin import Remembered, rejoin, write_off
+from solocron.model.rejoin_effects import rejoin_effect
+from solocron.model.session import Life, Session, renew
+from solocron.model.timetable import Resolve
+from solocron.runtime import Runtime
+from solocron.stores.contract import All, ChangeFn, Gate, Named, Store, Verdict
+
+__all__ = ["Recovery", "change_namespace"]
+
+PORTION = 200
+"""Jobs that are put right in one update: the session is renewed in between."""
+FORMER = 8
+"""Earlier sessions of this process whose documents are looked at before it begins a new one."""
+_TRIES = 20
+
+
+class _Overtaken(Exception):
+    """Another check has begun, or this session is not the one that the store knows: look again."""
+
+
+@dataclass(slots=True)
+class _Former:
+    """A session that this process has had."""
+
+    began: float
+    renewed: float
+    beats: int
+
+
+class Recovery:
+    """What one node knows of its namespace."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        board: Board,
+        runtime: Runtime,
+        settings: Settings,
+        events: Events,
+        memory: Memory,
+        resolve: Resolve,
+        changed: Callable[[], None],
+        checked: Callable[[], None],
+        put_back_permits: Callable[[str, Gate], None] = lambda session, gate: None,
+    ) -> None:
+        self._store = store
+        self._board = board
+        self._runtime = runtime
+        self._settings = settings
+        self._events = events
+        self._memory = memory
+        self._resolve = resolve
+        self._changed = changed
+        self._tell_checked = checked
+        self._put_back_permits = put_back_permits
+        self._known: Namespace | None = None
+        """The namespace as this node last read it."""
+        self._checked = ""
+        """The epoch that this node has checked and marked its session with."""
+        self._attend = True
+        """Whether the namespace has to be read again before anything else."""
+        self._back: float | None = None
+        """Seconds that were lost at least, if the node's own session shows that the store went back."""
+        self._former: dict[str, _Former] = {}
+        self._from = 0.0
+        """Boot time from which on this node may claim: those who remember notice a restore first."""
+
+    # --- what the loops ask ------------------------------------------------------------------------------------------
+
+    @property
+    def checked(self) -> bool:
+        """Whether what the store says of this node's claims can be believed."""
+        return not self._attend and self._known is not None and self._known.epoch == self._checked
+
+    @property
+    def is_open(self) -> bool:
+        """Whether runs may be claimed and taken over."""
+        known = self._known
+        return self.checked and known is not None and known.openness is Openness.OPEN
+
+    def may_claim(self) -> bool:
+        return self.is_open and self._runtime.clock.boot() >= self._from
+
+    def claims_from(self) -> float | None:
+        """Boot time at which a newcomer may claim, if that alone keeps it from doing so."""
+        return self._from if self.is_open and self._runtime.clock.boot() < self._from else None
+
+    @property
+    def epoch(self) -> str:
+        return self._checked
+
+    def gate(self, *openness: Openness) -> Gate:
+        """What the commit of a write tests; by default that claims are granted."""
+        words = tuple(f"{one} {self._checked}" for one in openness or (Openness.OPEN,))
+        return Gate(self._board.beats, words)
+
+    def wrote(self, kind: Kind, name: str, doc: object) -> None:
+        """The store acknowledged a lock, a key or the steps of a run: they are put back if it goes back."""
+        if isinstance(doc, Note):
+            self._memory.wrote(doc)
+        else:
+            self._memory.removed(kind, name)
+
+    def shut(self) -> None:
+        """A write was refused at the gate: the namespace has to be looked at."""
+        self._attend = True
+
+    def may_bury(self, session: Session, now: int) -> bool:
+        """Whether a session that is expired by both clocks may be buried.
+
+        During a check everybody may be expired, because the store was away: nobody is buried before a lease has passed.
+        Burying a node that has not taken part leaves claims that nobody remembers, which is written down first.
+        """
+        known = self._known
+        if not self.checked or known is None or known.openness is Openness.CLOSED:
+            return False
+        if known.openness is Openness.OPEN:
+            return True
+        if now < known.since + max(session.lease, self._settings.lease_us):
+            return False
+        if session.epoch == known.epoch:
+            return True
+        doubted = self._change(lambda doc, at: model.note_doubt(doc, epoch=known.epoch))
+        return doubted is not None
+
+    # --- signs ---------------------------------------------------------------------------------------------------
+
+    def saw(self, gate: tuple[str, str] | None) -> None:
+        """What a renewal was told of the namespace and the server; None if it was told nothing."""
+        known = self._known
+        if gate is None or known is None or gate != (known.gate, known.identity) or not self.checked:
+            self._attend = True
+
+    def renewed(self, session: str, beats: int, asked: float) -> None:
+        """The store acknowledged a renewal."""
+        former = self._former.get(session)
+        if former is None:
+            self._former[session] = _Former(asked, asked, beats)
+            while len(self._former) > FORMER:
+                del self._former[next(iter(self._former))]
+        else:
+            former.beats, former.renewed = beats, asked
+        if self.is_open:
+            self._memory.grow_older(asked, keep=2 * self._settings.lease + 2 * self._settings.beat)
+        else:
+            self._memory.stand_still()
+
+    def went_back(self, doc: object, session: str) -> bool:
+        """Whether the document of a session of ours is older than what the store has acknowledged."""
+        former = self._former.get(session)
+        if former is None:
+            return False
+        now = self._runtime.clock.boot()
+        if not isinstance(doc, Session):
+            # Sessions that were swept are removed once they are older than history is kept.
+            if now - former.renewed > self._settings.keep / SECOND / 2:
+                del self._former[session]
+                return False
+            lost = now - former.began
+        elif doc.beats < former.beats:
+            lost = (former.beats - doc.beats) * self._settings.beat
+        else:
+            return False
+        self._back = max(lost, self._back or 0.0)
+        self._attend = True
+        return True
+
+    def look_back(self) -> None:
+        """Before a new session: whether the documents of the earlier ones are as they were left."""
+        names = tuple(name for name in self._former if name != self._board.session)
+        if names:
+            found = {doc.name: doc for doc in self._store.read(Named(Kind.SESSION, names))}
+            for name in names:
+                self.went_back(found.get(name), name)
+
+    # --- the check -----------------------------------------------------------------------------------------------
+
+    def join(self) -> Namespace:
+        """Read the namespace before a session begins; make it if there is none, begin a check if there is a sign."""
+        known = self._look()
+        if not self._checked and not self._memory.recall(known.epoch):
+            self._checked = known.epoch  # this process has just begun and remembers nothing that could be missing
+            self._known = known
+        return known
+
+    def begun(self, session: str, asked: float) -> None:
+        """A session has begun. The first one of a process claims nothing for a while if others seem to live.
+
+        They notice first that the store went back, each with its next renewal; this process remembers nothing.
+        """
+        first = not self._former
+        self.renewed(session, 0, asked)
+        if first and any(
+            doc.name != session and doc.pools and doc.state is Life.LIVE
+            for doc in self._store.read(All(Kind.SESSION))
+            if isinstance(doc, Session)
+        ):
+            self._from = self._runtime.clock.boot() + self._settings.barrier
+
+    def claim_at_once(self) -> None:
+        """This process makes one pass for an external trigger, and does not wait for those who remember."""
+        self._from = 0.0
+
+    def next_look(self, planned: float) -> float:
+        """When to look at the namespace again, at the latest when planned: soon, while it is being checked."""
+        known = self._known
+        if known is None or known.openness is not Openness.CHECKING:
+            return planned
+        now = self._runtime.clock.boot()
+        over = self._board.boot_of(known.since + round(self._settings.barrier * SECOND))
+        return max(now, over) if over is not None and over > now else now + self._settings.beat / 8
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do here until the next renewal."""
+        known = self._known
+        return self.checked and known is not None and known.openness is not Openness.CHECKING
+
+    def attend(self, session: str, between: Callable[[], None]) -> bool:
+        """Do what the state of the namespace asks of this node; True when its claims can be believed."""
+        if self.idle:
+            return True
+        before = self._known
+        try:
+            known = self._look()
+            if known.epoch != self._checked:
+                self._check(known, session, between)
+            if known.openness is Openness.CHECKING:
+                known = self._try_to_open(known, session, between)
+        except _Overtaken:
+            self._attend = True
+            return False
+        self._known = known
+        self._attend = False
+        if before is None or before.gate != known.gate:
+            self._changed()
+        return True
+
+    def _look(self) -> Namespace:
+        """The namespace as it is, after a check was begun if this node has met a sign that the store went back."""
+        identity = self._store.identity()
+        found = self._read()
+        if found is None and (self._known is None and self._back is None):
+            token = self._runtime.rng.token()
+            found = self._sure(lambda doc, at: model.establish(doc, identity=identity, token=token))
+        count = 0 if self._known is None else self._known.count
+        sign = found is None or found.identity != identity or found.count < count or self._back is not None
+        if sign:
+            found = self._begin_check(identity, count)
+        assert found is not None
+        self._tell(found)
+        if self._known is None or self._known.count < found.count:
+            self._known = found
+        return found
+
+    def _begin_check(self, identity: str, count: int) -> Namespace:
+        token = self._runtime.rng.token()
+        lost = self._back or 0.0
+        if lost > 2 * self._settings.lease:
+            found = self._sure(lambda doc, at: model.close(doc, identity=identity, known=count, token=token, now=at))
+        else:
+            found = self._sure(
+                lambda doc, at: model.begin_check(
+                    doc, identity=identity, known=count, checked=self._checked, token=token, now=at
+                )
+            )
+        self._back = None
+        session = self._board.session
+        self._former = {name: one for name, one in self._former.items() if name == session}
+        return found
+
+    def _tell(self, found: Namespace) -> None:
+        known = self._known
+        if known is not None and known.gate == found.gate:
+            return
+        facts = {"node": self._settings.node, "epoch": found.epoch, "server": found.identity}
+        if found.openness is Openness.CHECKING and (known is None or known.epoch != found.epoch):
+            self._events.emit("store went back", **facts)
+        elif found.openness is Openness.CLOSED:
+            self._events.emit("namespace closed", **facts)
+        elif known is not None and known.openness is not Openness.OPEN:
+            self._events.emit("namespace open", **facts)
+
+    def _check(self, known: Namespace, session: str, between: Callable[[], None]) -> None:
+        """Put back what this node remembers and the store has lost, then mark the session with the epoch."""
+        epoch = known.epoch
+        self._renew(session, None)  # one that came back with an old count is refused everything until it is lifted
+        memories = self._memory.recall(epoch)
+        gate = Gate(self._board.beats, (f"{Openness.OPEN} {epoch}", f"{Openness.CHECKING} {epoch}"))
+        if known.openness is not Openness.CLOSED:
+            names = sorted(memories)
+            for start in range(0, len(names), PORTION):
+                self._put_back(names[start : start + PORTION], memories, epoch, session, gate)
+                between()
+            self._put_back_effects(session, gate)
+            self._put_back_permits(session, gate)
+        self._renew(session, epoch)
+        self._tell_checked()
+        self._checked = epoch
+
+    def _put_back(
+        self, names: Sequence[str], memories: Mapping[str, list[Remembered]], epoch: str, session: str, gate: Gate
+    ) -> None:
+        def change(doc: Job | Absent, now: int) -> Change | None:
+            return rejoin(doc, memories[doc.name], epoch=epoch, session=session, now=now, resolve=self._resolve)
+
+        left = tuple(names)
+        for _ in range(_TRIES):
+            applied = self._store.update(Named(Kind.JOB, left), change, session=session, gate=gate)
+            if applied.shut or not applied.alive:
+                raise _Overtaken
+            for result in applied.results:
+                if result.verdict is Verdict.APPLIED:
+                    self._events.emit("put back", job=result.name, node=self._settings.node)
+                elif result.verdict is Verdict.BLOCKED:
+                    self._events.emit("job blocked", job=result.name, error=result.error)
+            again = (Verdict.CONTENDED, Verdict.UNKNOWN)
+            left = tuple(result.name for result in applied.results if result.verdict in again)
+            if not left:
+                return
+        raise StoreUnavailable(f"{len(left)} jobs could not be checked, {left[0]} among them; trying again")
+
+    def _put_back_effects(self, session: str, gate: Gate) -> None:
+        """The same for locks, keys and steps."""
+        for kind, notes in self._memory.effects().items():
+            left = tuple(sorted(notes))
+            for _ in range(_TRIES):
+                if not left:
+                    break
+                applied = self._store.update(
+                    Named(kind, left[:PORTION]),
+                    lambda doc, at, notes=notes: rejoin_effect(doc, notes[doc.name], session=session, now=at),  # type: ignore[misc]
+                    session=session,
+                    gate=gate,
+                )
+                if applied.shut or not applied.alive:
+                    raise _Overtaken
+                again = (Verdict.CONTENDED, Verdict.UNKNOWN)
+                left = (*(r.name for r in applied.results if r.verdict in again), *left[PORTION:])
+            if left:
+                raise StoreUnavailable(f"{len(left)} documents of kind {kind} could not be checked; it is tried again")
+
+    def _renew(self, session: str, mark: str | None) -> None:
+        """Renew, with the mark of an epoch if it is checked; an old count is lifted to what was acknowledged."""
+        asked = self._runtime.clock.boot()
+        seen = self._board.beats
+        running = len(self._board.running())
+        applied = self._store.update(
+            Named(Kind.SESSION, (session,)),
+            lambda doc, at: renew(doc, now=at, running=running, seen=seen, epoch=mark, lift=True),
+        )
+        result = applied.results[0]
+        if result.verdict is Verdict.DECLINED:
+            raise _Overtaken  # it is dead or gone: the next renewal says so, and a new session begins
+        if result.verdict is not Verdict.APPLIED or not isinstance(result.doc, Session):
+            raise StoreUnavailable(f"the session could not be renewed ({result.verdict}); trying again")
+        self._board.saw_store_time(applied.now, asked=asked, replied=self._runtime.clock.boot())
+        self._board.count_beats(session, result.doc.beats)
+        if not self._board.renewed(session, asked):
+            raise _Overtaken
+        self.renewed(session, result.doc.beats, asked)
+
+    def _try_to_open(self, known: Namespace, session: str, between: Callable[[], None]) -> Namespace:
+        """End the check once every live node has taken part and each has had the time to."""
+        barrier = round(self._settings.barrier * SECOND)
+        now = self._board.store_now()
+        if now is None or now < known.since + barrier:
+            return known
+        sessions = [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+        if not all_marked(sessions, known.epoch):
+            return known
+        if known.doubt:
+            self._write_off(known, session, between)
+        opened = self._change(
+            lambda doc, at: model.open_again(doc, epoch=known.epoch, now=at, barrier=barrier, doubt=known.doubt)
+        )
+        if opened is None:
+            return known
+        self._tell(opened)
+        return opened
+
+    def _write_off(self, known: Namespace, session: str, between: Callable[[], None]) -> None:
+        """Whatever a node that died during the check may have started is not started again."""
+        after = ""
+        while True:
+            page = self._store.read(All(Kind.JOB, after=after, limit=PORTION))
+            due = [doc.name for doc in page if isinstance(doc, Job) and doc.due_at and doc.due_at <= known.since]
+            for _ in range(_TRIES):
+                if not due:
+                    break
+                applied = self._store.update(
+                    Named(Kind.JOB, tuple(due)),
+                    lambda doc, at: write_off(
+                        doc, until=known.since, late_for=self._settings.late_for, now=at, resolve=self._resolve
+                    ),
+                    session=session,
+                    gate=self.gate(Openness.CHECKING),
+                )
+                if applied.shut or not applied.alive:
+                    raise _Overtaken
+                again = (Verdict.CONTENDED, Verdict.UNKNOWN)
+                due = [result.name for result in applied.results if result.verdict in again]
+            if due:
+                raise StoreUnavailable(f"{len(due)} jobs could not be written off; trying again")
+            if len(page) < PORTION:
+                return
+            after = page[-1].name
+            between()
+
+    # --- the document ------------------------------------------------------------------------------------------------
+
+    def _read(self) -> Namespace | None:
+        found = self._store.read(Named(Kind.NAMESPACE, (NAME,)))
+        return model.read(found[0]) if found else None
+
+    def _change(self, change: ChangeFn) -> Namespace | None:
+        return change_namespace(self._store, change)
+
+    def _sure(self, change: ChangeFn) -> Namespace:
+        found = self._change(change)
+        assert found is not None
+        return found
+
+
+def all_marked(sessions: Iterable[Session], epoch: str) -> bool:
+    """Whether every live node has checked this epoch. A process without pools runs no jobs and checks nothing."""
+    return all(s.epoch == epoch for s in sessions if s.state is Life.LIVE and s.pools)
+
+
+def change_namespace(store: Store, change: ChangeFn) -> Namespace | None:
+    """Change the namespace's document, whoever else does; None where the change declines."""
+    for _ in range(_TRIES):
+        result = store.update(Named(Kind.NAMESPACE, (NAME,)), change).results[0]
+        if result.verdict is Verdict.APPLIED:
+            assert isinstance(result.answer, Namespace)
+            return result.answer
+        if result.verdict is Verdict.DECLINED:
+            return None
+    raise StoreUnavailable("the namespace's document could not be changed; it is worth trying again")

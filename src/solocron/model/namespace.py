@@ -1,0 +1,183 @@
+"""The namespace's own document: whether claims are granted, on which server, and since which check.
+
+A store goes back in time when a lagging replica is promoted or a backup is restored. Nodes that notice it write a new
+*epoch* here, and nobody claims until every live node has checked what it remembers against the documents. A claim names
+the epoch that its node has checked, and the store compares it, together with the identity of the server that answers,
+in the claim's own commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from solocron.model.change import Absent, Change, Kind, Note
+
+__all__ = [
+    "NAME",
+    "Namespace",
+    "Openness",
+    "begin_check",
+    "close",
+    "establish",
+    "gate_of",
+    "note_doubt",
+    "open_again",
+    "read",
+    "reopen",
+]
+
+NAME = "namespace"
+"""The name of the one document of kind `namespace`."""
+
+
+class Openness(StrEnum):
+    """Whether claims are granted."""
+
+    OPEN = "open"
+    """Claims are granted to nodes that have checked the epoch."""
+    CHECKING = "checking"
+    """The store may have gone back: live nodes compare what they remember with the documents. Nothing is claimed."""
+    CLOSED = "closed"
+    """More is lost than the nodes remember. Nothing is claimed until `solocron restored`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace:
+    """The document as the machine reads it. `extra` holds keys that other code keeps here."""
+
+    count: int
+    """How many epochs there have been: an epoch that counts less than a known one shows that the store went back."""
+    token: str
+    identity: str
+    """The server for which this epoch was written."""
+    openness: Openness = Openness.OPEN
+    since: int = 0
+    """Store time at which the present check began; 0 in the first epoch."""
+    doubt: bool = False
+    """Whether a node died during the check with claims that nobody else remembers."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def epoch(self) -> str:
+        return f"{self.count}.{self.token}"
+
+    @property
+    def gate(self) -> str:
+        """What a claim compares: state, epoch and server, in one text."""
+        return f"{self.openness} {self.epoch} {self.identity}"
+
+    def note(self) -> Note:
+        body = {
+            **self.extra, "count": self.count, "token": self.token, "identity": self.identity,
+            "openness": self.openness, "since": self.since, "doubt": self.doubt, "gate": self.gate,
+        }  # fmt: skip
+        return Note(kind=Kind.NAMESPACE, name=NAME, body=body)
+
+
+_OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "gate"})
+
+
+def read(doc: object) -> Namespace | None:
+    """Return the namespace of a document; None where there is none yet."""
+    if not isinstance(doc, Note):
+        return None
+    body = doc.body
+    return Namespace(
+        count=body["count"],
+        token=body["token"],
+        identity=body["identity"],
+        openness=Openness(body["openness"]),
+        since=body["since"],
+        doubt=body["doubt"],
+        extra={key: value for key, value in body.items() if key not in _OWN},
+    )
+
+
+def gate_of(doc: Note) -> str | None:
+    """Return the text that a claim is compared with; None for every other kind of document."""
+    return doc.body.get("gate") if doc.kind is Kind.NAMESPACE else None
+
+
+def establish(doc: Note | Absent, *, identity: str, token: str) -> Change:
+    """Create the namespace, open, for the server that answers. One that exists is left as it is."""
+    if isinstance(doc, Note):
+        return Change(doc, answer=read(doc))
+    new = Namespace(count=1, token=token, identity=identity)
+    return Change(new.note(), answer=new)
+
+
+def begin_check(doc: Note | Absent, *, identity: str, known: int, checked: str, token: str, now: int) -> Change:
+    """Write a new epoch in state `checking`; the answer is the namespace as it then is.
+
+    `known` is the highest count of epochs that the node has seen, `checked` the epoch that it has checked itself. A
+    check of another node that this one has not yet taken part in is joined. A closed namespace stays closed.
+    """
+    found = read(doc)
+    if found is not None and found.count >= known:
+        if found.openness is Openness.CLOSED:
+            here = replace(found, identity=identity)
+            return Change(_unchanged(doc) if here == found else here.note(), answer=here)
+        joins = found.openness is Openness.CHECKING and found.identity == identity and found.epoch != checked
+        if joins:
+            return Change(_unchanged(doc), answer=found)
+    doubt = found is not None and found.openness is Openness.CHECKING and found.doubt
+    new = _next(found, known, identity, token, Openness.CHECKING, since=now, doubt=doubt)
+    return Change(new.note(), answer=new)
+
+
+def close(doc: Note | Absent, *, identity: str, known: int, token: str, now: int) -> Change:
+    """Stop the namespace: what was lost reaches back beyond what nodes remember."""
+    found = read(doc)
+    if found is not None and found.openness is Openness.CLOSED and found.identity == identity:
+        return Change(_unchanged(doc), answer=found)
+    new = _next(found, known, identity, token, Openness.CLOSED, since=now, doubt=True)
+    return Change(new.note(), answer=new)
+
+
+def note_doubt(doc: Note | Absent, *, epoch: str) -> Change | None:
+    """Remember that a session was buried before its node had checked this epoch."""
+    found = read(doc)
+    if found is None or found.epoch != epoch:
+        return None
+    if found.doubt or found.openness is not Openness.CHECKING:
+        return Change(_unchanged(doc), answer=found)
+    new = replace(found, doubt=True)
+    return Change(new.note(), answer=new)
+
+
+def open_again(doc: Note | Absent, *, epoch: str, now: int, barrier: int, doubt: bool) -> Change | None:
+    """End the check. None: another epoch has begun, the barrier stands, or doubt has come up that nobody dealt with."""
+    found = read(doc)
+    if found is None or found.epoch != epoch:
+        return None
+    if found.openness is not Openness.CHECKING:
+        return Change(_unchanged(doc), answer=found)
+    if now < found.since + barrier or found.doubt != doubt:
+        return None
+    new = replace(found, openness=Openness.OPEN, doubt=False)
+    return Change(new.note(), answer=new)
+
+
+def reopen(doc: Note | Absent, *, identity: str, token: str, now: int) -> Change:
+    """Open a namespace for a person's `solocron restored`: a new epoch, which every node has to look at first."""
+    found = read(doc)
+    new = _next(found, 0, identity, token, Openness.OPEN, since=now, doubt=False)
+    return Change(new.note(), answer=new)
+
+
+def _next(
+    found: Namespace | None, known: int, identity: str, token: str, openness: Openness, *, since: int, doubt: bool
+) -> Namespace:
+    count = max(known, 0 if found is None else found.count) + 1
+    extra = {} if found is None else found.extra
+    return Namespace(
+        count=count, token=token, identity=identity, openness=openness, since=since, doubt=doubt, extra=extra
+    )
+
+
+def _unchanged(doc: Note | Absent) -> Note:
+    assert isinstance(doc, Note)
+    return doc

@@ -1,0 +1,2 @@
+-- Which server runs this.
+return server()

@@ -1,0 +1,173 @@
+"""Gates: a claim is committed only on the server, in the epoch and under the renewal that its node has checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from solocron.clock import SECOND
+from solocron.model.change import Change, Kind
+from solocron.model.namespace import NAME, Namespace, Openness, begin_check, establish
+from solocron.model.session import begin, renew
+from solocron.stores.contract import Gate, Named, Store, Verdict
+from solocron.testing.conformance.kit import (
+    HOUR,
+    Clients,
+    add_hold,
+    everything,
+    get,
+    job,
+    log,
+    put,
+    session,
+    take,
+    write,
+)
+
+__all__ = ["Gates"]
+
+A, B = "a", "b"
+"""Random parts of epochs."""
+
+
+class Gates:
+    """Chapter twelve."""
+
+    def test_every_client_sees_one_identity(self, clients: Clients) -> None:
+        a, b, other = clients.new(), clients.new(), clients.new("other")
+        assert a.identity() == b.identity() == other.identity() == a.identity()
+        assert 0 < len(a.identity()) <= 80
+        assert " " not in a.identity()
+
+    def test_an_open_gate_lets_a_claim_through(self, clients: Clients) -> None:
+        a = clients.new()
+        gate = _prepared(a)
+        assert take(a, "s", session="s", gate=gate) == ["i", "j"]
+
+    def test_i22_a_shut_gate_lets_no_claim_through(self, clients: Clients) -> None:
+        """Another epoch, another server, a check under way, a session older than acknowledged: each shuts it."""
+        a = clients.new()
+        open_gate = _prepared(a)
+        shut = {
+            "epoch": Gate(0, ("open 2.x",)),
+            "beats": Gate(1, open_gate.words),
+            "no word": Gate(0, ()),
+            "prefix": Gate(0, ("open", "open 1")),
+        }
+        for why, gate in shut.items():
+            _refused(a, gate, why)
+        server = _namespace(a, identity="another")
+        _refused(a, open_gate, "another server")
+        _namespace(a, openness=Openness.CHECKING)
+        _refused(a, open_gate, "a check")
+        assert take(a, "s", session="s", gate=Gate(0, ("open 1.t", "checking 1.t"))) == ["i", "j"]
+        assert server.identity == "another"
+
+    def test_without_a_namespace_the_gate_is_shut(self, clients: Clients) -> None:
+        a = clients.new()
+        gate = _prepared(a)
+        write(a, Kind.NAMESPACE, NAME, lambda doc, now: Change(None))
+        _refused(a, gate, "no namespace")
+
+    def test_a_gate_that_shuts_in_between_stops_the_claim(self, clients: Clients) -> None:
+        """The look at the gate belongs to the commit, not to the selection."""
+        a, b = clients.new(), clients.new()
+        gate = _prepared(a)
+        begun: list[str] = []
+
+        def claim(doc: Any, now: int) -> Change | None:
+            if not begun:
+                begun.append(doc.name)
+                _shut(b)  # a claim locks no row that this would have to wait for
+            return add_hold("s")(doc, now)
+
+        applied = a.update(everything(), claim, session="s", gate=gate)
+        assert begun
+        assert applied.shut
+        assert [get(a, Kind.JOB, name).active for name in ("i", "j")] == [(), ()]
+
+    def test_a_dead_session_is_told_from_a_shut_gate(self, clients: Clients) -> None:
+        a = clients.new()
+        gate = _prepared(a)
+        applied = a.update(everything(), add_hold("gone"), session="gone", gate=gate)
+        assert not applied.alive
+        assert not applied.shut
+
+    def test_a_renewal_counts_for_the_gate(self, clients: Clients) -> None:
+        a = clients.new()
+        gate = _prepared(a)
+        for _ in range(3):
+            assert _renewed(a) is Verdict.APPLIED
+        assert take(a, "s", session="s", gate=replace(gate, beats=3)) == ["i", "j"]
+        put(a, job("k", due_at=a.clock() - SECOND))
+        _refused(a, replace(gate, beats=4), "beats", jobs=("k",))
+
+    def test_a_renewal_tells_the_gate_that_stands(self, clients: Clients) -> None:
+        """None where the store did not look: then the node asks by itself."""
+        a, b = clients.new(), clients.new()
+        _prepared(a)
+        for openness in (Openness.OPEN, Openness.CHECKING, Openness.OPEN):
+            known = _namespace(b, openness=openness)
+            for _ in range(2):
+                told = write(a, Kind.SESSION, "s", _renew).gate
+                assert told in (None, (known.gate, a.identity()))
+
+    def test_the_namespace_is_kept_as_it_was_written(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        put(a, replace(_known(a), extra={"pauses": {"x": 1}}).note())
+        found = get(b, Kind.NAMESPACE, NAME)
+        assert found.body["pauses"] == {"x": 1}
+        assert found.body["gate"] == f"open 1.t {a.identity()}"
+
+    def test_of_many_that_find_no_namespace_one_makes_it(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        made = write(a, Kind.NAMESPACE, NAME, lambda doc, now: establish(doc, identity=a.identity(), token=A))
+        again = write(b, Kind.NAMESPACE, NAME, lambda doc, now: establish(doc, identity=b.identity(), token=B))
+        assert made.results[0].answer == again.results[0].answer
+        assert get(a, Kind.NAMESPACE, NAME).body["token"] == A
+
+
+def _known(store: Store, **more: Any) -> Namespace:
+    return replace(Namespace(count=1, token="t", identity=store.identity()), **more)  # noqa: S106 - no password
+
+
+def _namespace(store: Store, **more: Any) -> Namespace:
+    """Write the namespace's document as it shall be."""
+    known = _known(store, **more)
+    put(store, known.note())
+    return known
+
+
+def _prepared(store: Store) -> Gate:
+    """An open namespace, a session and two due jobs; returns the gate of the session's node."""
+    _namespace(store)
+    now = store.clock()
+    described = session("s", expires_at=now + HOUR)
+    write(store, Kind.SESSION, "s", lambda doc, at: begin(doc, described, now=at))
+    put(store, job("i", due_at=now - SECOND), job("j", due_at=now - SECOND))
+    return Gate(0, ("open 1.t",))
+
+
+def _refused(store: Store, gate: Gate, why: str, jobs: tuple[str, ...] = ("i", "j")) -> None:
+    for which in (everything(), Named(Kind.JOB, jobs)):
+        applied = store.update(which, add_hold("s"), session="s", gate=gate)
+        assert applied.shut, why
+        assert applied.alive, why
+        assert not [result for result in applied.results if result.verdict is Verdict.APPLIED], why
+    assert not any(get(store, Kind.JOB, name).active for name in jobs), why
+    assert not [record for record in log(store) if record.job in jobs], why
+
+
+def _shut(store: Store) -> None:
+    write(
+        store, Kind.NAMESPACE, NAME,
+        lambda doc, now: begin_check(doc, identity=store.identity(), known=1, checked="", token=B, now=now),
+    )  # fmt: skip
+
+
+def _renew(doc: Any, now: int) -> Change | None:
+    return renew(doc, now=now)
+
+
+def _renewed(store: Store) -> Verdict:
+    return write(store, Kind.SESSION, "s", _renew).results[0].verdict

@@ -43,6 +43,8 @@ NAMES: Mapping[str, str] = {
     "alarm cleared": "the cause of an alarm is gone",
     "not delivered": "a webhook, a ping or a notification did not reach its target",
     "job blocked": "a document fails on its own and was set aside",
+    "another application": "another application declares a job of this name, and this node leaves it to that one",
+    "application changed": "a job's own application is gone, and the one of this node has taken it on",
     "definition kept": "another version's definition stands for now",
     "store went back": "the store is older than what it has granted, or another server answers: nothing is claimed "
     "until the nodes have checked what they remember",

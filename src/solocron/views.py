@@ -235,6 +235,8 @@ class JobView:
     schedule: str
     zone: str
     handler: str
+    application: str | None
+    """The application whose function it calls."""
     pool: str
     enabled: bool
     next: datetime | None
@@ -280,6 +282,7 @@ class JobView:
             schedule=what,
             zone=zone,
             handler=definition.handler,
+            application=definition.application,
             pool=definition.pool,
             enabled=definition.enabled,
             next=None if following is None else from_us(following).astimezone(info),

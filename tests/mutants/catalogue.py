@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants import (
+    applications,
     calendars,
     claims,
     effects,
@@ -24,6 +25,7 @@ MUTANTS: list[Mutant] = sorted(
         *(*lease.MUTANTS, *claims.MUTANTS, *holder.MUTANTS, *records.MUTANTS, *sessions.MUTANTS, *effects.MUTANTS),
         *outages.MUTANTS,
         *going_back.MUTANTS,
+        *applications.MUTANTS,
     ),
     key=lambda mutant: mutant.name,
 )

@@ -14,7 +14,8 @@ SLOW = [mutant for mutant in MUTANTS if not mutant.quick]
 def test_the_list_is_complete() -> None:
     """Every number of the list is a mutant, or waits by name for a feature; later ones are there once."""
     names = sorted([mutant.name for mutant in MUTANTS] + [waiting.name for waiting in WAITING])
-    assert names[:61] == [f"X-{number:02}" for number in range(1, 62)]
+    numbered = [name for name in names if name.startswith("X-")]
+    assert numbered[:61] == [f"X-{number:02}" for number in range(1, 62)]
     assert len(set(names)) == len(names)
     assert [mutant.name for mutant in OF_POLICIES] == [f"P-{number:02}" for number in range(1, len(OF_POLICIES) + 1)]
 

@@ -17,11 +17,13 @@ from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.jobs.declaration import Declaration, check_name
 from solocron.locks.listing import raise_fences
 from solocron.model import defining, namespace
+from solocron.model.applications import application_in
 from solocron.model.calendars import calendar_of, with_revision
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.job import Job
 from solocron.model.permit import parse
 from solocron.model.session import Life
+from solocron.model.values import replace
 from solocron.schedules import Calendar, Calendared, Schedule, Spread
 from solocron.stores.contract import Named, Verdict
 from solocron.views import JobView
@@ -50,7 +52,7 @@ class Client(PastAsker):
             raise Invalid(
                 f"{type(made).__name__} lives only in code and cannot be added as data; declare {name} there."
             )
-        self._known_handler(handler)
+        definition = replace(definition, application=self._application_of(handler))
         self._one_bound(name, definition.limit)
         if declaration.calendar is not None:
             latest = self._calendars.latest()
@@ -146,15 +148,25 @@ class Client(PastAsker):
                     f"{name} says limit={limit!r} and {job.name} {other!r}: a limit has one number. Nothing was added."
                 )
 
-    def _known_handler(self, handler: str) -> None:
-        """A handler that nobody has is a mistake more often than a plan."""
-        if handler in self._registry.handlers:
-            return
+    def _application_of(self, handler: str) -> str | None:
+        """The application whose function it is; a handler that nobody has is a mistake more often than a plan."""
+        ours = self._registry.handlers.get(handler)
+        if ours is not None:
+            return ours.application
         sessions = [session for session in self._sessions() if session.state is Life.LIVE]
         known = {name for session in sessions for name in session.handlers or ()}
-        known |= {job.definition.handler for job in self._jobs()} | set(self._registry.handlers)
+        jobs = self._jobs()
+        known |= {job.definition.handler for job in jobs} | set(self._registry.handlers)
         if handler in known or any(session.handlers is None for session in sessions):
-            return
+            found = {application_in(session, handler) for session in sessions} - {None}
+            found = found or {job.definition.application for job in jobs if job.definition.handler == handler}
+            if len(found) > 1:
+                raise Conflict(
+                    f"the handler {handler!r} is that of {' and of '.join(sorted(map(str, found)))}: two applications "
+                    "have a function of that name, and this program has none. Nothing was added; add the job from the "
+                    "application whose function it shall call, or give each application a namespace of its own."
+                )
+            return found.pop() if found else None
         close = difflib.get_close_matches(handler, sorted(known), n=1)
         hint = f"did you mean {close[0]!r}?" if close else "name a declared job or a registered function."
         raise NotFound(f"no node has a handler {handler!r}; {hint} Nothing was added.")

@@ -11,6 +11,7 @@ from solocron.engine.calendars import Calendars
 from solocron.errors import Invalid, NotFound
 from solocron.jobs.registry import Registry
 from solocron.model.alarm import is_open
+from solocron.model.applications import can_run
 from solocron.model.change import Kind, Note
 from solocron.model.job import Job, Owed
 from solocron.model.permit import limit_of, parse
@@ -281,9 +282,6 @@ def _with_holds(views: Iterable[RunView], jobs: Iterable[Job], sessions: Iterabl
 def is_orphaned(job: Job, sessions: list[Session], now: int) -> bool:
     """Whether no live node of its pool has its handler."""
     return not any(
-        session.state is Life.LIVE
-        and session.expires_at > now
-        and job.definition.pool in session.pools
-        and (session.handlers is None or job.definition.handler in session.handlers)
+        session.state is Life.LIVE and session.expires_at > now and can_run(session, job.definition)
         for session in sessions
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from solocron.model import namespace as namespaces
+from solocron.model.applications import can_run
 from solocron.model.change import Kind, Note
 from solocron.model.job import Hold, Job
 from solocron.model.namespace import Namespace
@@ -57,12 +58,7 @@ class Sight:
 
     def can_run(self, job: Job) -> tuple[Session, ...]:
         """The live sessions that may claim a job."""
-        definition = job.definition
-        return tuple(
-            session
-            for session in self.live
-            if definition.pool in session.pools and (session.handlers is None or definition.handler in session.handlers)
-        )
+        return tuple(session for session in self.live if can_run(session, job.definition))
 
 
 def look(store: Store) -> Sight:

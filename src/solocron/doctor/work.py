@@ -9,12 +9,13 @@ from solocron.doctor.line import fail, listed, ok, seconds, warn
 from solocron.doctor.sight import Sight
 from solocron.errors import Invalid
 from solocron.jobs.registry import Registry
+from solocron.model.applications import rivals
 from solocron.model.holding import stuck_since
 from solocron.model.request import job_named
 from solocron.model.session import Life
 from solocron.stores.contract import Check
 
-__all__ = ["blocked", "orphaned", "overdue", "requests", "stuck_holds", "unreadable"]
+__all__ = ["applications", "blocked", "orphaned", "overdue", "requests", "stuck_holds", "unreadable"]
 
 _LATE = 25 * SECOND
 """Lease and two beats by default: what is still due after that has been left lying."""
@@ -39,6 +40,25 @@ def orphaned(sight: Sight) -> Iterator[Check]:
         yield warn("orphaned jobs", told, f"solocron remove {idle[0]}")
     if not lost:
         yield ok("orphaned jobs", "none" if sight.live else "no node to ask")
+
+
+def applications(sight: Sight) -> Iterator[Check]:
+    """Jobs whose handler live nodes have from two applications: only the function of the job's own one runs."""
+    found = [
+        (job, application, nodes)
+        for job in sight.jobs
+        if not job.removed
+        for application, nodes in rivals(job.definition, sight.live).items()
+    ]
+    for job, application, nodes in found[:20]:
+        yield fail(
+            "applications",
+            f"{job.name} belongs to {job.definition.application}, and {application} on {listed(nodes)} has a function "
+            "of the same name, which does not run",
+            f"give one of the jobs another name, or {application} a namespace of its own",
+        )
+    if not found:
+        yield ok("applications", "each job is declared by one")
 
 
 def overdue(sight: Sight) -> Iterator[Check]:

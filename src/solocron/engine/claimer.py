@@ -91,6 +91,7 @@ class Claimer:
         self._memory = memory
         self._wake_keeper = wake_keeper
         self._anew = False
+        self._settled = False
         self._calendars = calendars
         self._again = False
         """Whether a job was left alone only because its calendar had to be fetched first."""
@@ -110,6 +111,8 @@ class Claimer:
         self._passing: dict[str, tuple[Record, ...]] = {}
         """What the call under way passes over, by job."""
         self.wake: Callable[[], None] = lambda: None
+        self.unsettled: Callable[[Job], None] = lambda job: None
+        """Called with a due job whose definition somebody may have to write before this node can decide it."""
         self.calmed: Callable[[], None] = lambda: None
         """Called when a flood is over: outcomes need not wait for each other any longer."""
 
@@ -127,6 +130,11 @@ class Claimer:
     def look_again(self) -> None:
         """Something changed somewhere: what this node left to others may be its own now."""
         self._anew = True
+        self.wake()
+
+    def settled(self) -> None:
+        """Definitions were written: what this node could not decide it may be able to now."""
+        self._settled = True
         self.wake()
 
     def step(self, now: float) -> float:
@@ -177,10 +185,14 @@ class Claimer:
             node=self._settings.node,
             late_for=self._settings.late_for,
             alone=not self._board.peers,
+            application=self._application,
         )
         past = self._board.running_of(Origin.BACKFILL)
         self._past = _Share(most=max(1, self._settings.max_running // 4), running=past)
         now = self._runtime.clock.boot()
+        if self._settled:
+            self._settled = False
+            self._declined.clear()
         self._declined = {name: until for name, until in self._declined.items() if until > now}
         self._turns = {name: until for name, until in self._turns.items() if until > now}
         due = Due(
@@ -224,6 +236,10 @@ class Claimer:
             self._recovery.shut()
             self._wake_keeper()
         return applied, replied, started
+
+    def _application(self, handler: str) -> str | None:
+        known = self._handlers.get(handler)
+        return None if known is None else known.application
 
     def _note_flood(self, flooded: bool) -> None:
         over = self.flooded and not flooded
@@ -343,6 +359,8 @@ class Claimer:
             elif result.verdict is Verdict.DECLINED:
                 # A due document that this node cannot decide must not head every batch.
                 self._declined[result.name] = replied + self._settings.beat
+                if isinstance(result.doc, Job):
+                    self.unsettled(result.doc)
             else:  # contended, or unknown and then not ours until the store shows it
                 self._events.emit("held elsewhere", job=result.name, node=self._settings.node)
         return started

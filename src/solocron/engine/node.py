@@ -28,12 +28,14 @@ from solocron.errors import StoreUnavailable
 from solocron.events import Events
 from solocron.jobs.registry import Declared, Handler
 from solocron.model.alarm import Bounds
+from solocron.model.applications import Fleet, advertised
 from solocron.model.change import Kind
+from solocron.model.job import Job
 from solocron.model.pools import TICKED
-from solocron.model.session import Life, Session, end, swept
+from solocron.model.session import Session, end, swept
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
-from solocron.stores.contract import All, Named, Store, Verdict
+from solocron.stores.contract import Named, Store, Verdict
 
 __all__ = ["Node", "Parts"]
 
@@ -78,7 +80,7 @@ class Node:
         self.board = Board(runtime, settings)
         self.registrar = Registrar(
             store=store, settings=settings, events=events, declared=parts.declared, resolve=parts.resolve,
-            zone_data=parts.zone_data, calendars=parts.calendars,
+            zone_data=parts.zone_data, calendars=parts.calendars, handlers=parts.handlers,
         )  # fmt: skip
         self.memory = Memory(runtime)
         self.recovery = Recovery(
@@ -112,8 +114,7 @@ class Node:
         )  # fmt: skip
         self.sweeper = Sweeper(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, resolve=parts.resolve,
-            recovery=self.recovery, wake_claimer=self._look_at, fleet_changed=self._fleet_changed,
-            calendars=parts.calendars,
+            recovery=self.recovery, wake_claimer=self._look_at, fleet_changed=self._review, calendars=parts.calendars,
         )  # fmt: skip
         self.intake = Intake(
             store=store, board=self.board, runtime=runtime, events=events, resolve=parts.resolve,
@@ -143,6 +144,7 @@ class Node:
                 loop.recovered = self.claimer.look_again
         self.claimer.wake = self._loops["claimer"].wake
         self.board.replan = self.claimer.look_again
+        self.claimer.unsettled = self._unsettled
         self.permits.freed = self.claimer.look_again
         self.finisher.wake = self._loops["finisher"].wake
         self.claimer.calmed = self._loops["finisher"].wake
@@ -202,6 +204,8 @@ class Node:
             if clock.boot() < until and self.claimer.claim_once():
                 continue
             if idle:
+                if clock.boot() < until and self.registrar.noted and self._review(self.sweeper.sessions()):
+                    continue
                 return
             if self.board.running() or self.finisher.waiting():
                 self.board.ended.wait(self.settings.beat)
@@ -275,13 +279,16 @@ class Node:
 
     def _describe(self, name: str) -> Session:
         settings = self.settings
+        from_where = {name: handler.application for name, handler in self._parts.handlers.items()}
+        handlers, applications = advertised(from_where, most=HANDLERS_LISTED)
         return Session(
             name=name,
             node=settings.node,
             host=settings.host,
             pid=settings.pid,
             pools=tuple(sorted(settings.pools)),
-            handlers=tuple(sorted(self._parts.handlers)) if len(self._parts.handlers) <= HANDLERS_LISTED else None,
+            handlers=handlers,
+            applications=applications,
             version=settings.version,
             fingerprint=self.registrar.fingerprint,
             revision=settings.revision,
@@ -299,7 +306,7 @@ class Node:
 
     def _register(self) -> None:
         """Write the definitions; again after the store went back, for it may have lost them."""
-        self.registrar.register(self._advertised(), between=self.keeper.keep)
+        self.registrar.register(self._fleet(self.sweeper.sessions()), between=self.keeper.keep)
 
     def _attend(self) -> None:
         """A claim was refused because of the namespace or the session: the keeper finds out why, at once."""
@@ -318,17 +325,19 @@ class Node:
     def _look_at(self, due_at: int | None) -> None:
         self.claimer.look_at(due_at)
 
-    def _advertised(self) -> frozenset[str]:
-        sessions = self._parts.store.read(All(Kind.SESSION))
-        return frozenset(
-            doc.fingerprint
-            for doc in sessions
-            if isinstance(doc, Session) and doc.state is Life.LIVE and doc.name != self.board.session
-        )
+    def _fleet(self, sessions: list[Session]) -> Fleet:
+        return Fleet.seen(sessions, besides=self.board.session, now=self.board.store_now() or 0)
 
-    def _fleet_changed(self, live: frozenset[str]) -> None:
-        if self.registrar.fleet_changed(live - {self.registrar.fingerprint}):
-            self._loops["claimer"].wake()
+    def _review(self, sessions: list[Session]) -> bool:
+        """Propose again what the fleet, or a due job, gives cause for; True when something was proposed."""
+        if not self.registrar.review(self._fleet(sessions)):
+            return False
+        self.claimer.settled()
+        return True
+
+    def _unsettled(self, job: Job) -> None:
+        if self.registrar.note(job):
+            self._loops["sweeper"].wake()
 
     def _listen(self, now: float) -> float:
         """Wait for other nodes' changes; each one makes the claimer look, and the holder of a run too.

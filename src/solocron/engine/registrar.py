@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Mapping
 
 from solocron.engine.calendars import Calendars, learned
 from solocron.engine.settings import Settings
 from solocron.events import Events
-from solocron.jobs.registry import Declared
+from solocron.jobs.registry import Declared, Handler
+from solocron.model.applications import Fleet, TakenOn, is_anothers, take_on
 from solocron.model.calendars import with_revision
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.defining import Proposal, propose
 from solocron.model.job import Job
 from solocron.model.timetable import Resolve
-from solocron.stores.contract import Named, Store, Verdict
+from solocron.stores.contract import Named, Result, Store, Verdict
 
 __all__ = ["Registrar", "fingerprint_of"]
 
@@ -22,13 +24,16 @@ BATCH = 500
 
 
 def fingerprint_of(declared: Mapping[str, Declared]) -> str:
-    """One name for a whole set of definitions: equal on nodes that run the same code."""
-    text = "\n".join(f"{name} {declared[name].definition.fingerprint}" for name in sorted(declared))
+    """One name for a whole set of definitions: equal on nodes that run the same code of the same application."""
+    text = "\n".join(
+        f"{name} {declared[name].handler.application} {declared[name].definition.fingerprint}"
+        for name in sorted(declared)
+    )
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 class Registrar:
-    """Proposes; the pure rule in `model.defining` decides who may write."""
+    """Proposes; the pure rules in `model.defining` and `model.applications` decide who may write."""
 
     def __init__(
         self,
@@ -37,6 +42,7 @@ class Registrar:
         settings: Settings,
         events: Events,
         declared: Mapping[str, Declared],
+        handlers: Mapping[str, Handler],
         resolve: Resolve,
         zone_data: str,
         calendars: Calendars | None = None,
@@ -45,46 +51,82 @@ class Registrar:
         self._settings = settings
         self._events = events
         self._declared = declared
+        self._handlers = handlers
         self._resolve = resolve
         self._zone_data = zone_data
         self._calendars = calendars
         self._latest: Mapping[str, int] = {}
-        self._fleet: frozenset[str] | None = None
+        self._fleet: Fleet | None = None
+        self._anothers: dict[str, str | None] = {}
+        """Jobs that this node leaves to another application, and to which; said once each."""
+        self.noted: deque[str] = deque()
+        """Jobs that the claimer could not decide, handed from its thread to the one that proposes."""
         self.fingerprint = fingerprint_of(declared)
 
-    def register(self, live: frozenset[str], *, between: Callable[[], None] = lambda: None) -> None:
-        """Propose every declared job; `live` are the sets that live sessions advertise, our own not needed.
+    def register(self, fleet: Fleet, *, between: Callable[[], None] = lambda: None) -> None:
+        """Propose every declared job; `fleet` is what the other nodes advertise.
 
         `between` is called after each batch: very many jobs on a slow store take longer than a lease.
         """
         self._fleet = None  # unless everything stands, it is tried again with the next look at the fleet
-        fetched = False
-        names = self._known(sorted(self._declared))
-        complete = len(names) == len(self._declared)
+        names = sorted({*self._declared, *self._anothers, *self._noted()})
+        if self._propose_all(names, fleet, between):
+            self._fleet = fleet
+
+    def review(self, fleet: Fleet) -> bool:
+        """Called with every look at the sessions; True when proposals were made again."""
+        if fleet != self._fleet:
+            self.register(fleet)
+            return True
+        names = self._noted()
+        if names and not self._propose_all(sorted(names), fleet):
+            self._fleet = None
+        return bool(names)
+
+    def _noted(self) -> set[str]:
+        return {self.noted.popleft() for _ in range(len(self.noted))}
+
+    def note(self, job: Job) -> bool:
+        """Remember a job that is another application's, to be reviewed; False where that was done before.
+
+        A job that was added as data is declared nowhere: this is how the application that has its handler hears of it.
+        """
+        if not is_anothers(job.definition, self._application(job)):
+            return False
+        if self._anothers.get(job.name) == job.definition.application:
+            return False
+        self.noted.append(job.name)
+        return True
+
+    def _propose_all(self, names: list[str], fleet: Fleet, between: Callable[[], None] = lambda: None) -> bool:
+        """Whether every one of them stands as it was proposed, or was declined."""
+        fetched, wanted = False, len(names)
+        names = self._known(names)
+        complete = len(names) == wanted
         for start in range(0, len(names), BATCH):
             applied = self._store.update(
-                Named(Kind.JOB, tuple(names[start : start + BATCH])), lambda doc, at: self._propose(doc, at, live)
+                Named(Kind.JOB, tuple(names[start : start + BATCH])), lambda doc, at: self._propose(doc, at, fleet)
             )
             for result in applied.results:
                 if result.verdict is Verdict.DECLINED and learned(self._calendars, result.doc):
                     fetched = True
                 elif result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
-                    if not self._stands(result.doc) and self._differs(result.doc):
-                        self._events.emit("definition kept", job=result.name, node=self._settings.node)
-                elif result.verdict is not Verdict.APPLIED and result.verdict is not Verdict.DECLINED:
+                    self._kept(result.doc)
+                elif result.verdict is Verdict.APPLIED:
+                    self._written(result)
+                elif result.verdict is not Verdict.DECLINED:
                     complete = False
             between()
         if fetched:  # the old slots of a job were those of a revision that was not known here
-            self.register(live, between=between)
-            return
+            return self._propose_all(names, fleet, between) and complete
         if self._calendars is not None and self._latest:
-            calendared = [name for name in names if self._declared[name].calendar is not None]
+            calendared = [name for name in names if self._calendar(name) is not None]
             self._calendars.bring(calendared, self._settings.late_for)
-        self._fleet = live if complete else None
+        return complete
 
     def _known(self, names: list[str]) -> list[str]:
         """Those whose calendar is in the store, if they name one; the others wait until somebody has put it there."""
-        wanted = {name: self._declared[name].calendar for name in names}
+        wanted = {name: self._calendar(name) for name in names}
         calendars = {calendar for calendar in wanted.values() if calendar is not None}
         if not calendars or self._calendars is None:
             return names
@@ -95,12 +137,37 @@ class Registrar:
                 self._events.emit("job blocked", job=name, error=f"there is no calendar {calendar!r} in the store")
         return [name for name in names if wanted[name] is None or wanted[name] in self._latest]
 
-    def fleet_changed(self, live: frozenset[str]) -> bool:
-        """Called with every look at the sessions; True when the proposals were made again."""
-        if live == self._fleet:
-            return False
-        self.register(live)
-        return True
+    def _calendar(self, name: str) -> str | None:
+        declared = self._declared.get(name)
+        return None if declared is None else declared.calendar
+
+    def _application(self, job: Job) -> str | None:
+        """The application that would run the job here: of the handler that it names, or of the one declared for it."""
+        handler = self._handlers.get(job.name if job.name in self._declared else job.definition.handler)
+        return None if handler is None else handler.application
+
+    def _kept(self, doc: Job) -> None:
+        """The stored definition stands: say so if that makes a difference."""
+        ours = self._application(doc)
+        if is_anothers(doc.definition, ours):
+            theirs = doc.definition.application
+            if self._anothers.get(doc.name) != theirs:
+                self._anothers[doc.name] = theirs
+                self._events.emit(
+                    "another application", job=doc.name, node=self._settings.node, application=ours, declared_by=theirs
+                )
+            return
+        self._anothers.pop(doc.name, None)
+        if doc.name in self._declared and not self._stands(doc) and self._differs(doc):
+            self._events.emit("definition kept", job=doc.name, node=self._settings.node)
+
+    def _written(self, result: Result) -> None:
+        self._anothers.pop(result.name, None)
+        if isinstance(result.answer, TakenOn) and isinstance(result.doc, Job):
+            self._events.emit(
+                "application changed", job=result.name, node=self._settings.node,
+                application=result.doc.definition.application, declared_by=result.answer.before,
+            )  # fmt: skip
 
     def _stands(self, doc: Job | Absent) -> bool:
         """Whether what is declared here is known to be in the store, because this very set of definitions put it there.
@@ -118,10 +185,12 @@ class Registrar:
     def _differs(self, doc: Job) -> bool:
         return doc.definition.fingerprint != self._declared[doc.name].definition.fingerprint
 
-    def _propose(self, doc: Job | Absent, now: int, live: frozenset[str]) -> Change | None:
+    def _propose(self, doc: Job | Absent, now: int, fleet: Fleet) -> Change | None:
         if self._stands(doc):
             return None
-        declared = self._declared[doc.name]
+        declared = self._declared.get(doc.name)
+        if declared is None:
+            return take_on(doc, application=self._application(doc), fleet=fleet) if isinstance(doc, Job) else None
         definition, calendar = declared.definition, declared.calendar
         if calendar is not None:
             definition = with_revision(definition, self._latest[calendar])
@@ -132,5 +201,5 @@ class Registrar:
             zone_data=self._zone_data,
         )
         return propose(
-            doc, proposal=proposal, live=live, now=now, late_for=self._settings.late_for, resolve=self._resolve
+            doc, proposal=proposal, fleet=fleet, now=now, late_for=self._settings.late_for, resolve=self._resolve
         )

@@ -56,7 +56,7 @@ class Sweeper:
         resolve: Resolve,
         recovery: Recovery,
         wake_claimer: Callable[[int | None], None],
-        fleet_changed: Callable[[frozenset[str]], None],
+        fleet_changed: Callable[[list[Session]], object],
         calendars: Calendars | None = None,
     ) -> None:
         self._store = store
@@ -98,7 +98,7 @@ class Sweeper:
         )
         alive = {session.name for session in sessions}
         self._watched = {name: watch for name, watch in self._watched.items() if name in alive}
-        self._fleet_changed(frozenset(s.fingerprint for s in sessions if s.state is Life.LIVE))
+        self._fleet_changed(sessions)
         if housekeeping:
             self._housekeeping = now + max(4 * self._settings.lease, 60.0)
             self._free_unknown(holders, sessions)

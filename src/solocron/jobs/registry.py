@@ -10,6 +10,7 @@ from typing import Any
 
 from solocron.errors import Invalid
 from solocron.jobs.address import address_of
+from solocron.jobs.application import application_of
 from solocron.jobs.declaration import Declaration, check_name
 from solocron.jobs.parameters import taking
 from solocron.jobs.unfinished import refuse_generator
@@ -30,6 +31,8 @@ class Handler:
     function: Callable[..., Any]
     is_async: bool
     takes_run: bool
+    application: str
+    """The application that it comes from."""
     by_name: str | None = None
     """The parameter that gets the run, where it is not the first one."""
     on_retry: Handler | None = None
@@ -78,7 +81,7 @@ class Declared:
     @property
     def definition(self) -> Definition:
         """What is proposed to the store; made anew each time."""
-        return replace(self.options, handler=self.name, schedule=self.spec)
+        return replace(self.options, handler=self.name, schedule=self.spec, application=self.handler.application)
 
     @property
     def run_in(self) -> str:
@@ -139,7 +142,7 @@ class Registry:
         declared = Declared(handler, declaration.options, definition.schedule, schedule)
         known = self.jobs.get(name)
         if known is not None:
-            if _same(self.handlers[name].function, function) and known.definition == definition:
+            if _same(self.handlers[name].function, function) and known.definition == declared.definition:
                 return None
             raise Invalid(
                 f"two jobs are named {name!r}: {known.place} and {declared.place}. "
@@ -225,7 +228,7 @@ def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[...
     refuse_generator(function, call, place_of(function))
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     asked = None if on_retry is None else make_handler(f"{name}.on_retry", on_retry)
-    return Handler(name, function, is_async, takes_run, by_name, asked)
+    return Handler(name, function, is_async, takes_run, application_of(function), by_name, asked)
 
 
 def default_name(function: Callable[..., Any]) -> str:

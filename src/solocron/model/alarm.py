@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from solocron.clock import SECOND, iso
+from solocron.model.applications import can_run, rivals
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.job import Job
 from solocron.model.session import Life, Session
@@ -33,6 +34,7 @@ KINDS = {
     "missed": "slots were not run in time, and catch-up does not run them either",
     "late": "it is due for longer than the bound, and no node has claimed it",
     "orphaned": "no live node of its pool has its handler",
+    "two applications": "a live node has its handler from another application than its own",
     "stuck": "a run goes on past its deadline",
     "failing": "so many runs in a row ended badly",
     "no node": "a pool has jobs and no live node",
@@ -115,20 +117,18 @@ def _of(
         yield Cause(kind="failing", subject=job.name, detail=f"{job.failures} runs in a row ended badly{what}")
     if (missed := _missed(job, now)) is not None:
         yield Cause(kind="missed", subject=job.name, detail=missed)
+    for application, nodes in rivals(job.definition, live).items():
+        told = f"it belongs to {job.definition.application}, and {nodes[0]} has its handler from {application}"
+        yield Cause(kind="two applications", subject=job.name, detail=told, patience=bounds.patience)
     pool = job.definition.pool
     if pool not in pools:
         told = f"{job.name} and whatever else is in it cannot run"
         yield Cause(kind="no node", subject=pool, detail=told, patience=bounds.patience)
-    elif not any(_can_run(session, job) for session in live):
+    elif not any(can_run(session, job.definition) for session in live):
         told = f"no live node of pool {pool} has its handler {job.definition.handler}"
         yield Cause(kind="orphaned", subject=job.name, detail=told, patience=bounds.patience)
     elif job.due_at is not None and now - job.due_at > bounds.late and job.name not in aside:
         yield Cause(kind="late", subject=job.name, detail=f"due since {iso(job.due_at)}, and claimed by nobody")
-
-
-def _can_run(session: Session, job: Job) -> bool:
-    wanted = job.definition
-    return wanted.pool in session.pools and (session.handlers is None or wanted.handler in session.handlers)
 
 
 def _missed(job: Job, now: int) -> str | None:

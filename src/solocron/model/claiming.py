@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solocron.clock import MILLISECOND
+from solocron.model.applications import is_anothers
 from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
 from solocron.model.change import Absent, Change
 from solocron.model.holding import Claimant, next_fence, record_of
@@ -41,8 +42,11 @@ class Needs:
 
 
 def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
-    """Decide every slot up to now and hold at most one run; the answer is the hold, `Needs`, `Later`, or None."""
-    if isinstance(doc, Absent):
+    """Decide every slot up to now and hold at most one run; the answer is the hold, `Needs`, `Later`, or None.
+
+    None for a job of another application: the function that this node has under its name is not the job's.
+    """
+    if isinstance(doc, Absent) or is_anothers(doc.definition, by.application(doc.definition.handler)):
         return None
     slots = resolve(doc.definition.schedule)
     if not slots.known:

@@ -24,7 +24,7 @@ from solocron.model.values import made
 __all__ = ["decode", "encode", "encode_fixed", "encode_state"]
 
 _SESSION_FIXED = (
-    *("node", "host", "pid", "pools", "handlers", "version"),
+    *("node", "host", "pid", "pools", "handlers", "applications", "version"),
     *("fingerprint", "revision", "zone_data", "lease", "started_at"),
 )
 
@@ -299,5 +299,8 @@ def _session_from(name: str, fixed: dict[str, Any], state: dict[str, Any]) -> Se
     merged["pools"] = tuple(merged["pools"])
     if merged.get("handlers") is not None:
         merged["handlers"] = tuple(merged["handlers"])
+    merged["applications"] = tuple(
+        (name, None if names is None else tuple(names)) for name, names in merged.get("applications", ())
+    )
     merged["state"] = Life(merged["state"])
     return Session(name=name, **merged)

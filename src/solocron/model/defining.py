@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from solocron.model.applications import Fleet, TakenOn, is_anothers
 from solocron.model.catchup import give_up, leave_out
 from solocron.model.change import Absent, Change
 from solocron.model.claiming import catch_up_to, settle, wake
@@ -28,20 +28,27 @@ class Proposal:
 
 
 def propose(
-    doc: Job | Absent, *, proposal: Proposal, live: Collection[str], now: int, late_for: int, resolve: Resolve
+    doc: Job | Absent, *, proposal: Proposal, fleet: Fleet, now: int, late_for: int, resolve: Resolve
 ) -> Change | None:
     """Write a declared job, unless the stored definition has the better right to stand.
 
-    A lower revision never overwrites a higher one. Without that, a different definition is written only when no
-    live session (`live`: the sets they advertise) still has the stored one, so that old and new code running side
-    by side do not flip-flop. New jobs are written at once.
+    A job of another application is left alone while a node of the fleet declares it from there, and taken on when none
+    does; their revisions are not compared, for each application counts its own. A lower revision never overwrites a
+    higher one. Without that, a different definition is written only when no live session still has the stored one, so
+    that old and new code running side by side do not flip-flop. New jobs are written at once.
     """
     if isinstance(doc, Absent):
         return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+    if not doc.removed and is_anothers(doc.definition, proposal.definition.application):
+        before = str(doc.definition.application)
+        if fleet.declares(doc.definition.handler, before):
+            return None
+        change = define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+        return None if change is None else replace(change, answer=TakenOn(before))
     mine, theirs = proposal.revision or 0, doc.revision or 0
     if mine < theirs:
         return None
-    contested = mine == theirs and doc.source != proposal.source and doc.source in live
+    contested = mine == theirs and doc.source != proposal.source and doc.source in fleet.sets
     # By fingerprint: a store hands back lists where tuples were declared.
     if doc.definition.fingerprint == proposal.definition.fingerprint and not doc.removed:
         return _adopt(doc, proposal, contested=contested, resolve=resolve)
@@ -51,8 +58,13 @@ def propose(
 
 
 def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -> Change | None:
-    """The same definition: take its advertisement over from a set that is gone, and newer zone data into account."""
+    """The same definition: take its advertisement over from a set that is gone, and newer zone data into account.
+
+    The application is filled in where a release that did not know of it wrote the definition.
+    """
     job = doc
+    if doc.definition.application is None and proposal.definition.application is not None:
+        job = replace(job, definition=replace(doc.definition, application=proposal.definition.application))
     newer = (proposal.revision or 0) > (doc.revision or 0)
     if newer or (doc.source != proposal.source and not contested):
         job = replace(job, source=proposal.source, revision=proposal.revision)

@@ -54,6 +54,8 @@ class Definition:
     prefer: str | None = None
     limit: str | None = None
     """The limit that its runs share with those of other jobs, and how many may run: `name:number`."""
+    application: str | None = None
+    """The application whose function it calls; None: written by a release that did not say."""
 
     def to_json(self) -> dict[str, Any]:
         """Only what differs from the defaults, so that a field added later does not change a fingerprint."""
@@ -80,8 +82,9 @@ class Definition:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal definitions, on every node, under whichever revision of their calendar."""
+        """Equal for equal definitions, on every node, in every application, under every revision of their calendar."""
         value = self.to_json()
+        value.pop("application", None)
         value.get("schedule", {}).pop(CALENDAR_REVISION, None)
         return hashlib.blake2b(canonical(value).encode(), digest_size=8).hexdigest()
 

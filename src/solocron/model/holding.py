@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,10 @@ from solocron.model.session import Session
 from solocron.model.values import made
 
 __all__ = ["Claimant", "next_fence", "patience_of", "record_of", "stopping_since", "stuck_since"]
+
+
+def _unknown(handler: str) -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +35,8 @@ class Claimant:
     permit: str | None = None
     spare: bool = True
     """Whether this node has a place left for a backfill."""
+    application: Callable[[str], str | None] = _unknown
+    """From the name of a handler to the application that this node has it from."""
 
 
 def next_fence(last: int, now: int) -> int:

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 
 from solocron.clock import SECOND
+from solocron.model.applications import can_run
 from solocron.model.definition import Definition
 from solocron.model.job import Job, Owed
 from solocron.model.run import group_of
@@ -31,10 +32,7 @@ def fleet_of(definition: Definition, sessions: Sequence[Session], *, now: int) -
     return frozenset(
         session.node
         for session in sessions
-        if session.state is Life.LIVE
-        and session.expires_at > now
-        and definition.pool in session.pools
-        and (session.handlers is None or definition.handler in session.handlers)
+        if session.state is Life.LIVE and session.expires_at > now and can_run(session, definition)
     )
 
 

@@ -29,6 +29,11 @@ class Session:
     pools: tuple[str, ...] = ("default",)
     handlers: tuple[str, ...] | None = ()
     """What it can run; None where that are too many to list."""
+    applications: tuple[tuple[str, tuple[str, ...] | None], ...] = ()
+    """The applications that its handlers come from, and the handlers of each; None: all that no other one names.
+
+    Empty for a node of a release that did not say.
+    """
     version: str = ""
     fingerprint: str = ""
     revision: int | None = None

@@ -28,6 +28,8 @@ _LEVELS: Mapping[str, int] = {
     "refused": logging.WARNING,
     "paused": logging.ERROR,
     "request dropped": logging.WARNING,
+    "another application": logging.WARNING,
+    "application changed": logging.WARNING,
     "stuck": logging.ERROR,
     "job blocked": logging.ERROR,
     "alarm": logging.ERROR,

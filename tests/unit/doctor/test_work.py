@@ -43,6 +43,18 @@ def test_many_names_are_cut_short() -> None:
     assert "and 3 more" in only(work.orphaned(sight(*jobs, session("a", handlers=())))).detail
 
 
+def test_a_name_that_two_applications_declare_is_a_failure() -> None:
+    billing, reports = (session(name, applications=((name, None),)) for name in ("billing", "reports"))
+    mine = job(application="billing")
+    assert only(work.applications(sight(mine, billing, session("old")))).level == "OK"
+    found = only(work.applications(sight(mine, billing, reports)))
+    assert found.level == "FAIL"
+    assert found.detail.startswith("work belongs to billing, and reports on reports has a function of the same name")
+    assert "namespace" in (found.remedy or "")
+    assert only(work.orphaned(sight(mine, billing, reports))).level == "OK"
+    assert only(work.orphaned(sight(mine, reports))).level == "FAIL"
+
+
 def test_a_due_job_that_nobody_claims_is_a_warning() -> None:
     found = only(work.overdue(sight(job(late=120), session("a"))))
     assert found.level == "WARN"

@@ -9,17 +9,43 @@ import pytest
 
 from solocron import Scheduler
 from solocron.engine import registrar
+from solocron.errors import Conflict
 from solocron.model.change import Kind
 from solocron.model.job import Job
 from solocron.stores.contract import Named
-from solocron.stores.memory import MemoryStore
+from solocron.stores.memory import MemoryStore, World
 
 Start = Callable[..., list[str]]
 
 
+def node_of(world: World, application: str, schedule: str = "0 1 * * *", **settings: Any) -> Scheduler:
+    """A scheduler with a job `a` and a handler `send` of an application; both answer its name."""
+    scheduler = Scheduler(MemoryStore(world=world), node=settings.pop("node", application), **settings)
+
+    def body() -> str:
+        return application
+
+    body.__module__ = f"{application}.jobs"
+    scheduler.cron(schedule, name="a")(body)
+    scheduler.register(body, name="send")
+    return scheduler
+
+
+def told(scheduler: Scheduler, event: str) -> list[dict[str, Any]]:
+    """The facts of every event of that name, from now on."""
+    facts: list[dict[str, Any]] = []
+    scheduler.on(event, lambda one: facts.append(dict(one.facts)))
+    return facts
+
+
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def store(world: World) -> MemoryStore:
+    return MemoryStore(world=world)
 
 
 @pytest.fixture
@@ -80,3 +106,53 @@ def test_a_new_revision_or_newer_zones_are_proposed(start: Start, monkeypatch: p
     monkeypatch.setattr("solocron.scheduler.zone_data_version", lambda: "9999a")
     assert start(revision=2) == ["a", "b"]
     assert start(revision=2) == []
+
+
+# --- applications ----------------------------------------------------------------------------------------------------
+
+
+def test_the_second_application_of_a_name_says_so_once_and_leaves_the_job_alone(
+    world: World, store: MemoryStore
+) -> None:
+    first, second = node_of(world, "billing"), node_of(world, "reports", "0 2 * * *", revision=99)
+    warned = told(second, "another application")
+    with first, second:
+        assert first.wait(second.trigger("a"), "10s").result == "billing"
+        with node_of(world, "billing", node="replica"):
+            pass
+        assert expression(store, "a") == "0 1 * * *"
+    assert warned == [{"job": "a", "node": "reports", "application": "reports", "declared_by": "billing"}]
+
+
+def test_a_renamed_application_takes_its_jobs_on_once_the_old_one_is_gone(world: World, store: MemoryStore) -> None:
+    old, new = node_of(world, "billing", lease="300ms"), node_of(world, "invoicing", "0 2 * * *", lease="300ms")
+    taken = told(new, "application changed")
+    old.start()
+    with new:
+        assert expression(store, "a") == "0 1 * * *"
+        old.stop()
+        assert new.wait(new.trigger("a"), "10s").result == "invoicing"
+    assert expression(store, "a") == "0 2 * * *"
+    assert taken == [{"job": "a", "node": "invoicing", "application": "invoicing", "declared_by": "billing"}]
+
+
+def test_a_job_as_data_belongs_to_the_application_that_added_it(world: World, store: MemoryStore) -> None:
+    first, second = node_of(world, "billing", lease="300ms"), node_of(world, "reports", lease="300ms")
+    with second:
+        first.start()
+        assert first.add("mail", "send", "0 3 * * *").application == "billing"
+        run = second.trigger("mail")
+        assert second.wait(run, "10s").result == "billing"
+        with pytest.raises(Conflict, match="'send' is that of billing and of reports: two applications"):
+            Scheduler(store).add("more", "send", "0 3 * * *")
+        first.stop()
+        assert second.wait(second.trigger("mail"), "10s").result == "reports", "nobody is left who would run it"
+
+
+def test_a_tick_takes_on_what_its_renamed_application_added_as_data(world: World, store: MemoryStore) -> None:
+    with node_of(world, "billing") as old:
+        old.add("mail", "send", "0 3 * * *")
+    store.shift_clock(60_000_000)
+    new = node_of(world, "invoicing")
+    new.trigger("mail")
+    assert [run.result for run in new.tick()] == ["invoicing"]

@@ -93,6 +93,7 @@ def definitions(draw: st.DrawFn) -> Definition:
         nodes=draw(st.sampled_from([None, None, 1, 3, "all"])),
         prefer=draw(st.sampled_from([None, "last"])),
         limit=draw(st.sampled_from([None, "db:2"])),
+        application=draw(st.sampled_from([None, "billing", "reports"])),
     )
 
 
@@ -215,6 +216,7 @@ sessions = st.builds(
     pid=st.integers(0, 2**22),
     pools=rows(names),
     handlers=maybe(rows(names)),
+    applications=st.sampled_from([(), (("billing", None),), (("billing", None), ("reports", ("work", "a")))]),
     version=texts,
     fingerprint=texts,
     revision=maybe(st.integers(0, 99)),

@@ -74,6 +74,16 @@ def test_each_cause_has_its_name_and_says_why(change: dict[str, Any], name: str,
     assert found(replace(JOB, **change)) == {name: detail}
 
 
+def test_a_handler_that_two_applications_have_gives_cause() -> None:
+    mine = replace(JOB, definition=Definition(handler="work", schedule=None, application="billing"))
+    sessions = [replace(NODE, node=name, applications=((name, None),)) for name in ("billing", "reports")]
+    assert found(mine, sessions=sessions[:1]) == {}
+    told = "it belongs to billing, and reports has its handler from reports"
+    assert found(mine, sessions=sessions) == {"two applications:job": told}
+    assert set(found(mine, sessions=sessions[1:])) == {"two applications:job", "orphaned:job"}
+    assert found(replace(mine, paused=Pause(at=NOW)), sessions=sessions) == {}
+
+
 def test_a_miss_is_over_when_the_job_has_run_since_and_a_while_has_passed() -> None:
     old = Missed(at=NOW - 30 * MINUTE, first=0, last=0, count=1)
     assert found(replace(JOB, missed=old, last=LAST)) == {}

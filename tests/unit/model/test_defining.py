@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from solocron.clock import SECOND
+from solocron.model.applications import Fleet
 from solocron.model.change import Absent, Kind
 from solocron.model.defining import Proposal, define, move_to_now, propose, remove
 from solocron.model.ending import take_over
@@ -128,7 +129,9 @@ class TestPropose:
 
     def proposed(self, job: OneJob, proposal: Proposal, live: tuple[str, ...] = ()) -> str | None:
         answer: str | None = job.apply(
-            lambda doc: propose(doc, proposal=proposal, live=live, now=job.now, late_for=LATE, resolve=resolve)
+            lambda doc: propose(
+                doc, proposal=proposal, fleet=Fleet(sets=frozenset(live)), now=job.now, late_for=LATE, resolve=resolve
+            )
         )
         return answer
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from solocron.clock import SECOND
 from solocron.model import asking, claiming, defining, ending, request
+from solocron.model.applications import Fleet
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import encode
 from solocron.model.definition import Definition
@@ -18,7 +19,7 @@ from solocron.model.ending import Outcome
 from solocron.model.job import Job
 from solocron.model.run import Origin, Status, run_id
 from tests.fundamentals.one_job import T0, resolve
-from tests.unit.model.documents import definitions, instants, jobs
+from tests.unit.model.documents import definitions, instants, jobs, sessions
 
 LATE = 25 * SECOND
 OUTCOMES = [
@@ -98,8 +99,9 @@ def _define(draw: Any, doc: Any) -> Callable[[int], Change | None]:
 
 
 def _propose(draw: Any, doc: Any) -> Callable[[int], Change | None]:
-    proposal, live = _proposal(draw), draw(st.sets(st.sampled_from(["a", "b"])))
-    return lambda now: defining.propose(doc, proposal=proposal, live=live, now=now, late_for=LATE, resolve=resolve)
+    proposal, seen = _proposal(draw), draw(st.lists(sessions, max_size=3))
+    fleet = Fleet.seen(seen, besides=None, now=T0)
+    return lambda now: defining.propose(doc, proposal=proposal, fleet=fleet, now=now, late_for=LATE, resolve=resolve)
 
 
 def _remove(draw: Any, doc: Any) -> Callable[[int], Change | None]:

@@ -46,6 +46,7 @@ NAMES: Mapping[str, str] = {
     "another application": "another application declares a job of this name, and this node leaves it to that one",
     "application changed": "a job's own application is gone, and the one of this node has taken it on",
     "definition kept": "another version's definition stands for now",
+    "rolled back": "the stored definition has a higher revision and is kept; ours is not used: see `solocron adopt`",
     "store went back": "the store is older than what it has granted, or another server answers: nothing is claimed "
     "until the nodes have checked what they remember",
     "put back": "a claim or an outcome that the store had lost was written again from this node's memory",

@@ -248,6 +248,12 @@ def _backfill(parser: ArgumentParser) -> None:
     _listing(parser)
 
 
+def _adopt(parser: ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", nargs="?", help="the job's name")
+    parser.add_argument("--all", action="store_true", help="every job that is of a higher revision than the live nodes")
+    _listing(parser)
+
+
 def _calendars(parser: ArgumentParser) -> None:
     parser.add_argument("calendar", metavar="NAME", nargs="?", help="the days off of this one")
     _listing(parser)
@@ -336,6 +342,11 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "backfill": ("run every slot of a range of the past", f"{_HERE}.again:backfill", _backfill),
     "cancel": ("stop a run", f"{_HERE}.asking:cancel", _run_id),
     "remove": ("forget a job that no running code declares", f"{_HERE}.asking:remove", _job),
+    "adopt": (
+        "after a rollback: let a stored definition give way to the live nodes'",
+        f"{_HERE}.asking:adopt",
+        _adopt,
+    ),
     "restored": ("after a backup was restored: let nothing before now run again", f"{_HERE}.asking:restored", _listing),
     "calendars": (
         "list the business calendars, or the days off of one",

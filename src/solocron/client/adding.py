@@ -17,12 +17,12 @@ from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.jobs.declaration import Declaration, check_name
 from solocron.locks.listing import raise_fences
 from solocron.model import defining, namespace
-from solocron.model.applications import application_in
+from solocron.model.applications import application_in, can_run
 from solocron.model.calendars import calendar_of, with_revision
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.job import Job
 from solocron.model.permit import parse
-from solocron.model.session import Life
+from solocron.model.session import Life, Session
 from solocron.model.values import replace
 from solocron.schedules import Calendar, Calendared, Schedule, Spread
 from solocron.stores.contract import Named, Verdict
@@ -93,6 +93,32 @@ class Client(PastAsker):
             lambda found, now: defining.remove(found, now=now, late_for=self.late_for, resolve=self._registry.resolve),
         )
 
+    def adopt(self, name: str) -> None:
+        """Let the stored definition of a job give way to the one that live nodes declare, with a lower revision too."""
+        doc = self._one(name)
+        if doc.source is None:
+            raise Conflict(f"{name} was added as data, so no code declares it and nothing was changed; add it again.")
+        ahead = _as_new(doc, self._live())
+        if ahead is not None:
+            raise Conflict(
+                f"{ahead.node} is of revision {ahead.revision or 0} and stands behind the stored definition of {name} "
+                f"({doc.revision or 0}), so nothing was changed; stop it first, or deploy what it shall be."
+            )
+        self._change(name, lambda found, now: defining.give_way(found, now=now))
+
+    def adopt_all(self) -> list[str]:
+        """`adopt` for every job whose stored definition no live node is as new as; answers their names."""
+        jobs = [job for job in self._jobs() if job.source is not None and job.revision is not None and not job.removed]
+        live = self._live()
+        names = [job.name for job in jobs if _as_new(job, live) is None]
+        for name in names:
+            self._change(name, lambda found, now: defining.give_way(found, now=now))
+        return names
+
+    def _live(self) -> list[Session]:
+        now = self.store.clock()
+        return [s for s in self._sessions() if s.state is Life.LIVE and s.expires_at > now]
+
     def restored(self) -> int:
         """After a backup was restored: move every cursor to now and raise every fence; return how many jobs.
 
@@ -159,7 +185,8 @@ class Client(PastAsker):
         known |= {job.definition.handler for job in jobs} | set(self._registry.handlers)
         if handler in known or any(session.handlers is None for session in sessions):
             found = {application_in(session, handler) for session in sessions} - {None}
-            found = found or {job.definition.application for job in jobs if job.definition.handler == handler}
+            stored = {job.definition.application for job in jobs if job.definition.handler == handler} - {None}
+            found = found or stored
             if len(found) > 1:
                 raise Conflict(
                     f"the handler {handler!r} is that of {' and of '.join(sorted(map(str, found)))}: two applications "
@@ -212,3 +239,9 @@ class Client(PastAsker):
         latest = self._calendars.latest([name])
         self._calendars.fetch(latest.items())
         return self._registry.calendars.get((name, latest.get(name, 0)))
+
+
+def _as_new(doc: Job, live: Iterable[Session]) -> Session | None:
+    """A live node that can run the job and is of its revision, or of a later one."""
+    mine = (session for session in live if can_run(session, doc.definition))
+    return next((session for session in mine if (session.revision or 0) >= (doc.revision or 0)), None)

@@ -91,6 +91,7 @@ def _fleet_and_work(store: Store, around: Circumstances, trip: float) -> Iterato
     yield from fleet.zone_data(sight, zone_data_version())
     yield from work.unreadable(sight)
     yield from work.applications(sight)
+    yield from work.revisions(sight)
     yield from work.orphaned(sight)
     yield from work.overdue(sight)
     yield from work.requests(sight)

@@ -15,7 +15,7 @@ from solocron.model.request import job_named
 from solocron.model.session import Life
 from solocron.stores.contract import Check
 
-__all__ = ["applications", "blocked", "orphaned", "overdue", "requests", "stuck_holds", "unreadable"]
+__all__ = ["applications", "blocked", "orphaned", "overdue", "requests", "revisions", "stuck_holds", "unreadable"]
 
 _LATE = 25 * SECOND
 """Lease and two beats by default: what is still due after that has been left lying."""
@@ -59,6 +59,24 @@ def applications(sight: Sight) -> Iterator[Check]:
         )
     if not found:
         yield ok("applications", "each job is declared by one")
+
+
+def revisions(sight: Sight) -> Iterator[Check]:
+    """Stored definitions of a deploy that no live node is of: after a rollback they are kept."""
+    behind: dict[tuple[int, int], list[str]] = {}
+    for job in sight.jobs:
+        live = max((session.revision or 0 for session in sight.can_run(job)), default=None)
+        if job.revision is not None and not job.removed and live is not None and live < job.revision:
+            behind.setdefault((job.revision, live), []).append(job.name)
+    for (stored, live), names in sorted(behind.items()):
+        yield warn(
+            "revisions",
+            f"{listed(names)}: the stored definition (revision {stored}) is kept; where the live nodes ({live}) "
+            "declare another one, that is not used",
+            f"deploy revision {stored} or a higher one; or, to use what the live nodes declare: solocron adopt --all",
+        )
+    if not behind:
+        yield ok("revisions", "no stored definition is ahead of the live nodes")
 
 
 def overdue(sight: Sight) -> Iterator[Check]:

@@ -350,6 +350,7 @@ class Claimer:
                     started += self._runner.start(result.doc, hold, session)
                 elif isinstance(hold, Later):
                     self._wait_for(result.name, hold.until, replied)
+                    self.unsettled(result.doc)
                 elif isinstance(hold, Needs):  # no permit is free: others may give one back without a word
                     self._turns[result.name] = replied + PERMIT_POLL
             elif result.verdict is Verdict.BLOCKED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from solocron.dispatch.contract import Dispatcher
@@ -204,7 +204,7 @@ class Node:
             if clock.boot() < until and self.claimer.claim_once():
                 continue
             if idle:
-                if clock.boot() < until and self.registrar.noted and self._review(self.sweeper.sessions()):
+                if clock.boot() < until and self.registrar.noted and self._review(()):
                     continue
                 return
             if self.board.running() or self.finisher.waiting():
@@ -325,12 +325,15 @@ class Node:
     def _look_at(self, due_at: int | None) -> None:
         self.claimer.look_at(due_at)
 
-    def _fleet(self, sessions: list[Session]) -> Fleet:
+    def _fleet(self, sessions: Sequence[Session]) -> Fleet:
         return Fleet.seen(sessions, besides=self.board.session, now=self.board.store_now() or 0)
 
-    def _review(self, sessions: list[Session]) -> bool:
+    def _review(self, sessions: Sequence[Session]) -> bool:
         """Propose again what the fleet, or a due job, gives cause for; True when something was proposed."""
-        if not self.registrar.review(self._fleet(sessions)):
+        names = self.registrar.take_notes()
+        if names:  # who may write them depends on who lives now that they were noted, not before
+            sessions = self.sweeper.sessions()
+        if not self.registrar.review(self._fleet(sessions), names):
             return False
         self.claimer.settled()
         return True

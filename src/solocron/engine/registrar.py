@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from solocron.engine.calendars import Calendars, learned
 from solocron.engine.settings import Settings
@@ -14,7 +14,7 @@ from solocron.model.applications import Fleet, TakenOn, is_anothers, take_on
 from solocron.model.calendars import with_revision
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.defining import Proposal, propose
-from solocron.model.job import Job
+from solocron.model.job import GIVEN_WAY, Job
 from solocron.model.timetable import Resolve
 from solocron.stores.contract import Named, Result, Store, Verdict
 
@@ -59,6 +59,8 @@ class Registrar:
         self._fleet: Fleet | None = None
         self._anothers: dict[str, str | None] = {}
         """Jobs that this node leaves to another application, and to which; said once each."""
+        self._outranked: dict[str, int] = {}
+        """Jobs whose stored definition has a revision above ours, and which; said once each."""
         self.noted: deque[str] = deque()
         """Jobs that the claimer could not decide, handed from its thread to the one that proposes."""
         self.fingerprint = fingerprint_of(declared)
@@ -69,28 +71,31 @@ class Registrar:
         `between` is called after each batch: very many jobs on a slow store take longer than a lease.
         """
         self._fleet = None  # unless everything stands, it is tried again with the next look at the fleet
-        names = sorted({*self._declared, *self._anothers, *self._noted()})
-        if self._propose_all(names, fleet, between):
+        if self._propose_all(sorted({*self._declared, *self._anothers}), fleet, between):
             self._fleet = fleet
 
-    def review(self, fleet: Fleet) -> bool:
-        """Called with every look at the sessions; True when proposals were made again."""
-        if fleet != self._fleet:
+    def review(self, fleet: Fleet, names: Collection[str] = ()) -> bool:
+        """Called with every look at the sessions, and with what was noted; True when proposals were made again."""
+        changed = fleet != self._fleet
+        if changed:
             self.register(fleet)
-            return True
-        names = self._noted()
+            names = set(names) - self._declared.keys()
         if names and not self._propose_all(sorted(names), fleet):
             self._fleet = None
-        return bool(names)
+        return changed or bool(names)
 
-    def _noted(self) -> set[str]:
+    def take_notes(self) -> set[str]:
+        """The jobs that were noted since the last time."""
         return {self.noted.popleft() for _ in range(len(self.noted))}
 
     def note(self, job: Job) -> bool:
-        """Remember a job that is another application's, to be reviewed; False where that was done before.
+        """Remember a job to be reviewed: it has given way, or is another application's; False: there is nothing to do.
 
         A job that was added as data is declared nowhere: this is how the application that has its handler hears of it.
         """
+        if job.source == GIVEN_WAY and job.name in self._declared:
+            self.noted.append(job.name)
+            return True
         if not is_anothers(job.definition, self._application(job)):
             return False
         if self._anothers.get(job.name) == job.definition.application:
@@ -111,7 +116,7 @@ class Registrar:
                 if result.verdict is Verdict.DECLINED and learned(self._calendars, result.doc):
                     fetched = True
                 elif result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
-                    self._kept(result.doc)
+                    self._kept(result.doc, fleet)
                 elif result.verdict is Verdict.APPLIED:
                     self._written(result)
                 elif result.verdict is not Verdict.DECLINED:
@@ -146,7 +151,7 @@ class Registrar:
         handler = self._handlers.get(job.name if job.name in self._declared else job.definition.handler)
         return None if handler is None else handler.application
 
-    def _kept(self, doc: Job) -> None:
+    def _kept(self, doc: Job, fleet: Fleet) -> None:
         """The stored definition stands: say so if that makes a difference."""
         ours = self._application(doc)
         if is_anothers(doc.definition, ours):
@@ -158,11 +163,18 @@ class Registrar:
                 )
             return
         self._anothers.pop(doc.name, None)
-        if doc.name in self._declared and not self._stands(doc) and self._differs(doc):
+        if doc.name not in self._declared or self._stands(doc) or not self._differs(doc):
+            return
+        stored, mine = doc.revision or 0, self._settings.revision or 0
+        if stored <= max(mine, fleet.revision):  # a deploy under way: the new code, or the old one, still runs
             self._events.emit("definition kept", job=doc.name, node=self._settings.node)
+        elif self._outranked.get(doc.name) != stored:
+            self._outranked[doc.name] = stored
+            self._events.emit("rolled back", job=doc.name, node=self._settings.node, stored=stored, ours=mine)
 
     def _written(self, result: Result) -> None:
         self._anothers.pop(result.name, None)
+        self._outranked.pop(result.name, None)
         if isinstance(result.answer, TakenOn) and isinstance(result.doc, Job):
             self._events.emit(
                 "application changed", job=result.name, node=self._settings.node,

@@ -98,6 +98,8 @@ class Fleet:
     sets: frozenset[str] = frozenset()
     """The sets of definitions that live nodes have."""
     declared: frozenset[_Declared] = frozenset()
+    revision: int = 0
+    """The highest revision of a live node."""
 
     @classmethod
     def seen(cls, sessions: Iterable[Session], *, besides: str | None, now: int) -> Fleet:
@@ -115,6 +117,7 @@ class Fleet:
             sets=frozenset(s.fingerprint for s in live) - {s.fingerprint for s in own},
             declared=frozenset((s.handlers, s.applications) for s in (*live, *recent) if s.applications)
             - {(s.handlers, s.applications) for s in own},
+            revision=max((s.revision or 0 for s in (*live, *own)), default=0),
         )
 
     def declares(self, handler: str, application: str | None) -> bool:

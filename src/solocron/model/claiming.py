@@ -11,7 +11,7 @@ from solocron.model.applications import is_anothers
 from solocron.model.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
 from solocron.model.change import Absent, Change
 from solocron.model.holding import Claimant, next_fence, record_of
-from solocron.model.job import Hold, Job, Missed, Owed, Stretch
+from solocron.model.job import GIVEN_WAY, Hold, Job, Missed, Owed, Stretch
 from solocron.model.ordinary import ordinary
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
 from solocron.model.run import Entry, Op, Origin, Status, group_of, run_id
@@ -327,6 +327,8 @@ def due_at(job: Job, slots: Timetable) -> int | None:
         return None
     if job.back is not None:
         moments.append(job.back.cursor)
+    if job.source == GIVEN_WAY and job.due_at is not None:
+        moments.append(job.due_at)  # stays due until a node has written its definition
     if job.paused is not None:
         if job.paused.until is not None:
             moments.append(job.paused.until)

@@ -9,12 +9,12 @@ from solocron.model.catchup import give_up, leave_out
 from solocron.model.change import Absent, Change
 from solocron.model.claiming import catch_up_to, settle, wake
 from solocron.model.definition import CALENDAR_REVISION, Definition
-from solocron.model.job import Job
+from solocron.model.job import GIVEN_WAY, Job
 from solocron.model.run import Entry, Status
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.untold import write_off_untold
 
-__all__ = ["Proposal", "define", "move_to_now", "propose", "remove"]
+__all__ = ["Proposal", "define", "give_way", "move_to_now", "propose", "remove"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,9 @@ def propose(
 
     A job of another application is left alone while a node of the fleet declares it from there, and taken on when none
     does; their revisions are not compared, for each application counts its own. A lower revision never overwrites a
-    higher one. Without that, a different definition is written only when no live session still has the stored one, so
-    that old and new code running side by side do not flip-flop. New jobs are written at once.
+    higher one; a definition that has given way is left to the highest revision that lives. Between equal ones, a
+    different definition is written only when no live session still has the stored one, so that old and new code running
+    side by side do not flip-flop. New jobs are written at once.
     """
     if isinstance(doc, Absent):
         return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
@@ -46,7 +47,7 @@ def propose(
         change = define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
         return None if change is None else replace(change, answer=TakenOn(before))
     mine, theirs = proposal.revision or 0, doc.revision or 0
-    if mine < theirs:
+    if mine < (fleet.revision if doc.source == GIVEN_WAY else theirs):
         return None
     contested = mine == theirs and doc.source != proposal.source and doc.source in fleet.sets
     # By fingerprint: a store hands back lists where tuples were declared.
@@ -68,9 +69,22 @@ def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -
     newer = (proposal.revision or 0) > (doc.revision or 0)
     if newer or (doc.source != proposal.source and not contested):
         job = replace(job, source=proposal.source, revision=proposal.revision)
+        if doc.source == GIVEN_WAY:  # and was due for no other reason
+            job = settle(job, resolve(job.definition.schedule))
     if proposal.zone_data > doc.zone_data:
         job = settle(replace(job, zone_data=proposal.zone_data), resolve(job.definition.schedule))
     return None if job is doc else Change(job, answer="adopted")
+
+
+def give_way(doc: Job | Absent, *, now: int) -> Change | None:
+    """Forget the revision, so that the nodes that look at the job next write the definition that they declare.
+
+    Due at once, so that they look. Until one of them has written, the stored definition goes on to count.
+    """
+    if isinstance(doc, Absent) or doc.removed or doc.source in (None, GIVEN_WAY):
+        return None
+    due = now if doc.due_at is None else min(doc.due_at, now)
+    return Change(replace(doc, revision=None, source=GIVEN_WAY, due_at=due), answer="gives way")
 
 
 def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, resolve: Resolve) -> Change | None:

@@ -13,7 +13,10 @@ from solocron.model.definition import Definition
 from solocron.model.run import Origin, Shards, Status, group_of, plain
 from solocron.model.values import quick, replace
 
-__all__ = ["Back", "Hold", "Job", "Last", "Missed", "Owed", "Pause", "Request", "Stretch", "Told"]
+__all__ = ["GIVEN_WAY", "Back", "Hold", "Job", "Last", "Missed", "Owed", "Pause", "Request", "Stretch", "Told"]
+
+GIVEN_WAY = ""
+"""The source of a job whose stored definition gives way to the one that live nodes declare, whatever its revision."""
 
 
 @quick
@@ -176,7 +179,7 @@ class Job:
     definition: Definition
     revision: int | None = None
     source: str | None = None
-    """The fingerprint of the set of definitions that it came from; None for a job added as data."""
+    """The fingerprint of the set of definitions that it came from; None for a job added as data; or `GIVEN_WAY`."""
     zone_data: str = ""
     removed: bool = False
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from solocron.model.change import Change
 from solocron.model.holding import Claimant, next_fence, patience_of, record_of
-from solocron.model.job import Hold, Job
+from solocron.model.job import GIVEN_WAY, Hold, Job
 from solocron.model.run import Entry, Op, Origin, Status, run_id
 from solocron.model.timetable import EMPTY, Timetable
 from solocron.model.values import made, replace
@@ -32,7 +32,7 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
         return None
     if policy.shards is not None or policy.nodes is not None or policy.prefer is not None or policy.limit is not None:
         return None
-    if policy.schedule is None or "calendar" in policy.schedule:
+    if policy.schedule is None or "calendar" in policy.schedule or job.source == GIVEN_WAY:
         return None
     cursor = slots.settled(job.cursor, job.nominal)
     first, following, reading = _next_two(slots, cursor)

@@ -30,6 +30,7 @@ _LEVELS: Mapping[str, int] = {
     "request dropped": logging.WARNING,
     "another application": logging.WARNING,
     "application changed": logging.WARNING,
+    "rolled back": logging.WARNING,
     "stuck": logging.ERROR,
     "job blocked": logging.ERROR,
     "alarm": logging.ERROR,

@@ -55,6 +55,17 @@ def test_a_name_that_two_applications_declare_is_a_failure() -> None:
     assert only(work.orphaned(sight(mine, reports))).level == "FAIL"
 
 
+def test_a_stored_definition_of_a_higher_revision_than_the_live_nodes_is_a_warning() -> None:
+    newer = replace(job(), revision=42, source="x")
+    assert only(work.revisions(sight(newer, session("a", revision=41), session("b", revision=42)))).level == "OK"
+    assert only(work.revisions(sight(newer, session("a", revision=41, handlers=("other",))))).level == "OK"
+    assert only(work.revisions(sight(newer))).level == "OK"
+    found = only(work.revisions(sight(newer, session("a", revision=41), session("b"))))
+    assert found.level == "WARN"
+    assert found.detail.startswith("work: the stored definition (revision 42) is kept; where the live nodes (41)")
+    assert "solocron adopt --all" in (found.remedy or "")
+
+
 def test_a_due_job_that_nobody_claims_is_a_warning() -> None:
     found = only(work.overdue(sight(job(late=120), session("a"))))
     assert found.level == "WARN"

@@ -14,6 +14,7 @@ from solocron.model.change import Kind
 from solocron.model.job import Job
 from solocron.stores.contract import Named
 from solocron.stores.memory import MemoryStore, World
+from solocron.testing.fleet import wait_until
 
 Start = Callable[..., list[str]]
 
@@ -156,3 +157,38 @@ def test_a_tick_takes_on_what_its_renamed_application_added_as_data(world: World
     new = node_of(world, "invoicing")
     new.trigger("mail")
     assert [run.result for run in new.tick()] == ["invoicing"]
+
+
+# --- rollbacks -------------------------------------------------------------------------------------------------------
+
+
+def test_a_rollback_says_that_the_newer_definition_is_kept_and_adopt_makes_it_give_way(
+    world: World, store: MemoryStore
+) -> None:
+    new, old = node_of(world, "shop", "0 2 * * *", revision=42), node_of(world, "shop", revision=41, node="old")
+    warned = told(old, "rolled back")
+    new.start()
+    with old:
+        assert warned == [], "a deploy is under way: nothing to warn of"
+        with pytest.raises(Conflict, match="shop is of revision 42 and stands behind the stored definition of a"):
+            old.client.adopt("a")
+        new.stop()
+        wait_until(lambda: warned, within=10, what="the warning")
+        assert warned == [{"job": "a", "node": "old", "stored": 42, "ours": 41}]
+        assert expression(store, "a") == "0 2 * * *"
+        Scheduler(MemoryStore(world=world)).client.adopt("a")
+        wait_until(lambda: expression(store, "a") == "0 1 * * *", within=10, what="the old schedule")
+        assert old.job("a").revision == 41
+        assert old.client.adopt_all() == []
+
+
+def test_adopt_all_without_a_node_lets_the_next_one_write(world: World, store: MemoryStore) -> None:
+    with node_of(world, "shop", "0 2 * * *", revision=42) as new:
+        assert new.client.adopt_all() == []
+    client = Scheduler(MemoryStore(world=world)).client
+    client.add("data", "a", "0 3 * * *")
+    with pytest.raises(Conflict, match="data was added as data"):
+        client.adopt("data")
+    assert client.adopt_all() == ["a"]
+    with node_of(world, "shop", revision=41):
+        assert expression(store, "a") == "0 1 * * *"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from solocron.clock import SECOND
 from solocron.model.change import Kind, Note
 from solocron.model.definition import Definition
-from solocron.model.job import Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
+from solocron.model.job import GIVEN_WAY, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow
 from solocron.model.run import Origin, Shards, Status
 from solocron.model.session import Life, Session
@@ -174,7 +174,7 @@ def jobs(draw: st.DrawFn) -> Job:
         incarnation=draw(instants),
         definition=draw(definitions()),
         revision=draw(maybe(st.integers(0, 99))),
-        source=draw(maybe(names)),
+        source=draw(maybe(names | st.just(GIVEN_WAY))),
         zone_data=draw(st.sampled_from(["", "2025b", "2026f"])),
         removed=draw(st.booleans()),
         cursor=draw(instants),

@@ -10,7 +10,8 @@ import pytest
 from solocron.clock import SECOND
 from solocron.model.applications import Fleet
 from solocron.model.change import Absent, Kind
-from solocron.model.defining import Proposal, define, move_to_now, propose, remove
+from solocron.model.claiming import Later
+from solocron.model.defining import Proposal, define, give_way, move_to_now, propose, remove
 from solocron.model.ending import take_over
 from solocron.model.policy import Backoff, allow
 from solocron.schedules import Cron
@@ -222,6 +223,58 @@ class TestPropose:
         self.proposed(job.at(200), self.proposal())
         assert job.job.paused is None
         assert job.records("skipped") == []
+
+
+class TestGivingWay:
+    """After a rollback: the stored definition gives way to a lower revision, and only where somebody asked for that."""
+
+    def given_way(self, **more: Any) -> OneJob:
+        job = OneJob("1m", **more)
+        job.doc = replace(job.job, source="new", revision=42)
+        assert job.at(30).apply(lambda doc: give_way(doc, now=job.now)) == "gives way"
+        return job
+
+    def proposed(self, job: OneJob, revision: int, live: int = 0, schedule: str = "1h") -> Any:
+        proposal = Proposal(definition=definition(schedule), source=f"set {revision}", revision=revision)
+        fleet = Fleet(sets=frozenset({"new"}), revision=live)
+        return job.apply(
+            lambda doc: propose(doc, proposal=proposal, fleet=fleet, now=job.now, late_for=LATE, resolve=resolve)
+        )
+
+    @pytest.mark.parametrize(("schedule", "answer"), [("1h", "changed"), ("1m", "adopted")])
+    def test_a_lower_revision_writes_what_has_given_way(self, schedule: str, answer: str) -> None:
+        job = self.given_way()
+        assert self.proposed(job, 41, schedule=schedule) == answer
+        assert (job.job.revision, job.job.source) == (41, "set 41")
+        assert job.job.due_at == T0 + (3600 if schedule == "1h" else 60) * SECOND
+        assert self.proposed(job, 40, schedule="1d") is None, "and a lower one still never overwrites it"
+
+    def test_not_while_a_node_of_a_higher_revision_lives(self) -> None:
+        """It came while somebody asked: the definition is left to it."""
+        job = self.given_way()
+        assert self.proposed(job, 41, live=42) is None
+        assert self.proposed(job, 42, live=42) == "changed"
+        assert job.job.revision == 42
+
+    def test_it_is_due_at_once_and_stays_so_until_one_has_written(self) -> None:
+        job = self.given_way()
+        assert job.job.due_at == job.now
+        assert isinstance(job.claim(), Later), "there is nothing to run yet"
+        job.pause()
+        job.at(40).resume()
+        assert job.job.due_at == T0 + 30 * SECOND
+        hold = job.at(60).claims()
+        assert hold.slot == T0 + 60 * SECOND, "until then the stored definition counts"
+        job.finish(hold)
+        assert job.job.due_at == T0 + 30 * SECOND
+
+    def test_what_is_added_as_data_or_removed_gives_no_way(self) -> None:
+        data, gone = OneJob("1m"), OneJob("1m").at(60)
+        gone.claims()
+        gone.doc = replace(gone.job, source="new")
+        gone.remove()
+        for doc in (data.doc, gone.doc, GONE, self.given_way().doc):
+            assert give_way(doc, now=T0) is None
 
 
 class TestRemove:

@@ -1,4 +1,4 @@
-"""Asks something of a job or a run: trigger, pause, resume, cancel, remove; and `restored`, of all of them."""
+"""Asks something of a job or a run: trigger, pause, resume, cancel, remove, adopt; and `restored`, of all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from solocron.errors import Invalid, WaitTimeout
 from solocron.model.run import Status
 from solocron.views import JobView, ResumeView, RunView, to_json
 
-__all__ = ["cancel", "pause", "remove", "restored", "resume", "trigger"]
+__all__ = ["adopt", "cancel", "pause", "remove", "restored", "resume", "trigger"]
 
 
 def trigger(args: Namespace) -> int:
@@ -154,6 +154,24 @@ def remove(args: Namespace) -> int:
     if args.json:
         return output.dump({"job": args.job, "removed": True})
     output.say(f"{args.job} is removed; its runs stay on record")
+    return OK
+
+
+def adopt(args: Namespace) -> int:
+    if (args.job is None) is not args.all:
+        raise Invalid("adopt wants a JOB or --all, one of them; nothing was changed.")
+    with opened(args) as client:
+        names = client.adopt_all() if args.all else [args.job]
+        if not args.all:
+            client.adopt(args.job)
+        waiting = [name for name in names if client.job(name).orphaned]
+    if args.json:
+        return output.dump({"jobs": names})
+    for name in names:
+        when = "with the next node that declares it" if name in waiting else "within seconds"
+        output.say(f"{name} gives way: what the nodes declare is written {when}")
+    if not names:
+        output.note("no stored definition is of a higher revision than the live nodes; nothing was changed")
     return OK
 
 

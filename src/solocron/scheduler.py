@@ -65,7 +65,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         self,
         store: str | Secret | Store | None = None,
         *,
-        namespace: str = "default",
+        namespace: str | None = None,
         pools: Iterable[str] = ("default",),
         node: str | None = None,
         enabled: bool | None = None,
@@ -79,7 +79,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
     ) -> None:
         self.enabled = surroundings.enabled() if enabled is None else enabled
         self._runtime = runtime or Threads()
-        check_name(namespace, "namespace")
+        namespace = check_name(surroundings.namespace() if namespace is None else namespace, "namespace")
         if isinstance(pools, str):
             raise Invalid(f"pools={pools!r} is one text; hand over a tuple such as ({pools!r},).")
         if revision is not None and not whole(revision):

@@ -9,7 +9,16 @@ from pathlib import Path
 
 from solocron.errors import Invalid
 
-__all__ = ["DEFAULT_STORE", "enabled", "in_container", "is_terminal", "node_name", "refuse_node", "store_url"]
+__all__ = [
+    "DEFAULT_STORE",
+    "enabled",
+    "in_container",
+    "is_terminal",
+    "namespace",
+    "node_name",
+    "refuse_node",
+    "store_url",
+]
 
 DEFAULT_STORE = "sqlite:///solocron.db"
 
@@ -36,6 +45,11 @@ def enabled(environ: Mapping[str, str] = os.environ) -> bool:
 def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
     """`SOLOCRON_STORE`, or None where nobody said anything."""
     return environ.get("SOLOCRON_STORE", "").strip() or None
+
+
+def namespace(environ: Mapping[str, str] = os.environ) -> str:
+    """`SOLOCRON_NAMESPACE`, or the namespace of those who name none."""
+    return environ.get("SOLOCRON_NAMESPACE", "").strip() or "default"
 
 
 def in_container(environ: Mapping[str, str] = os.environ, root: Path = Path("/")) -> bool:

@@ -46,8 +46,8 @@ class SentinelServer(Redis):
 
 
 @contextmanager
-def closing(url: str) -> Iterator[RedisStore]:
-    store = RedisStore(url, lease=LEASE)
+def closing(url: str, namespace: str = "default") -> Iterator[RedisStore]:
+    store = RedisStore(url, namespace=namespace, lease=LEASE)
     try:
         yield store
     finally:
@@ -113,6 +113,11 @@ def test_a_cluster_keeps_a_namespace_on_one_node_and_is_followed_when_it_moves(s
             put(store, job("j"))
             assert first.dbsize() == 0
             assert second.dbsize() > 0
+            with closing(f"redis://127.0.0.1:{nodes[0].port}?cluster=yes", "other") as other:
+                put(other, job("j"))
+            assert first.dbsize() > 0
+            assert store.namespaces() == {"default", "other"}, "every node is asked"
+            first.flushall()
             # An operator moves the slot, empty, to the other node.
             second.flushall()
             for client in clients:

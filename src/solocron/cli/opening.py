@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 from solocron import surroundings
 from solocron.client import Client
-from solocron.errors import EmptyStore
+from solocron.errors import EmptyStore, Invalid
 from solocron.model.change import Kind
 from solocron.stores.contract import All, Query
+from solocron.stores.namespaces import ManyNamespaces
 from solocron.stores.url import make_store, parse
 from solocron.stores.weakness import nothing_at
 
 if TYPE_CHECKING:
     from solocron.stores.contract import Store
 
-__all__ = ["named_store", "opened", "refuse_empty"]
+__all__ = ["each_namespace", "named_store", "opened", "refuse_empty"]
 
 
 @contextmanager
@@ -40,6 +41,21 @@ def refuse_empty(store: Store) -> None:
     raise EmptyStore(nothing_at(store.url, f"namespace {store.namespace!r} is empty"))
 
 
+def each_namespace(args: Namespace) -> Iterator[Client]:
+    """A client for every namespace of the store, one after the other, each open while it is asked."""
+    store = named_store(args)
+    try:
+        if not isinstance(store, ManyNamespaces):
+            raise Invalid(f"{store.url} cannot list its namespaces; name one with --namespace. Nothing was changed.")
+        names = sorted(store.namespaces())
+    finally:
+        store.close()
+    for name in names:
+        args.namespace = name
+        with opened(args) as client:
+            yield client
+
+
 def named_store(args: Namespace, *, make: bool = False) -> Store:
     """The store of `--store`, of SOLOCRON_STORE or the default one, not opened.
 
@@ -47,7 +63,7 @@ def named_store(args: Namespace, *, make: bool = False) -> Store:
     """
     url = args.store or surroundings.store_url() or surroundings.DEFAULT_STORE
     parts = parse(url)
-    store = make_store(parts.secret, namespace=args.namespace or "default")
+    store = make_store(parts.secret, namespace=args.namespace or surroundings.namespace())
     if parts.scheme == "sqlite" and not make:
         from solocron.stores.sql.sqlite.file import place_of
 

@@ -97,7 +97,10 @@ def _store(parser: ArgumentParser, default: str | None = SUPPRESS) -> None:
         help="the store (default: $SOLOCRON_STORE, else sqlite:///solocron.db)",
     )
     parser.add_argument(
-        "--namespace", metavar="NAME", default=default, help="the namespace in the store (default: default)"
+        "--namespace",
+        metavar="NAME",
+        default=default,
+        help="the namespace in the store (default: $SOLOCRON_NAMESPACE, else default)",
     )
 
 
@@ -254,6 +257,11 @@ def _adopt(parser: ArgumentParser) -> None:
     _listing(parser)
 
 
+def _restored(parser: ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="in every namespace of the store")
+    _listing(parser)
+
+
 def _calendars(parser: ArgumentParser) -> None:
     parser.add_argument("calendar", metavar="NAME", nargs="?", help="the days off of this one")
     _listing(parser)
@@ -332,6 +340,7 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
     "runs": ("list what ran, what did not, and why", f"{_HERE}.looking:runs", _runs),
     "show": ("show one run, every attempt of it", f"{_HERE}.looking:show", _run_id),
     "nodes": ("list the nodes", f"{_HERE}.looking:nodes", _listing),
+    "namespaces": ("list the namespaces of the store", f"{_HERE}.looking:namespaces", _listing),
     "status": ("show nodes, what runs, and the last 24 hours", f"{_HERE}.looking:status", _listing),
     "next": ("show the next slots of a job or an expression", f"{_HERE}.planning:following", _next),
     "explain": ("say in words what an expression does", f"{_HERE}.planning:explain", _explain),
@@ -347,7 +356,11 @@ COMMANDS: dict[str, tuple[str, str, Fill]] = {
         f"{_HERE}.asking:adopt",
         _adopt,
     ),
-    "restored": ("after a backup was restored: let nothing before now run again", f"{_HERE}.asking:restored", _listing),
+    "restored": (
+        "after a backup was restored: let nothing before now run again",
+        f"{_HERE}.asking:restored",
+        _restored,
+    ),
     "calendars": (
         "list the business calendars, or the days off of one",
         f"{_HERE}.calendars:calendars",

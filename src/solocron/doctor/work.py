@@ -55,7 +55,7 @@ def applications(sight: Sight) -> Iterator[Check]:
             "applications",
             f"{job.name} belongs to {job.definition.application}, and {application} on {listed(nodes)} has a function "
             "of the same name, which does not run",
-            f"give one of the jobs another name, or {application} a namespace of its own",
+            f"give one of the jobs another name, or {application} a namespace of its own (SOLOCRON_NAMESPACE)",
         )
     if not found:
         yield ok("applications", "each job is declared by one")

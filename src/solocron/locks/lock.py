@@ -61,13 +61,14 @@ class Place:
 
     @classmethod
     def of(
-        cls, store: str | Secret | Store | None, *, namespace: str = "default", lease: Span = "15s",
+        cls, store: str | Secret | Store | None, *, namespace: str | None = None, lease: Span = "15s",
         runtime: Runtime | None = None,
     ) -> Place:  # fmt: skip
         """A place for a program that runs no node."""
         made = runtime or Threads()
         url = store if store is not None else surroundings.store_url() or surroundings.DEFAULT_STORE
-        opened = make_store(url, namespace=namespace) if isinstance(url, str | Secret) else url
+        where = surroundings.namespace() if namespace is None else namespace
+        opened = make_store(url, namespace=where) if isinstance(url, str | Secret) else url
         host = os.uname().nodename
         settings = Settings.make(
             node=surroundings.node_name(host, os.getpid(), made.rng.token()), host=host, pid=os.getpid(),
@@ -89,7 +90,7 @@ class Lock:
         at_least: Span = 0,
         wait: Span | bool | None = None,
         keep_alive: bool = False,
-        namespace: str = "default",
+        namespace: str | None = None,
         lease: Span = "15s",
     ) -> None:
         self.name = check_text(name, "lock", untouched=_UNTOUCHED)

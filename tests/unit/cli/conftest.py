@@ -16,7 +16,7 @@ from tests.unit.cli.kit import shop as open_shop
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder of its own, no store in the environment, and no container to be careful about."""
     monkeypatch.chdir(tmp_path)
-    for name in ("SOLOCRON_STORE", "SOLOCRON_ENABLED", "NO_COLOR"):
+    for name in ("SOLOCRON_STORE", "SOLOCRON_NAMESPACE", "SOLOCRON_ENABLED", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("solocron.surroundings.in_container", lambda: False)
     return tmp_path

@@ -1,4 +1,4 @@
-"""`jobs`, `runs`, `show`, `nodes`, `status`: for people and, with `--json`, for programs."""
+"""`jobs`, `runs`, `show`, `nodes`, `namespaces`, `status`: for people and, with `--json`, for programs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from solocron import Backoff, Run, Scheduler
+from solocron import Backoff, Lock, Run, Scheduler
 from solocron.model.change import Change, Kind
 from solocron.model.job import Job
 from solocron.model.session import Session
@@ -410,3 +411,38 @@ def test_a_run_that_does_not_stop_is_stuck_for_status_show_and_doctor(
     doctor = cli("doctor", "--store", url)
     assert doctor.code == 1
     assert "its body does not stop when told to, and stubborn waits for it" in doctor.out
+
+
+def test_the_environment_names_the_namespace(cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOLOCRON_NAMESPACE", "billing")
+    assert cli("status", "--store", shop.url, "--json").json["namespace"] == "billing"
+    assert cli("status", "--store", shop.url, "--namespace", "default", "--json").json["namespace"] == "default"
+    assert Scheduler(shop.url).status().namespace == "billing"
+    assert Scheduler(shop.url, namespace="reports").status().namespace == "reports"
+    assert Lock(shop.url, "door").namespace == "billing"
+    monkeypatch.setenv("SOLOCRON_NAMESPACE", "not a name")
+    assert cli("jobs", "--store", shop.url).code == 2
+
+
+def test_a_store_in_memory_cannot_list_its_namespaces(cli: Cli, shop: Shop) -> None:
+    answer = cli("namespaces", "--store", shop.url)
+    assert answer.code == 2
+    assert "cannot list its namespaces" in answer.err
+    assert cli("restored", "--all", "--store", shop.url).code == 2
+
+
+def test_namespaces_are_a_table_and_restored_everywhere_says_so_of_each(cli: Cli, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    for name in ("reports", "billing"):
+        scheduler = Scheduler(url, namespace=name)
+        scheduler.cron("0 1 * * *", name="a")(lambda: None)
+        scheduler.tick()
+    lines = cli("namespaces", "--store", url).lines
+    assert [line.split() for line in lines] == [
+        ["NAMESPACE", "JOBS", "NODES"],
+        ["billing", "1", "0"],
+        ["reports", "1", "0"],
+    ]
+    told = "1 jobs moved to now; what the backup does not know of will not run again"
+    assert cli("restored", "--all", "--store", url).lines == [f"billing: {told}", f"reports: {told}"]
+    assert cli("restored", "--all", "--namespace", "billing", "--store", url).code == 2

@@ -21,7 +21,7 @@ def write_files(page: Path, folder: Path) -> None:
 
 
 def look(folder: Path) -> Scheduler:
-    return Scheduler(f"sqlite:///{folder / 'tutorial.db'}")
+    return Scheduler(f"sqlite:///{folder / 'tutorial.db'}", namespace="tutorial")
 
 
 def wait_for_runs(folder: Path, job: str, status: str | None, many: int = 1) -> None:

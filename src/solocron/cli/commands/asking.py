@@ -12,10 +12,10 @@ from solocron.cli import output
 from solocron.cli.commands.looking import describe_run
 from solocron.cli.exits import FAILED, OK, TAKEN
 from solocron.cli.moments import later, utc
-from solocron.cli.opening import opened
+from solocron.cli.opening import each_namespace, opened
 from solocron.cli.parser import FOREVER
 from solocron.client import Client
-from solocron.errors import Invalid, WaitTimeout
+from solocron.errors import Invalid, StoreError, WaitTimeout
 from solocron.model.run import Status
 from solocron.views import JobView, ResumeView, RunView, to_json
 
@@ -176,9 +176,31 @@ def adopt(args: Namespace) -> int:
 
 
 def restored(args: Namespace) -> int:
+    if args.all:
+        return _restored_everywhere(args)
     with opened(args) as client:
         count = client.restored()
     if args.json:
         return output.dump({"jobs": count})
     output.say(f"{count} jobs moved to now; what the backup does not know of will not run again")
+    return OK
+
+
+def _restored_everywhere(args: Namespace) -> int:
+    """One namespace after the other; a failure says which one it was, and those before it stay moved."""
+    if args.namespace is not None:
+        raise Invalid("--all is every namespace, so --namespace has no meaning; nothing was changed. Give one of them.")
+    counts: dict[str, int] = {}
+    for client in each_namespace(args):
+        name = client.store.namespace
+        try:
+            counts[name] = client.restored()
+        except StoreError as error:
+            raise type(error)(f"namespace {name}: {error}") from None
+        if not args.json:
+            output.say(f"{name}: {counts[name]} jobs moved to now; what the backup does not know of will not run again")
+    if args.json:
+        return output.dump({"jobs": sum(counts.values()), "namespaces": counts})
+    if not counts:
+        output.note("the store holds no namespace; nothing was changed")
     return OK

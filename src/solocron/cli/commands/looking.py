@@ -11,14 +11,14 @@ from difflib import get_close_matches
 from solocron.cli import output
 from solocron.cli.exits import FAILED
 from solocron.cli.moments import local, span, utc
-from solocron.cli.opening import opened
+from solocron.cli.opening import each_namespace, opened
 from solocron.clock import from_us
 from solocron.durable.steps import StepView, steps_of
 from solocron.errors import Invalid
 from solocron.model.run import Status
 from solocron.views import JobView, LimitView, NodeView, RunView, StatusView, to_json
 
-__all__ = ["describe_run", "jobs", "limits", "nodes", "runs", "runs_table", "show", "status"]
+__all__ = ["describe_run", "jobs", "limits", "namespaces", "nodes", "runs", "runs_table", "show", "status"]
 
 
 def jobs(args: Namespace) -> int:
@@ -215,6 +215,21 @@ def _node_row(node: NodeView) -> Sequence[str]:
         utc(node.expires_at),
         node.reason or "",
     )
+
+
+def namespaces(args: Namespace) -> int:
+    """How many jobs and live nodes each one has; `--namespace` is of no interest here."""
+    found = []
+    for client in each_namespace(args):
+        live = [node for node in client.nodes() if node.state == "live" and node.pools]
+        found.append({"namespace": client.store.namespace, "jobs": len(client.jobs()), "nodes": len(live)})
+    if args.json:
+        return output.dump(found)
+    if not found:
+        output.note("no namespace holds anything yet")
+        return 0
+    output.table(["NAMESPACE", " JOBS", " NODES"], [[str(value) for value in one.values()] for one in found])
+    return 0
 
 
 def status(args: Namespace) -> int:

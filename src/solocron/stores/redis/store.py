@@ -37,6 +37,7 @@ from solocron.stores.redis.drafts import readable
 from solocron.stores.redis.link import Link
 from solocron.stores.redis.listening import AGAIN, Bell
 from solocron.stores.redis.log import Log
+from solocron.stores.redis.namespaces import namespaces_of
 from solocron.stores.redis.notes import RecentNotes
 from solocron.stores.redis.updating import Update
 from solocron.stores.url import Secret, parse
@@ -228,6 +229,10 @@ class RedisStore:
     def holders(self) -> frozenset[str]:
         self._open_for_reading()
         return frozenset(name.decode() for name in self._caller.command("HKEYS", self._caller.key("holders")))
+
+    def namespaces(self) -> frozenset[str]:
+        """The namespaces of this server and database, or of the whole cluster."""
+        return namespaces_of(self._parts, timeout=self._link.timeout)
 
     # --- the log
 

@@ -313,6 +313,10 @@ class SqlStore(ABC, Generic[L]):
     def holders(self) -> frozenset[str]:
         return frozenset(row[0] for row in self._all("holders", {}))
 
+    def namespaces(self) -> frozenset[str]:
+        """The namespaces that hold a job or another document."""
+        return frozenset(row[0] for row in self._all("namespaces", {}))
+
     # --- the log
 
     def history(self, query: Query) -> tuple[Record, ...]:

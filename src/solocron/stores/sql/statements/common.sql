@@ -53,6 +53,9 @@ SELECT min(ready_at) FROM (
 -- holders --  Who holds anything.
 SELECT DISTINCT session FROM {holds} WHERE namespace = :namespace
 
+-- namespaces --  Every namespace that holds a document.
+SELECT namespace FROM {jobs} GROUP BY namespace UNION SELECT namespace FROM {documents} GROUP BY namespace
+
 -- history --  Records of the log, newest first.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
        claimed_at, started_at, finished_at, error, result, progress, first_slot, slots

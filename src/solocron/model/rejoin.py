@@ -65,7 +65,8 @@ def rejoin(
     for memory in sorted(memories, key=lambda one: one.hold.fence):
         if memory.incarnation != doc.incarnation:
             continue
-        if memory.hold.fence <= base.fence or _is_told(job, memory.hold):
+        known = memory.hold.fence <= base.fence and not _still_waits(job, memory.hold)
+        if known or _is_told(job, memory.hold):
             job = _end_known(job, memory, entries, now=now, resolve=resolve)
         else:
             job = _tell(job, base, memory, slots, entries, session=session, now=now)
@@ -84,6 +85,15 @@ def _base(job: Job, epoch: str) -> Back:
     if back is None:
         return Back(epoch=epoch, fence=job.fence, cursor=job.cursor)
     return back if back.epoch == epoch else replace(back, epoch=epoch)
+
+
+def _still_waits(job: Job, hold: Hold) -> bool:
+    """Whether the document says that an attempt waits which was claimed: then it lacks that, whatever its fence is."""
+    for owed in job.owed:
+        uncut = owed.shards is None and owed.run == group_of(hold.run)
+        if owed.attempt <= hold.attempt and (uncut or any(one.run == hold.run for one in each(owed))):
+            return True
+    return False
 
 
 def _is_told(job: Job, hold: Hold) -> bool:

@@ -42,7 +42,7 @@ class Loss:
     live: frozenset[str]
     """Sessions that live in what is left."""
     all_noticed: bool
-    """Whether a renewal of every living node is among what was lost, so that each can notice by itself."""
+    """Whether a renewal that its node was told of, of every living node, is among what was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,8 @@ class GoingBack:
         world = self._world
         since = world.kernel.now - seconds
         nodes = [m for m in world.members.values() if m.process.alive]
-        renewed = world.checker.renewed
-        sessions = {s for m in nodes if (s := m.scheduler._node and m.scheduler._node.board.session)}
-        noticed = all(renewed.get(name, 0.0) >= since for name in sessions)
+        sessions = [(m, s) for m in nodes if (s := m.scheduler._node and m.scheduler._node.board.session)]
+        noticed = all(member.store.last_confirmed.get(name, 0.0) >= since for member, name in sessions)
         gone = world.database.go_back(seconds, failover=failover)
         docs = world.database.docs.items()
         live = frozenset(

@@ -49,6 +49,7 @@ NAMES: Mapping[str, str] = {
     "rolled back": "the stored definition has a higher revision and is kept; ours is not used: see `solocron adopt`",
     "store went back": "the store is older than what it has granted, or another server answers: nothing is claimed "
     "until the nodes have checked what they remember",
+    "newcomer": "others seem to live: they notice first if the store went back, and this node claims a moment later",
     "put back": "a claim or an outcome that the store had lost was written again from this node's memory",
     "ended anew": "a claim of an earlier time came back with the store and was ended again",
     "namespace open": "the check is over: claims are granted again",

@@ -18,6 +18,7 @@ from solocron.model.holding import Claimant
 from solocron.model.job import Hold, Job
 from solocron.model.policy import allow
 from solocron.model.run import Entry
+from solocron.simulator.commits import Outcome
 from solocron.simulator.database import Database, Selection, Write
 from solocron.stores.contract import Applied, Result, Verdict
 from tests.mutants.mutant import Bites, Mutant, Patches
@@ -52,7 +53,7 @@ def _x08(bites: Bites) -> Patches:
             wanted[(id(self), doc.name)] = made
         return made
 
-    def start(self: Claimer, applied: Applied, session: str, replied: float) -> int:
+    def start(self: Claimer, applied: Applied, session: str, epoch: str, replied: float) -> int:
         results = []
         for result in applied.results:
             made = wanted.get((id(self), result.name))
@@ -60,7 +61,7 @@ def _x08(bites: Bites) -> Patches:
                 bites()
                 result = Result(result.name, Verdict.APPLIED, made.doc, made.answer)
             results.append(result)
-        return real_start(self, replace(applied, results=tuple(results)), session, replied)
+        return real_start(self, replace(applied, results=tuple(results)), session, epoch, replied)
 
     return [(Claimer, "_change", change), (Claimer, "_start", start)]
 
@@ -107,14 +108,14 @@ def _x21(bites: Bites) -> Patches:
 def _x22(bites: Bites) -> Patches:
     real = Database.commit
 
-    def later(self: Database, chosen: Selection, writes: list[Write], session: str | None) -> Any:
-        if session is None:
-            return real(self, chosen, writes, session)
+    def later(self: Database, chosen: Selection, writes: list[Write], session: str | None, gate: Any = None) -> Any:
+        if session is None or gate is None:
+            return real(self, chosen, writes, session, gate)
         bites()
         self.rollback(chosen)
         for write in writes:  # visible to others only when the caller's own transaction commits
             self.kernel.after(2.0, self._apply, chosen.client, write)
-        return True, {write.name: True for write in writes}
+        return Outcome({write.name: True for write in writes})
 
     return [(Database, "commit", later)]
 

@@ -218,6 +218,7 @@ class Recovery:
             if isinstance(doc, Session)
         ):
             self._from = self._runtime.clock.boot() + self._settings.barrier
+            self._events.emit("newcomer", node=self._settings.node, claims_in_s=self._settings.barrier)
 
     def claim_at_once(self) -> None:
         """This process makes one pass for an external trigger, and does not wait for those who remember."""
@@ -295,13 +296,13 @@ class Recovery:
         known = self._known
         if known is not None and known.gate == found.gate:
             return
-        facts = {"node": self._settings.node, "epoch": found.epoch, "server": found.identity}
+        node, epoch, server = self._settings.node, found.epoch, found.identity
         if found.openness is Openness.CHECKING and (known is None or known.epoch != found.epoch):
-            self._events.emit("store went back", **facts)
+            self._events.emit("store went back", node=node, epoch=epoch, server=server)
         elif found.openness is Openness.CLOSED:
-            self._events.emit("namespace closed", **facts)
+            self._events.emit("namespace closed", node=node, epoch=epoch, server=server)
         elif known is not None and known.openness is not Openness.OPEN:
-            self._events.emit("namespace open", **facts)
+            self._events.emit("namespace open", node=node, epoch=epoch, server=server)
 
     def _check(self, known: Namespace, session: str, between: Callable[[], None]) -> None:
         """Put back what this node remembers and the store has lost, then mark the session with the epoch."""

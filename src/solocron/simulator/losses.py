@@ -145,7 +145,10 @@ class GoingBack:
 
         The node that opens has looked at the sessions before: who comes within a call or two of it comes too late.
         """
-        opened = next((at for at in self._openings if at >= since), until) - 2 * self._world.options.patience
+        options = self._world.options
+        unsteady = options.slow or options.lost_request or options.lost_reply or options.late_request
+        call = options.patience if unsteady else 20 * options.delay
+        opened = next((at for at in self._openings if at >= since), until) - 2 * call
         return process.alive and any(since <= at <= opened for at in self._reached.get(process.name, ()))
 
     def commit(self, commit: Commit) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from solocron.model.change import Kind
 from solocron.stores._world import Row, Space
-from solocron.stores.contract import Applied, ChangeFn, Named, Result, Verdict, Which
+from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Verdict, Which
 from solocron.stores.memory import Draft, MemoryStore
 from tests.conformance.wrong_stores.registry import breaks
 
@@ -56,8 +56,10 @@ class NeverDeletes(MemoryStore):
 class _Rewrites(MemoryStore):
     """Gives other results than the reference."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
-        applied = super().update(which, change, session=session)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        applied = super().update(which, change, session=session, gate=gate)
         return replace(applied, results=tuple(self.rewritten(each) for each in applied.results))
 
     def rewritten(self, result: Result) -> Result:
@@ -115,10 +117,12 @@ class CutsBatches(MemoryStore):
 class FoldsNames(MemoryStore):
     """A case-insensitive collation."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         if isinstance(which, Named):
             which = Named(which.kind, tuple(self._known(which.kind, which.names)))
-        return super().update(which, change, session=session)
+        return super().update(which, change, session=session, gate=gate)
 
     def _known(self, kind: Kind, names: Iterable[str]) -> Iterable[str]:
         with self._locked("collate") as space:

@@ -12,7 +12,7 @@ from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.codec import decode
 from solocron.stores._world import Row, Space, World
-from solocron.stores.contract import Applied, Blocked, ChangeFn, Check, Doc, Due, HeldBy, Result, Verdict, Which
+from solocron.stores.contract import Applied, Blocked, ChangeFn, Check, Doc, Due, Gate, HeldBy, Result, Verdict, Which
 from solocron.stores.memory import Draft, MemoryStore
 from tests.conformance.wrong_stores.registry import a_moment, breaks
 
@@ -29,11 +29,13 @@ from tests.conformance.wrong_stores.registry import a_moment, breaks
 class BlocksTheBatch(MemoryStore):
     """One bad document refuses them all."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         with self._locked("savepoint") as space:
             rows = {kind: dict(of_kind) for kind, of_kind in space.rows.items()}
             log = dict(space.log)
-        applied = super().update(which, change, session=session)
+        applied = super().update(which, change, session=session, gate=gate)
         if not any(result.verdict is Verdict.BLOCKED for result in applied.results):
             return applied
         with self._locked("rollback") as space:
@@ -172,8 +174,10 @@ class TellsAnOldTime(MemoryStore):
 class TellsWhatItGuessed(MemoryStore):
     """A renewal's answer is the time that it was decided by, which the store had reached long before."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
-        applied = super().update(which, change, session=session)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        applied = super().update(which, change, session=session, gate=gate)
         return replace(applied, now=applied.now - MILLISECOND)
 
 
@@ -181,9 +185,11 @@ class TellsWhatItGuessed(MemoryStore):
 class TellsWhenItBegan(MemoryStore):
     """The time of the transaction's begin, though it had to wait for another's commit."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         began = self.world.now()
-        return super().update(which, lambda doc, now: change(doc, began), session=session)
+        return super().update(which, lambda doc, now: change(doc, began), session=session, gate=gate)
 
 
 @breaks("test_shifting_the_clock_lets_time_pass_both_ways")

@@ -10,7 +10,7 @@ from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.stores import memory
 from solocron.stores._world import Row, Space
-from solocron.stores.contract import Applied, Capabilities, ChangeFn, Due, Named, Which
+from solocron.stores.contract import Applied, Capabilities, ChangeFn, Due, Gate, Named, Which
 from solocron.stores.memory import Draft, MemoryStore
 from tests.conformance.wrong_stores.registry import a_moment, breaks
 
@@ -32,7 +32,9 @@ from tests.conformance.wrong_stores.registry import a_moment, breaks
 class ReadsThenWrites(MemoryStore):
     """Compares nothing: the last writer wins."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         waited: list[bool] = []
 
         def slow(doc: Any, now: int) -> Change | None:
@@ -41,7 +43,7 @@ class ReadsThenWrites(MemoryStore):
                 a_moment()
             return change(doc, now)
 
-        return super().update(which, slow, session=session)
+        return super().update(which, slow, session=session, gate=gate)
 
     def _is_current(self, space: Space, kind: Kind, draft: Draft) -> bool:
         return True
@@ -68,11 +70,13 @@ class CountsVersionsAnew(MemoryStore):
 class GivesUp(MemoryStore):
     """One lost race, and the caller comes back empty-handed."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         rounds = memory._ROUNDS
         memory._ROUNDS = 1
         try:
-            return super().update(which, change, session=session)
+            return super().update(which, change, session=session, gate=gate)
         finally:
             memory._ROUNDS = rounds
 
@@ -95,8 +99,10 @@ class HandsOverWhatIsTaken(MemoryStore):
 class SaysThatNothingIsHeld(MemoryStore):
     """Tells every session that it holds nothing."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
-        return replace(super().update(which, change, session=session), holds=False)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        return replace(super().update(which, change, session=session, gate=gate), holds=False)
 
 
 @breaks("test_i5_a_sweep_passes_over_nothing_that_is_just_being_changed")
@@ -105,11 +111,13 @@ class SkipsWhatIsLocked(MemoryStore):
 
     locked: ClassVar[set[str]] = set()
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         mine = set(which.names) if isinstance(which, Named) else set()
         self.locked.update(mine)
         try:
-            return super().update(which, change, session=session)
+            return super().update(which, change, session=session, gate=gate)
         finally:
             self.locked.difference_update(mine)
 
@@ -125,9 +133,11 @@ _TABLE: dict[str, threading.Lock] = {}
 class Deadlocks(MemoryStore):
     """Locks rows in the order in which they were named."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         if not (isinstance(which, Named) and which.kind is Kind.KEY):
-            return super().update(which, change, session=session)
+            return super().update(which, change, session=session, gate=gate)
         locked = []
         try:
             for name in which.names:
@@ -137,7 +147,7 @@ class Deadlocks(MemoryStore):
                 locked.append(lock)
                 if len(locked) == 1:
                     a_moment()
-            return super().update(which, change, session=session)
+            return super().update(which, change, session=session, gate=gate)
         finally:
             for lock in locked:
                 lock.release()
@@ -149,13 +159,15 @@ class HasOneConnection(MemoryStore):
 
     busy = False
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         if self.busy:
             raise StoreUnavailable("the connection is in use; nothing was written. Use another client.")
         self.busy = True
         try:
             a_moment()
-            return super().update(which, change, session=session)
+            return super().update(which, change, session=session, gate=gate)
         finally:
             self.busy = False
 
@@ -194,7 +206,9 @@ class IgnoresSessions(MemoryStore):
 class ChecksSessionsTooSoon(MemoryStore):
     """The session is looked at before the change is computed, not in the commit: its holds belong to nobody."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         with self._locked("session") as space:
             if not self._is_live(space, session):
                 return Applied(results=(), now=self.world.now(), alive=False)
@@ -207,7 +221,9 @@ class ChecksSessionsTooSoon(MemoryStore):
 class TiesJobsAlone(MemoryStore):
     """Steps, keys and locks of a dead session are still written."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         plain = isinstance(which, Named) and which.kind is not Kind.JOB
         return super().update(which, change, session=None if plain else session)
 

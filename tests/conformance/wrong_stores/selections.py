@@ -8,7 +8,7 @@ from solocron.clock import MILLISECOND
 from solocron.model.change import Kind
 from solocron.model.session import Life
 from solocron.stores._world import Row, Space
-from solocron.stores.contract import All, Applied, ChangeFn, Due, HeldBy, Result, ToSweep, Which
+from solocron.stores.contract import All, Applied, ChangeFn, Due, Gate, HeldBy, Result, ToSweep, Which
 from solocron.stores.memory import Draft, MemoryStore
 from tests.conformance.wrong_stores.registry import breaks
 
@@ -65,8 +65,10 @@ class ExcludesAfterTheLimit(MemoryStore):
 class ForgetsWhatTheLimitCut(MemoryStore):
     """The next instant is looked for in the future alone."""
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
-        applied = super().update(which, change, session=session)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        applied = super().update(which, change, session=session, gate=gate)
         late = applied.next_due is not None and applied.next_due <= applied.now
         return replace(applied, next_due=None) if late else applied
 

@@ -11,7 +11,7 @@ from typing import Any
 from solocron import scheduler
 from solocron.model.job import Hold
 from solocron.stores import url
-from solocron.stores.contract import Applied, ChangeFn, Due, Result, Store, Which
+from solocron.stores.contract import Applied, ChangeFn, Due, Gate, Result, Store, Which
 
 _make_store = url.make_store
 
@@ -25,8 +25,10 @@ class CarelessStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
-        applied = self._store.update(which, change, session=session)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        applied = self._store.update(which, change, session=session, gate=gate)
         if not isinstance(which, Due):
             return applied
         return replace(applied, results=tuple(two for one in applied.results for two in (one, *_again(one))))

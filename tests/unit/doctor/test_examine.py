@@ -14,7 +14,7 @@ from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.run import Entry, Op, Origin, Record, Status
 from solocron.runtime import Threads
-from solocron.stores.contract import All, Applied, Capabilities, Check, Named, Result, Tier, Verdict
+from solocron.stores.contract import All, Applied, Capabilities, Check, Gate, Named, Result, Tier, Verdict
 from solocron.stores.memory import MemoryStore, World
 from tests.fundamentals.one_job import OneJob
 from tests.unit.doctor.kit import put, session
@@ -45,11 +45,11 @@ class Odd(MemoryStore):
         self._may("holders")
         return super().holders()
 
-    def update(self, which: Any, change: Any, *, session: str | None = None) -> Applied:
+    def update(self, which: Any, change: Any, *, session: str | None = None, gate: Gate | None = None) -> Applied:
         self._may("update")
         if self.verdict is not None:
             return Applied(results=(Result(which.names[0], self.verdict),), now=self.clock())
-        return super().update(which, change, session=session)
+        return super().update(which, change, session=session, gate=gate)
 
     def checks(self) -> Sequence[Check]:
         return self.lines

@@ -13,7 +13,7 @@ from solocron.engine.runner import Runner
 from solocron.events import Event
 from solocron.model.change import Kind
 from solocron.model.job import Job
-from solocron.stores.contract import Applied, ChangeFn, Due, HeldBy, Named, Which
+from solocron.stores.contract import Applied, ChangeFn, Due, Gate, HeldBy, Named, Which
 from solocron.stores.memory import MemoryStore
 
 LONG = 30.0
@@ -30,29 +30,31 @@ class Slow(MemoryStore):
         self.answered = threading.Event()
         self.ended = threading.Event()
 
-    def update(self, which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
         if isinstance(which, Due) and not self.under_way.is_set():
-            return self._claim(which, change, session)
+            return self._claim(which, change, session, gate)
         if isinstance(which, HeldBy) and self.ended.is_set():
             assert self.answered.wait(LONG)
-        applied = super().update(which, change, session=session)
+        applied = super().update(which, change, session=session, gate=gate)
         if isinstance(which, Named) and which.kind is Kind.SESSION and applied.results[0].doc.state == "dead":
             self.ended.set()
             if self.hold != "the answer until it drains":
                 self.let_go.set()
         return applied
 
-    def _claim(self, which: Due, change: ChangeFn, session: str | None) -> Applied:
+    def _claim(self, which: Due, change: ChangeFn, session: str | None, gate: Gate | None) -> Applied:
         found = self.read(which)
         if not found:
-            return super().update(which, change, session=session)
+            return super().update(which, change, session=session, gate=gate)
         if self.hold == "the request":
             self.under_way.set()
             assert self.let_go.wait(LONG)
-            applied = super().update(which, change, session=session)
+            applied = super().update(which, change, session=session, gate=gate)
             self.answered.set()
             return applied
-        applied = super().update(which, change, session=session)
+        applied = super().update(which, change, session=session, gate=gate)
         self.under_way.set()
         assert self.let_go.wait(LONG)
         return applied

@@ -10,7 +10,7 @@ from solocron.engine.board import Standing
 from solocron.engine.registrar import BATCH
 from solocron.model.change import Kind
 from solocron.runtime import Threads
-from solocron.stores.contract import Applied, ChangeFn, Doc, Named, Which
+from solocron.stores.contract import Applied, ChangeFn, Doc, Gate, Named, Which
 from solocron.stores.memory import MemoryStore
 
 
@@ -33,7 +33,7 @@ def test_a_start_with_more_jobs_than_fit_into_a_lease_keeps_its_session() -> Non
     assert isinstance(store, MemoryStore)
     real = store.update
 
-    def slowly(which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def slowly(which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None) -> Applied:
         if isinstance(which, Named) and which.kind is Kind.JOB:
             clock.now += 6.0
         return real(which, change, session=session)
@@ -64,7 +64,7 @@ def test_a_renewal_that_says_that_nothing_is_held_is_the_look_of_that_beat() -> 
         looks.append(which)
         return read(which)
 
-    def told(which: Which, change: ChangeFn, *, session: str | None = None) -> Applied:
+    def told(which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None) -> Applied:
         applied = update(which, change, session=session)
         assert applied.holds is False, "as it is"
         return replace(applied, holds=says[0])

@@ -12,6 +12,7 @@ import pytest
 from solocron.errors import StoreUnavailable
 from solocron.stores.sql.postgres.link import PostgresLink
 from solocron.stores.sql.postgres.listener import Listener
+from solocron.stores.sql.postgres.session import Road
 
 
 class Wire:
@@ -21,6 +22,7 @@ class Wire:
         self._error = error
         self.db = self
         self.patience = 0.0
+        self.road = Road.DIRECT
         self.closed = False
 
     def execute(self, sql: str) -> None:

@@ -89,7 +89,7 @@ class TestBudget:
         before = store.statements.copy()
         for _ in range(5):
             assert beat(store) is Verdict.APPLIED
-        assert sent(store, before) == {"document_changed": 5, "commit": 5}
+        assert sent(store, before) == {"session_renewed": 5, "commit": 5}
 
     def test_a_renewal_sets_the_expiry_by_the_stores_time(self, store: SQLiteStore, other: SQLiteStore) -> None:
         start_session(store)

@@ -72,7 +72,7 @@ def test_no_statement_waits_that_nobody_asks_for() -> None:
 
 
 def test_a_later_file_replaces_what_an_earlier_one_says() -> None:
-    words = dict.fromkeys((*statements.TABLES, "share", "greatest"), "x")
+    words = dict.fromkeys((*statements.TABLES, "share", "greatest", "identity"), "x")
     found = statements.load(("common", "common"), words, {"in": lambda name: f"IN :{name}"})
     assert "x" in found["holders"].sql
 
@@ -84,13 +84,15 @@ def test_table_names_carry_schema_and_prefix() -> None:
 
 
 def test_a_batch_is_one_statement_of_the_parts_that_it_needs() -> None:
-    claim = writing("p_", None, ("job_moved",), ("run_opened", "hold_added"), session=True, notify=False)
+    claim = writing("p_", None, ("job_moved",), ("run_opened", "hold_added"), session=True, gate=True, notify=False)
     assert claim.count("WITH") == 1
+    assert "pg_control_system" in claim
     assert "FOR SHARE" in claim
     assert "pg_notify" not in claim
     assert "DELETE" not in claim
-    plain = writing("p_", None, ("job_added",), (), session=False, notify=True)
+    plain = writing("p_", None, ("job_added",), (), session=False, gate=False, notify=True)
     assert "FOR SHARE" not in plain
+    assert "pg_control_system" not in plain
     assert "pg_notify" in plain
 
 

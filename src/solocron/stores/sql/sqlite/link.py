@@ -94,6 +94,20 @@ class SQLiteLink(SqlLink):
         with self.turns:
             return self._write(lambda: self._db.execute(self._sql[name].sql, row).rowcount, commits=True)
 
+    def returning(self, name: str, row: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Run a statement of its own transaction for one row; the rows that it tells."""
+        self._count(name)
+        self._count("commit")
+        found: list[tuple[Any, ...]] = []
+
+        def run() -> int:
+            found.extend(self._db.execute(self._sql[name].sql, row).fetchall())
+            return len(found)
+
+        with self.turns:
+            self._write(run, commits=True)
+        return found
+
     def pragma(self, text: str) -> Any:
         """Ask or set one of SQLite's own settings; not counted as a statement."""
         try:

@@ -39,6 +39,8 @@ from solocron.stores.url import StoreUrl
 __all__ = ["SQLiteStore"]
 
 OLDEST = (3, 31, 0)
+RETURNING = (3, 35, 0)
+"""From here on an UPDATE can tell something; before, a renewal is told nothing of the namespace, and its node asks."""
 _GRACE = 5.0
 """Seconds that a fork waits for calls under way; each is far shorter."""
 _POLL = 0.2
@@ -262,13 +264,15 @@ class SQLiteStore(SqlStore[SQLiteLink]):
 
     def _swap_alone(self, link: SQLiteLink, batch: Batch, one: Draft) -> Outcome:
         """One row of one table: the version in its WHERE clause is enough, no transaction around it."""
+        if one.kind is Kind.SESSION and batch.redefined and sqlite3.sqlite_version_info >= RETURNING:
+            found = link.returning("session_renewed", batch.redefined[0])
+            if not found:
+                return Outcome(lost={one.name})
+            return Outcome(gate=(gate_in(found[0][0]), link.identity) if found[0][0] else None)
         for name, rows in batch.writes():
             if rows and link.one(name, rows[0]) == 0:
                 return Outcome(lost={one.name})
-        if one.kind is not Kind.SESSION:
-            return Outcome()
-        found = link.all("namespace", {"namespace": self._namespace})
-        return Outcome(gate=(gate_in(found[0][0]), link.identity) if found else None)
+        return Outcome()
 
     def _swap_all(
         self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft], session: str | None, gate: Gate | None

@@ -134,8 +134,7 @@ SELECT 1 / count(*) FROM (
     WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live' FOR SHARE
 ) living
 
--- gate_is_open --  Raises 2201F unless the namespace is as the node has checked it, on this server, and the session is
--- not older than the node knows it.
+-- gate_is_open --  Raises 2201F unless session and namespace are as the node knows them, and this is that server.
 SELECT sqrt(-1 + (EXISTS (
     SELECT 1 FROM {documents} s, {documents} n
     WHERE s.namespace = :namespace AND s.kind = 'session' AND s.name = :session

@@ -59,6 +59,13 @@ UPDATE {documents} SET state = ?, expires_at = ?, ended_at = ?, fixed = ?, body 
     version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 WHERE namespace = ? AND kind = ? AND name = ? AND version = ?
 
+-- session_renewed --  A session as it shall be, if it is the one that was read; what the namespace's document bears.
+UPDATE {documents} SET state = ?, expires_at = ?, ended_at = ?, fixed = ?, body = ?,
+    version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
+WHERE namespace = ? AND kind = ? AND name = ? AND version = ?
+RETURNING coalesce((SELECT n.body FROM {documents} n
+    WHERE n.namespace = {documents}.namespace AND n.kind = 'namespace' AND n.name = 'namespace'), '')
+
 -- document_touched --  A document of which only the log changes, if it is still the one that was read.
 UPDATE {documents} SET version = version + 1 WHERE namespace = ? AND kind = ? AND name = ? AND version = ?
 

@@ -10,12 +10,11 @@ from solocron.engine.keeper import Keeper
 from solocron.engine.memory import Memory
 from solocron.engine.recovery import Recovery
 from solocron.engine.settings import Settings
-from solocron.engine.sweeper import Sweeper
 from solocron.model import claiming
 from solocron.model import namespace as namespace_model
 from solocron.model.change import Change
 from solocron.model.job import Hold, Job
-from solocron.model.namespace import Namespace
+from solocron.model.namespace import Namespace, Openness
 from solocron.model.session import Life, Session
 from solocron.simulator.database import Database
 from solocron.stores.contract import Gate
@@ -76,22 +75,15 @@ def _g05(bites: Bites) -> Patches:
 
 
 def _g06(bites: Bites) -> Patches:
-    real = Sweeper._bury
+    real = Recovery.gate
 
-    def untested(self: Sweeper, session: Session, own: str) -> bool:
-        store, update = self._store, self._store.update
+    def untested(self: Recovery, *openness: Openness) -> Any:
+        if len(openness) < 2:
+            return real(self, *openness)
+        bites()
+        return None  # a burial is then tested for the life of the sweeper's own session only
 
-        def ungated(which: Any, change: Any, **_: Any) -> Any:
-            bites()
-            return update(which, change)
-
-        self._store = type("Ungated", (), {"update": staticmethod(ungated)})()  # type: ignore[assignment]
-        try:
-            return real(self, session, own)
-        finally:
-            self._store = store
-
-    return [(Sweeper, "_bury", untested)]
+    return [(Recovery, "gate", untested)]
 
 
 def _g08(bites: Bites) -> Patches:
@@ -141,9 +133,6 @@ def _x82(bites: Bites) -> Patches:
         bites(not real(self, hold))
         return True
 
-    def take_it(self: Memory, epoch: str, claims: Any) -> bool:
-        return True
-
     return [(Keeper, "_can_be_new", anything)]
 
 
@@ -168,9 +157,9 @@ def _g15(bites: Bites) -> Patches:
     return [(recovery_module, "write_off", left)]
 
 
-FAILOVER = {"failover": 20.0}
+FAILOVER = {"failover": 6.0, "jobs": 25}
 RESTORE = {"restore": 20.0}
-LOSSES = {"failover": 25.0, "kill": 15.0, "freeze": 10.0}
+LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
 
 MUTANTS = [
     Mutant("G-01", "a claim is granted whichever server answers", "I22", _g01, Worlds(FAILOVER), quick=False),

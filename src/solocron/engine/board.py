@@ -96,6 +96,8 @@ class Board:
         """How many other nodes lived when this one last looked."""
         self.beats = 0
         """Renewals of the session that the store has acknowledged."""
+        self._sent = 0
+        """The number of the last renewal that was sent."""
         self._trusted_until = 0.0
         self._renewed = 0.0
         self._troubled = False
@@ -121,7 +123,7 @@ class Board:
         """A new session, trusted from before it was asked for."""
         with self._mutex:
             self.session = session
-            self.beats = 0
+            self.beats = self._sent = 0
             self._renewed = asked
             self._trusted_until = asked + self._settings.lease - self._settings.margin
             self._troubled = False
@@ -138,6 +140,12 @@ class Board:
         if jeopardy:
             self.replan()
         return True
+
+    def next_beat(self) -> int:
+        """The number of the next renewal: each has its own, whatever became of those before it."""
+        with self._mutex:
+            self._sent += 1
+            return self._sent
 
     def count_beats(self, session: str, beats: int) -> None:
         """The store acknowledged a renewal that counts so many."""

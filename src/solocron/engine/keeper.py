@@ -137,11 +137,12 @@ class Keeper:
 
     def _renew(self, session: str, asked: float) -> bool:
         """One conditional write; the trust counts from before it was sent."""
-        running, seen = len(self._board.running()), self._board.beats
+        running, seen, number = len(self._board.running()), self._board.beats, self._board.next_beat()
         self._runtime.failpoint("renewing")
         try:
             applied = self._store.update(
-                Named(Kind.SESSION, (session,)), lambda doc, at: renew(doc, now=at, running=running, seen=seen)
+                Named(Kind.SESSION, (session,)),
+                lambda doc, at: renew(doc, now=at, running=running, seen=seen, number=number),
             )
         except StoreError as error:
             return self._trouble(str(error))
@@ -167,7 +168,7 @@ class Keeper:
         self._holds_nothing = applied.holds is False
         assert isinstance(result.doc, Session)
         self._board.count_beats(session, result.doc.beats)
-        self._recovery.renewed(session, result.doc.beats, asked)
+        self._recovery.renewed(result.doc, asked)
         self._recovery.saw(applied.gate)
         self._events.emit("session renewed", session=session, node=self._settings.node)
         return True
@@ -178,9 +179,11 @@ class Keeper:
         A live session that went back is kept: its node checks what it remembers, and then renews it again. One that is
         dead or gone in the past that came back is lost all the same; the next session begins the check.
         """
-        back = self._recovery.went_back(doc, session)
-        if back and isinstance(doc, Session) and doc.state is Life.LIVE:
+        back, live = self._recovery.went_back(doc, session), isinstance(doc, Session) and doc.state is Life.LIVE
+        if back and live:
             return self._recovery.attend(session, self.keep)
+        if live:
+            return self._trouble("a later renewal was faster")
         self._lost("the store went back to before it began" if back else "its session was buried")
         return False
 

@@ -84,6 +84,8 @@ class Recovery:
         self._back: float | None = None
         """Seconds that were lost at least, if the node's own session shows that the store went back."""
         self._former: dict[str, _Former] = {}
+        self._told = False
+        """Whether what this node lost was taken into account, so that its session may be lifted."""
         self._from = 0.0
         """Boot time from which on this node may claim: those who remember notice a restore first."""
 
@@ -153,15 +155,13 @@ class Recovery:
         if gate is None or known is None or gate != (known.gate, known.identity) or not self.checked:
             self._attend = True
 
-    def renewed(self, session: str, beats: int, asked: float) -> None:
-        """The store acknowledged a renewal."""
-        former = self._former.get(session)
-        if former is None:
-            self._former[session] = _Former(asked, asked, beats)
-            while len(self._former) > FORMER:
-                del self._former[next(iter(self._former))]
-        else:
-            former.beats, former.renewed = beats, asked
+    def renewed(self, session: Session, asked: float) -> None:
+        """The store acknowledged a renewal; a session that does not bear the mark any more has to be marked again."""
+        former = self._former.get(session.name)
+        if former is not None:
+            former.beats, former.renewed = session.beats, asked
+        if session.epoch != self._checked:
+            self._checked = ""
         if self.is_open:
             self._memory.grow_older(asked, keep=2 * self._settings.lease + 2 * self._settings.beat)
         else:
@@ -211,7 +211,9 @@ class Recovery:
         They notice first that the store went back, each with its next renewal; this process remembers nothing.
         """
         first = not self._former
-        self.renewed(session, 0, asked)
+        self._former[session] = _Former(asked, asked, 0)
+        while len(self._former) > FORMER:
+            del self._former[next(iter(self._former))]
         if first and any(
             doc.name != session and doc.pools and doc.state is Life.LIVE
             for doc in self._store.read(All(Kind.SESSION))
@@ -287,6 +289,7 @@ class Recovery:
                     doc, identity=identity, known=count, checked=self._checked, token=token, now=at
                 )
             )
+        self._told = self._back is not None
         self._back = None
         session = self._board.session
         self._former = {name: one for name, one in self._former.items() if name == session}
@@ -307,7 +310,11 @@ class Recovery:
     def _check(self, known: Namespace, session: str, between: Callable[[], None]) -> None:
         """Put back what this node remembers and the store has lost, then mark the session with the epoch."""
         epoch = known.epoch
+        own = self._store.read(Named(Kind.SESSION, (session,)))
+        if not self._told and self.went_back(own[0] if own else None, session):
+            raise _Overtaken  # how much was lost decides, also where another node has begun the check
         self._renew(session, None)  # one that came back with an old count is refused everything until it is lifted
+        self._told = False
         memories = self._memory.recall(epoch)
         gate = Gate(self._board.beats, (f"{Openness.OPEN} {epoch}", f"{Openness.CHECKING} {epoch}"))
         if known.openness is not Openness.CLOSED:
@@ -366,11 +373,11 @@ class Recovery:
     def _renew(self, session: str, mark: str | None) -> None:
         """Renew, with the mark of an epoch if it is checked; an old count is lifted to what was acknowledged."""
         asked = self._runtime.clock.boot()
-        seen = self._board.beats
+        seen, number = self._board.beats, self._board.next_beat()
         running = len(self._board.running())
         applied = self._store.update(
             Named(Kind.SESSION, (session,)),
-            lambda doc, at: renew(doc, now=at, running=running, seen=seen, epoch=mark, lift=True),
+            lambda doc, at: renew(doc, now=at, running=running, seen=seen, number=number, epoch=mark, lift=True),
         )
         result = applied.results[0]
         if result.verdict is Verdict.DECLINED:
@@ -381,7 +388,9 @@ class Recovery:
         self._board.count_beats(session, result.doc.beats)
         if not self._board.renewed(session, asked):
             raise _Overtaken
-        self.renewed(session, result.doc.beats, asked)
+        former = self._former.get(session)
+        if former is not None:
+            former.beats, former.renewed = result.doc.beats, asked
 
     def _try_to_open(self, known: Namespace, session: str, between: Callable[[], None]) -> Namespace:
         """End the check once every live node has taken part and each has had the time to."""

@@ -64,6 +64,7 @@ def renew(
     now: int,
     running: int = 0,
     seen: int = 0,
+    number: int | None = None,
     epoch: str | None = None,
     lift: bool = False,
 ) -> Change | None:
@@ -72,10 +73,16 @@ def renew(
     `seen` are the beats that the store has acknowledged: a document with fewer is an old one that has come back, and is
     left as it is, unless its node has noticed and wants to `lift` it. `epoch` marks the session with an epoch that its
     node has checked.
+
+    `number` is the count that this renewal writes, given to it when it was sent. Were it the document's own count plus
+    one, a renewal that was late could lift an old document to the count that was acknowledged, and hide that the store
+    went back.
     """
     if isinstance(doc, Absent) or doc.state is not Life.LIVE or (doc.beats < seen and not lift):
         return None
-    beats, marked = max(doc.beats, seen) + 1, doc.epoch if epoch is None else epoch
+    if number is not None and doc.beats >= number:
+        return None
+    beats, marked = number or doc.beats + 1, doc.epoch if epoch is None else epoch
     return Change(replace(doc, expires_at=now + doc.lease, beats=beats, running=running, epoch=marked))
 
 

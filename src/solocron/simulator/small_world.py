@@ -104,6 +104,8 @@ class SmallWorld:
         """Every slot is decided and nothing is held or waits; no request on its way can change that."""
         return state.job.cursor >= self.slots[-1] and not state.job.active and not state.job.waiting
 
+    over = done
+
     def steps(self, state: State) -> Iterator[Step]:
         """Everything that can happen next."""
         for i, node in enumerate(state.nodes):
@@ -125,6 +127,8 @@ class SmallWorld:
 
     def without_idle(self, state: State) -> State:
         """Without requests whose object is gone for good: not even a broken machine could make anything of them."""
+        if not state.floating:
+            return state
         job = state.job
         runs = {hold.run for hold in job.active} | {owed.run for owed in job.owed}
         holders = {hold.session for hold in job.active}

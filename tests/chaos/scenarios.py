@@ -29,7 +29,7 @@ SETTLED_WITHIN = 150.0
 ALL_FAULTS: tuple[Fault, ...] = (*NODE_FAULTS, *STORE_FAULTS, *NETWORK_FAULTS)
 LONG = ("F20", "F13", "F3", "F6")
 AT_MOST_ONCE = ("once",)
-ALARMS = ("loop error", "job blocked", "store went back")
+ALARMS = ("loop error", "job blocked", "namespace closed")
 UNSTEADY = ("changing", "added")
 """Jobs whose schedule is not the same all the time: judged for what ran twice, not for what was due."""
 

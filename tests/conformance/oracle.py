@@ -14,6 +14,7 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.model import asking, claiming, defining, ending, session
+from solocron.model.applications import Fleet
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.definition import Definition
 from solocron.model.ending import Outcome
@@ -90,9 +91,9 @@ class _Story:
             source=self.dice.choice(("x", "y", None)),
             revision=self.dice.choice((None, 1)),
         )
-        live = self.dice.sample(("x", "y"), self.dice.randint(0, 1))
+        fleet = Fleet(sets=frozenset(self.dice.sample(("x", "y"), self.dice.randint(0, 1))))
         self._write(
-            Kind.JOB, name, partial(defining.propose, proposal=proposal, live=live, late_for=LATE, resolve=resolve)
+            Kind.JOB, name, partial(defining.propose, proposal=proposal, fleet=fleet, late_for=LATE, resolve=resolve)
         )
 
     def claim(self) -> None:

@@ -47,7 +47,7 @@ def test_every_namespace_of_a_store_is_listed_and_restored(
             {"namespace": "reports.daily", "jobs": 1, "nodes": 1},
         ]
         assert cli("namespaces", *store) == listed
-        cli("jobs", "--namespace", "mistyped", *store)
+        assert main(("jobs", "--namespace", "mistyped", *store)) == 3
         assert cli("namespaces", *store) == listed, "looking makes none"
     finally:
         reports.stop()

@@ -25,7 +25,7 @@ from tests.servers.fixtures import StartServer
 
 LINES = {
     *("version", "role", "encoding", "isolation", "synchronous_commit", "fsync", "full_page_writes", "time zone"),
-    *("session", "connections", "encryption", "rights", "schema", "clock", "wake-up"),
+    *("session", "standbys", "connections", "encryption", "rights", "schema", "clock", "wake-up"),
 }
 numbers = itertools.count(1)
 

@@ -169,7 +169,7 @@ class TestReplies:
     ) -> None:
         put(store, job("j"))
         (row,) = store._access.fetch_named(Kind.JOB, ["j"], "").rows
-        late = ["", "job", "0", "1", "", "", "delete", "j", row.version, "0", "0"]
+        late = ["", "job", "0", "1", "", "", "", "delete", "j", row.version, "0", "0"]
         assert store._caller.run("ask", ("node.1", "7", "60000")) == b"void"
         assert store._caller.run("swap", ("node.1", "7", "60000", *late)) == b"void"
         assert store._caller.run("swap", ("node.1", "6", "60000", *late)) == b"void"
@@ -188,12 +188,14 @@ class TestReplies:
             "1",
             "",
             "",
+            "",
             "note",
             "n",
             "",
             "0",
             "{}",
             '{"body":{}}',
+            "",
             "",
             "0",
         )
@@ -250,8 +252,8 @@ class TestReplies:
         with opened_store(proxy.through(url), lease=SHORT) as far:
             swap = far._access.swap
 
-            def swap_and_go_silent(*args: Any) -> str | None:
-                answer = swap(*args)
+            def swap_and_go_silent(*args: Any, **more: Any) -> str | None:
+                answer = swap(*args, **more)
                 proxy.blackhole()
                 return answer
 

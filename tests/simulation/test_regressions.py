@@ -29,7 +29,7 @@ def test_a_session_that_began_while_the_sweeper_worked_is_not_unknown() -> None:
     cluster.fleet.network.script(cluster.process(0).name, "holders", after=3.0)
     cluster.run("500ms")
     cluster.start(1)
-    cluster.run("10s")
+    cluster.run("20s")
     first = cluster.runs("job")[0]
     assert (first.status, first.node) == ("running", cluster.process(1).name)
 

@@ -271,13 +271,18 @@ class Keeper:
 
         Not before the node has checked what it remembers: a session without the mark holds the opening back.
         """
-        if self._board.session is None or not self._recovery.checked:
-            return
+        checked = self._board.session is not None and self._recovery.checked
         for session in self._board.farewells():
-            self._store.update(
-                Named(Kind.SESSION, (session,)), partial(_ended, reason="its node lost it and has stopped its bodies")
+            # Without a session of its own the node lets the store compare: the namespace is as it has checked it.
+            gate = None if checked else self._recovery.gate_of(session)
+            applied = self._store.update(
+                Named(Kind.SESSION, (session,)),
+                partial(_ended, reason="its node lost it and has stopped its bodies"),
+                session=None if checked else session,
+                gate=gate,
             )
-            self._board.forget_session(session)
+            if not applied.shut:
+                self._board.forget_session(session)
 
 
 def _ended(doc: Session | Absent, now: int, *, reason: str) -> Change | None:

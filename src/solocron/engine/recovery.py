@@ -118,6 +118,11 @@ class Recovery:
         words = tuple(f"{one} {self._checked}" for one in openness or (Openness.OPEN,))
         return Gate(self._board.beats, words)
 
+    def gate_of(self, session: str) -> Gate:
+        """The same for what is written under a session that this process has lost."""
+        former = self._former.get(session)
+        return Gate(0 if former is None else former.beats, (f"{Openness.OPEN} {self._checked}",))
+
     def wrote(self, kind: Kind, name: str, doc: object) -> None:
         """The store acknowledged a lock, a key or the steps of a run: they are put back if it goes back."""
         if isinstance(doc, Note):

@@ -415,6 +415,7 @@ def test_a_run_that_does_not_stop_is_stuck_for_status_show_and_doctor(
 
 def test_the_environment_names_the_namespace(cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOLOCRON_NAMESPACE", "billing")
+    Scheduler(shop.url).tick()
     assert cli("status", "--store", shop.url, "--json").json["namespace"] == "billing"
     assert cli("status", "--store", shop.url, "--namespace", "default", "--json").json["namespace"] == "default"
     assert Scheduler(shop.url).status().namespace == "billing"

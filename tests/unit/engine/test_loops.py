@@ -29,13 +29,13 @@ from solocron.testing.cluster import Cluster
 
 OTHERS = (OSError, RuntimeError)
 """They take the same way as a MemoryError: with --long."""
-METHODS = ("update", "read", "holders", "history", "prune", "blocked", "clock", "wait", "open")
+METHODS = ("update", "read", "holders", "history", "prune", "blocked", "clock", "wait", "open", "identity")
 CALLS = {
     "claimer": {"update claim", "update job", "update permit", "read permit"},
     "finisher": {"update job", "update permit"},
-    "keeper": {"open", "update session", "update job", "read session", "read held"},
+    "keeper": {"open", "update session", "update job", "read session", "read held", "read namespace", "identity"},
     "sweeper": {
-        *("holders", "prune", "update session", "update held", "update job"),
+        *("holders", "prune", "update session", "update held"),
         *("read session", "read calendar", "read key", "read step"),
     },
     "listener": {"wait", "history", "update request", "update job", "read request", "read job"},

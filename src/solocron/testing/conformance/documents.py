@@ -239,6 +239,7 @@ def full_session(name: str) -> Session:
         pid=2**22,
         pools=("a", "b"),
         handlers=("f", "g"),
+        applications=(("shop", ("f",)),),
         version="9.9",
         fingerprint="ff",
         revision=7,

@@ -1,7 +1,7 @@
 -- Tries every command that the other scripts use, on keys of its own, and says which one is refused.
 local key = PREFIX .. 'probe:' .. ARGV[1]
 local tries = {
-  { 'TIME' }, { 'INFO', 'replication' }, { 'EXISTS', key }, { 'TYPE', key }, { 'INCR', key }, { 'SET', key, 'x', 'PX', 1000 }, { 'GET', key },
+  { 'TIME' }, { 'EXISTS', key }, { 'TYPE', key }, { 'INCR', key }, { 'SET', key, 'x', 'PX', 1000 }, { 'GET', key },
   { 'MGET', key }, { 'DEL', key },
   { 'HSET', key, 'f', 'x' }, { 'HGET', key, 'f' }, { 'HMGET', key, 'f' }, { 'HGETALL', key }, { 'HKEYS', key },
   { 'HINCRBY', key, 'n', 1 }, { 'HDEL', key, 'f' }, { 'DEL', key },

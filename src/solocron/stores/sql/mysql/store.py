@@ -194,7 +194,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         else:
             outcome = self._write(link, batch, session, gate)
             if batch.kind is Kind.SESSION and batch.alone and outcome.alive:
-                self._known = next(iter(link.all("namespace", {"namespace": self._namespace})), ("", ""))
+                self._known = link.all("namespace", {"namespace": self._namespace})[0]
         self.renewals.remember(drafts, outcome)
         return outcome
 
@@ -214,7 +214,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             return Outcome()
         same, holds = told // 2 % 2 == 1, told % 2 == 1
         if not same:  # the engine asks what it is now; the next renewal compares with that
-            known = next(iter(link.all("namespace", {"namespace": self._namespace})), ("", ""))
+            known = link.all("namespace", {"namespace": self._namespace})[0]
             self._known = known
         gate = (gate_in(known[0]), known[1]) if known[0] else None
         return Outcome(holds=holds, told=self._heard(told // 4), gate=gate)

@@ -62,7 +62,7 @@ def writing(
     extras: tuple[str, ...],
     *,
     session: bool,
-    gate: bool,
+    gate: bool = False,
     notify: bool,
     recalled: bool = False,
 ) -> str:

@@ -121,8 +121,9 @@ SELECT s.body, (SELECT n.body FROM {documents} n WHERE n.namespace = :namespace 
 FROM {documents} s
 WHERE s.namespace = :namespace AND s.kind = 'session' AND s.name = :session AND s.state = 'live' {share}
 
--- namespace --  What the namespace's document bears.
-SELECT body, {identity} FROM {documents} WHERE namespace = :namespace AND kind = 'namespace' AND name = 'namespace'
+-- namespace --  The state of the namespace's document, empty where there is none, and which server says so.
+SELECT coalesce((SELECT n.body FROM {documents} n
+    WHERE n.namespace = :namespace AND n.kind = 'namespace' AND n.name = 'namespace'), ''), {identity}
 
 -- schema_version --  Up to which number the migrations have been applied, and which code may work with it.
 SELECT name, value FROM {meta} WHERE name IN ('schema', 'compatible')

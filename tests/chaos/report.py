@@ -89,7 +89,11 @@ def _lines(found: Sequence[Figures]) -> list[str]:
         rows = [figures.row_of_return() for figures in returns]
         lines += ["", "The store goes back under living nodes:", "", *table(HEAD_OF_RETURN, rows)]
     if away := [figures for figures in found if figures.scenario == "outage"]:
-        lines += ["", "The store away for less than a lease of 15 s, until the next start (bound 6 s):", ""]
+        lines += [
+            "",
+            "The store away for less than a lease of 15 s, until the next start (bound 6 s; 16 s on Redis and Valkey, whose restart is checked):",
+            "",
+        ]
         lines += [f"- {figures.store}: {'; '.join(figures.notes)}" for figures in away]
     for figures in found:
         if figures.scenario == "forgetful":

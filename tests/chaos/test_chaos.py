@@ -46,7 +46,7 @@ def test_every_store_survives_a_short_storm(store: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "store", [pytest.param(name, marks=() if name == "redis" else pytest.mark.long) for name in STORES]
+    "store", [pytest.param(name, marks=() if name == "postgres" else pytest.mark.long) for name in STORES]
 )
 def test_i23_after_half_a_lease_without_the_store_nobody_sleeps_on(store: str, tmp_path: Path) -> None:
     """At the default lease; it was up to half a minute on every store."""

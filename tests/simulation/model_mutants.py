@@ -198,14 +198,14 @@ def _same_attempt(bites: Bites) -> Patches:
 
 
 def _late_entry(bites: Bites) -> Patches:
-    real = ending._end
+    real = ending.end_hold
 
     def end(*args: Any, **more: Any) -> tuple[Job, Entry]:
         job, entry = real(*args, **more)
         bites()
         return job, Entry(entry.op, replace(entry.record, recorded_at=entry.record.recorded_at + 1))
 
-    return [(ending, "_end", end)]
+    return [(ending, "end_hold", end)]
 
 
 def _forgetful(bites: Bites) -> Patches:

@@ -47,7 +47,8 @@ def campaign() -> Summary:
         # So short a time would pass without what is rare.
         rare = {name: getattr(drawn, name) / 3 for name in ("deploy", "clock_step", "store_restart")}
         rare["request"] = drawn.request / 2
-        report = simulate(replace(drawn, keep=120.0, **rare))
+        keep = drawn.keep if drawn.goes_back else 120.0
+        report = simulate(replace(drawn, keep=keep, **rare))
         summary.add(report.to_json())
     return summary
 

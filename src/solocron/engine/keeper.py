@@ -93,6 +93,7 @@ class Keeper:
             self._next = self._later(now)
         else:
             self._holds_nothing = False
+        self._recovery.look_at_others()
         if not self._recovery.attend(session, self.keep):
             return self._soon(now)
         if self._holds_nothing and not self._board.running():

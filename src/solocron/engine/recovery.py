@@ -88,6 +88,8 @@ class Recovery:
         """Whether what this node lost was taken into account, so that its session may be lifted."""
         self._from = 0.0
         """Boot time from which on this node may claim: those who remember notice a restore first."""
+        self._awaited: dict[str, int] = {}
+        """The sessions that have to be renewed, or to end, before it may claim sooner."""
 
     # --- what the loops ask ------------------------------------------------------------------------------------------
 
@@ -219,24 +221,44 @@ class Recovery:
         self._former[session] = _Former(asked, asked, 0)
         while len(self._former) > FORMER:
             del self._former[next(iter(self._former))]
-        if first and any(
-            doc.name != session and doc.pools and doc.state is Life.LIVE
-            for doc in self._store.read(All(Kind.SESSION))
-            if isinstance(doc, Session)
-        ):
+        if first:
+            self._awaited = {name: beats for name, beats in self._others().items() if name != session}
+        if first and self._awaited:
             self._from = self._runtime.clock.boot() + self._settings.barrier
             self._events.emit("newcomer", node=self._settings.node, claims_in_s=self._settings.barrier)
 
+    def _others(self) -> dict[str, int]:
+        """The sessions of nodes that seem to live, and how often each was renewed."""
+        found = [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+        return {doc.name: doc.beats for doc in found if doc.pools and doc.state is Life.LIVE}
+
+    def look_at_others(self) -> None:
+        """End the wait of a newcomer as soon as each of those that seemed to live was renewed, or has ended.
+
+        A node that renews its session has seen whether the store went back, and would have shut the namespace.
+        """
+        if not self._awaited:
+            return
+        if self._runtime.clock.boot() < self._from:
+            found = self._others()
+            self._awaited = {name: beats for name, beats in self._awaited.items() if found.get(name) == beats}
+            if self._awaited:
+                return
+        self._awaited, self._from = {}, 0.0
+        self._changed()
+
     def claim_at_once(self) -> None:
         """This process makes one pass for an external trigger, and does not wait for those who remember."""
-        self._from = 0.0
+        self._awaited, self._from = {}, 0.0
 
     def next_look(self, planned: float) -> float:
         """When to look at the namespace again, at the latest when planned: soon, while it is being checked."""
         known = self._known
+        now = self._runtime.clock.boot()
+        if self._awaited:
+            return min(planned, now + min(self._settings.beat / 4, 1.0))
         if known is None or known.openness is not Openness.CHECKING:
             return planned
-        now = self._runtime.clock.boot()
         over = self._board.boot_of(known.since + round(self._settings.barrier * SECOND))
         return max(now, over) if over is not None and over > now else now + self._settings.beat / 8
 

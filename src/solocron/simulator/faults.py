@@ -182,7 +182,7 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
     def chance(most: float) -> float:
         return dice.choice((0.0, 0.0, most / 10, most))
 
-    return Options(
+    options = Options(
         seed=seed,
         hours=hours * lease / 15,
         nodes=nodes,
@@ -218,3 +218,15 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
         calendars=calendars,
         alarms=more.choice((0.0, 0.0, 1.0, 4.0)) * lease,
     )
+    fault = _GOES_BACK.get(seed % 10)
+    return options if fault is None or lease in SLOW else _going_back(options, fault)
+
+
+_GOES_BACK = {3: "failover", 7: "restore"}
+"""In which worlds of ten the store goes back, and how."""
+
+
+def _going_back(options: Options, fault: str) -> Options:
+    """The same world with a store that goes back, and with nobody who changes what its slots are."""
+    plain = replace(options, deploy=0.0, request=0.0, calendars=0.0, alarms=0.0, effects=0, keep=2_592_000.0)
+    return plain.changed({fault: 10 * options.lease})

@@ -25,7 +25,7 @@ def test_i1_a_node_that_begins_while_another_sweeps_keeps_its_claims() -> None:
     store = scheduler.client.store
     assert isinstance(store, MemoryStore)
     node = scheduler._build()
-    node.keeper.step(0)
+    node.keeper.step(scheduler._runtime.clock.boot())
     real, claimed = store.read, []
 
     def newcomer() -> None:
@@ -55,7 +55,7 @@ def test_pruning_goes_on_while_there_is_more_and_lets_the_sessions_be_looked_at_
     store = scheduler.client.store
     assert isinstance(store, MemoryStore)
     node = scheduler._build()
-    node.keeper.step(0)
+    node.keeper.step(scheduler._runtime.clock.boot())
     calls: list[str] = []
     left, read = 25_300, store.read
 
@@ -87,7 +87,7 @@ def test_a_step_that_has_more_to_prune_is_followed_by_the_next_at_once() -> None
     store = scheduler.client.store
     assert isinstance(store, MemoryStore)
     node = scheduler._build()
-    node.keeper.step(0)
+    node.keeper.step(scheduler._runtime.clock.boot())
     store.prune = lambda before, limit: limit  # type: ignore[method-assign]
     boot = scheduler._runtime.clock.boot
     assert node.sweeper.step(boot()) - boot() <= PRUNE_PAUSE

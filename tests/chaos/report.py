@@ -91,8 +91,8 @@ def _lines(found: Sequence[Figures]) -> list[str]:
     if away := [figures for figures in found if figures.scenario == "outage"]:
         lines += [
             "",
-            "The store away for less than a lease of 15 s, until the next start (bound 6 s, and 16 s on Redis and Valkey,",
-            "where another server answers after a restart):",
+            "The store away for less than a lease of 15 s, until the next start (bound 6 s, and 16 s on Redis and",
+            "Valkey, where another server answers after a restart):",
             "",
         ]
         lines += [f"- {figures.store}: {'; '.join(figures.notes)}" for figures in away]

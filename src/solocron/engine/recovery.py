@@ -6,8 +6,8 @@ them prevents, are in docs/explanation/going-back.md.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from solocron.clock import SECOND
 from solocron.engine.board import Board
@@ -39,13 +39,31 @@ class _Overtaken(Exception):
     """Another check has begun, or this session is not the one that the store knows: look again."""
 
 
-@dataclass(slots=True)
 class _Former:
-    """A session that this process has had."""
+    """A session that this process has had, and which renewals of it the store acknowledged lately."""
 
-    began: float
-    renewed: float
-    beats: int
+    def __init__(self, began: float, lease: float) -> None:
+        self._lease = lease
+        self._acknowledged: deque[tuple[int, float]] = deque([(0, began)])
+        """Each by its number, with the boot time before it was sent."""
+
+    @property
+    def beats(self) -> int:
+        return self._acknowledged[-1][0]
+
+    @property
+    def renewed(self) -> float:
+        return self._acknowledged[-1][1]
+
+    def acknowledge(self, beats: int, asked: float) -> None:
+        self._acknowledged.append((beats, asked))
+        while len(self._acknowledged) > 2 and self._acknowledged[1][1] < asked - 3 * self._lease:
+            self._acknowledged.popleft()
+
+    def lost(self, beats: int | None) -> float:
+        """Seconds between the last renewal that is left (None: not even its beginning is) and the last one."""
+        left = [asked for number, asked in self._acknowledged if number <= (-1 if beats is None else beats)]
+        return self.renewed - (left[-1] if left else self._acknowledged[0][1])
 
 
 class Recovery:
@@ -166,7 +184,7 @@ class Recovery:
         """The store acknowledged a renewal; a session that does not bear the mark any more has to be marked again."""
         former = self._former.get(session.name)
         if former is not None:
-            former.beats, former.renewed = session.beats, asked
+            former.acknowledge(session.beats, asked)
         if session.epoch != self._checked:
             self._checked = ""
         if self.is_open:
@@ -185,9 +203,9 @@ class Recovery:
             if now - former.renewed > self._settings.keep / SECOND / 2:
                 del self._former[session]
                 return False
-            lost = now - former.began
+            lost = former.lost(None)
         elif doc.beats < former.beats:
-            lost = (former.beats - doc.beats) * self._settings.beat
+            lost = former.lost(doc.beats)
         else:
             return False
         self._back = max(lost, self._back or 0.0)
@@ -218,7 +236,7 @@ class Recovery:
         They notice first that the store went back, each with its next renewal; this process remembers nothing.
         """
         first = not self._former
-        self._former[session] = _Former(asked, asked, 0)
+        self._former[session] = _Former(asked, self._settings.lease)
         while len(self._former) > FORMER:
             del self._former[next(iter(self._former))]
         if first:
@@ -417,7 +435,7 @@ class Recovery:
             raise _Overtaken
         former = self._former.get(session)
         if former is not None:
-            former.beats, former.renewed = result.doc.beats, asked
+            former.acknowledge(result.doc.beats, asked)
 
     def _try_to_open(self, known: Namespace, session: str, between: Callable[[], None]) -> Namespace:
         """End the check once every live node has taken part and each has had the time to."""

@@ -18,7 +18,7 @@ from solocron.model.job import Job
 from solocron.model.namespace import NAME, Openness
 from solocron.model.run import Origin
 from solocron.model.session import Life, Session
-from solocron.simulator.checker import Violation
+from solocron.simulator.checker import Violation, new_holds
 from solocron.simulator.commits import Commit
 from solocron.simulator.kernel import Process
 from solocron.simulator.ledger import Line
@@ -61,6 +61,8 @@ class GoingBack:
         self._starts: dict[tuple[str, int], _Start] = {}
         self._reached: dict[str, list[float]] = {}
         """When each process wrote its session."""
+        self._claimed: dict[tuple[str, int], float] = {}
+        """When each claim was granted for the first time."""
         self._openings: list[float] = []
         self._operator = False
         if world.options.goes_back:
@@ -131,7 +133,8 @@ class GoingBack:
             )
 
     def _is_promised(self, first: _Start, second: Line) -> bool:
-        losses = [loss for loss in self.losses if first.line.at <= loss.at <= second.at]
+        claimed = self._claimed.get((first.line.run, first.line.fence), first.line.at)
+        losses = [loss for loss in self.losses if claimed <= loss.at <= second.at]
         if not losses:
             return True
         if not all(loss.failover or loss.all_noticed for loss in losses):
@@ -154,6 +157,9 @@ class GoingBack:
     def commit(self, commit: Commit) -> None:
         if commit.kind is Kind.SESSION and isinstance(commit.after, Session) and commit.after.state is Life.LIVE:
             self._reached.setdefault(commit.client, []).append(commit.at)
+        elif commit.kind is Kind.JOB:
+            for hold in new_holds(commit):
+                self._claimed.setdefault((hold.run, hold.fence), commit.at)
         elif commit.kind is Kind.NAMESPACE:
             before, after = model.read(commit.before), model.read(commit.after)
             if after is not None and after.openness is Openness.OPEN and before is not None:

@@ -1,0 +1,208 @@
+"""A store that goes back under living nodes: what they notice, what they put back, and when they stop."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from solocron import Run, every
+from solocron.model import namespace
+from solocron.model.change import Kind
+from solocron.model.namespace import NAME, Namespace, Openness
+from solocron.simulator.database import Past
+from solocron.testing.cluster import Cluster
+
+LEASE, BEAT, BARRIER = 15, 5, 10
+
+
+def living(*jobs: object, nodes: int = 2) -> Cluster:
+    """A cluster whose store can be put back, with nodes that have begun."""
+    cluster = Cluster(*jobs, nodes=nodes)
+    cluster.fleet.database.past = Past(3_600)
+    cluster.run("1s")
+    return cluster
+
+
+def state(cluster: Cluster) -> Namespace:
+    held, _ = cluster.fleet.database.docs[(Kind.NAMESPACE, NAME)]
+    known = namespace.read(held)
+    assert known is not None
+    return known
+
+
+def twice(cluster: Cluster) -> list[tuple[str, int]]:
+    """Attempts that started more than once."""
+    counted = Counter((start.run, start.attempt) for start in cluster.starts)
+    return [attempt for attempt, count in counted.items() if count > 1]
+
+
+@pytest.mark.parametrize("failover", [True, False], ids=["failover", "restore"])
+def test_i22_what_living_nodes_remember_is_put_back_and_nothing_runs_twice(failover: bool) -> None:
+    """Six seconds are lost: a renewal of each node, three claims and their ends."""
+
+    @every("2s", name="job", catch_up="all", overlap="queue-all")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = living(body)
+    cluster.run("60s")
+    cluster.fleet.database.go_back(6, failover=failover)
+    cluster.run("60s")
+    assert twice(cluster) == []
+    assert cluster.events["put back"] > 0
+    assert cluster.events["namespace open"] > 0
+    assert state(cluster).openness is Openness.OPEN
+    cluster.assert_ran("job")
+    slots = [start.slot for start in cluster.starts]
+    assert len(slots) == len(set(slots)) >= 50
+
+
+def test_i22_nothing_is_claimed_until_the_check_is_over() -> None:
+    @every("1s", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = living(body)
+    cluster.run("30s")
+    cluster.fleet.database.go_back(2, failover=True)
+    back = cluster.now
+    cluster.run(f"{BEAT + BARRIER + 3}s")
+    later = [start.at for start in cluster.starts if start.at > back]
+    assert BARRIER <= (min(later) - back).total_seconds() <= BEAT + BARRIER + 1
+
+
+@pytest.mark.parametrize("busy", [True, False], ids=["busy", "quiet"])
+def test_i22_a_living_node_does_not_adopt_its_own_old_claim(busy: bool) -> None:
+    """The backup was made during a run: its hold comes back although its body has ended, on record or not.
+
+    It was adopted, and the body ran again under the same fence, also with retries=0. A node with nothing else to do
+    held it until it drained.
+    """
+
+    @every("1h", name="slow")
+    def slow(run: Run) -> None:
+        cluster.sleep("4s")
+
+    @every("2s", name="often")
+    def often(run: Run) -> None:
+        pass
+
+    cluster = living(slow, *([often] if busy else []), nodes=1)
+    cluster.run("1h")
+    assert [start.job for start in cluster.starts].count("slow") == 1
+    cluster.run("10s")
+    cluster.fleet.database.go_back(9, failover=False)
+    cluster.run("60s")
+    assert twice(cluster) == []
+    assert [start.job for start in cluster.starts].count("slow") == 1
+    assert not cluster.job("slow").active
+    assert [(run.attempt, run.status) for run in cluster.runs("slow")] == [(1, "succeeded")]
+
+
+def test_i22_a_loss_beyond_memory_stops_the_fleet_until_somebody_says_so() -> None:
+    @every("10s", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = living(body)
+    cluster.run("5m")
+    before = len(cluster.starts)
+    cluster.fleet.database.go_back(3 * LEASE, failover=True)
+    cluster.run("2m")
+    assert len(cluster.starts) == before
+    assert state(cluster).openness is Openness.CLOSED
+    operator = cluster.member(0)
+    moved: list[int] = []
+    operator.process.spawn(lambda: moved.append(operator.scheduler.client.restored()), "restored")
+    cluster.run(f"{BEAT + 11}s")
+    assert moved == [1]
+    assert len(cluster.starts) > before
+    assert twice(cluster) == []
+
+
+def test_i22_of_a_node_that_died_with_the_server_a_slot_without_retries_is_written_off() -> None:
+    """Its claim is lost, and nobody remembers it: what was due may have run."""
+
+    @every("10s", name="job", catch_up="all")
+    def body(run: Run) -> None:
+        cluster.sleep("3s")
+
+    cluster = living(body, nodes=2)
+    cluster.run("60s")
+    last = cluster.starts[-1]
+    number = next(number for number in (0, 1) if cluster.process(number).name == last.node)
+    cluster.kill(number)
+    cluster.fleet.database.go_back(2.5, failover=True)
+    cluster.run("90s")
+    assert twice(cluster) == []
+    (written_off,) = [run for run in cluster.runs("job") if run.slot == last.slot]
+    assert (written_off.status, written_off.reason) == ("lost", "the store went back")
+
+
+def test_jobs_that_code_declares_are_declared_again() -> None:
+    @every("10s", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = Cluster(body, nodes=0)
+    cluster.fleet.database.past = Past(3_600)
+    cluster.start(0)
+    cluster.run("2s")
+    assert "job" in cluster.fleet.database.jobs
+    cluster.fleet.database.go_back(2, failover=True)
+    assert "job" not in cluster.fleet.database.jobs
+    cluster.run("60s")
+    assert len(cluster.starts) >= 3
+
+
+def test_a_failover_without_loss_costs_the_barrier_and_nothing_else() -> None:
+    @every("2s", name="job", catch_up="all", overlap="queue-all")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = living(body)
+    cluster.run("30s")
+    cluster.fleet.database.go_back(0, failover=True)
+    cluster.run("40s")
+    assert twice(cluster) == []
+    assert {run.status for run in cluster.runs("job")} <= {"succeeded", "running"}
+    assert cluster.events["session lost"] == 0
+
+
+@pytest.mark.parametrize("kind", [Kind.LOCK, Kind.KEY, Kind.STEP])
+def test_locks_keys_and_steps_are_put_back(kind: Kind) -> None:
+    """Their documents are lost with the rest; the run that made them lives, and its next attempt finds them."""
+    seen: list[object] = []
+
+    @every("30s", name="job", retries=1)
+    def body(run: Run) -> None:
+        if kind is Kind.STEP:
+            seen.append(run.step("charge", lambda: run.attempt))
+            cluster.sleep("17s")
+        elif kind is Kind.KEY:
+            with run.once("charge") as claim:
+                seen.append(bool(claim))
+            cluster.sleep("17s")
+        else:
+            with cluster.member(0).scheduler.lock("door", keep_alive=True) as held:
+                cluster.sleep("17s")
+                held.check()
+                seen.append("held")
+        if run.attempt == 1:
+            raise ValueError("once more")
+
+    cluster = living(body, nodes=1)
+    cluster.run("30s")
+    assert len(cluster.starts) == 1
+    cluster.fleet.database.go_back(2, failover=True)
+    assert not kept(cluster, kind), "it is lost"
+    cluster.run("16s")
+    assert kept(cluster, kind), "it is put back"
+    cluster.run("25s")
+    assert seen == {Kind.STEP: [1, 1], Kind.KEY: [True, False], Kind.LOCK: ["held", "held"]}[kind]
+    assert twice(cluster) == []
+
+
+def kept(cluster: Cluster, kind: Kind) -> list[str]:
+    return [name for of, name in cluster.fleet.database.docs if of is kind]

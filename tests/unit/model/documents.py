@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from solocron.clock import SECOND
 from solocron.model.change import Kind, Note
 from solocron.model.definition import Definition
-from solocron.model.job import GIVEN_WAY, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
+from solocron.model.job import GIVEN_WAY, Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow
 from solocron.model.run import Origin, Shards, Status
 from solocron.model.session import Life, Session
@@ -204,6 +204,7 @@ def jobs(draw: st.DrawFn) -> Job:
             )
         ),
         missed=draw(maybe(st.builds(Missed, at=instants, first=instants, last=instants, count=st.integers(1, 99)))),
+        back=draw(maybe(st.builds(Back, epoch=names, fence=fences, cursor=instants, told=st.just(())))),
         extra=draw(st.dictionaries(st.sampled_from(["XX", "later"]), values, max_size=2)),
     )
 

@@ -14,6 +14,7 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.model.run import Origin, key_of
+from solocron.stores.url import make_store
 from solocron.testing.fleet import Fleet, Line
 from tests.chaos.jobs.quiet import PERIOD
 from tests.chaos.places import STORES, Place
@@ -37,6 +38,7 @@ def test_a_promoted_standby_lacks_what_was_committed_after_the_cut() -> None:
         pair.primary.sql("CREATE TABLE note (text varchar(9))")
         pair.primary.sql("INSERT INTO note VALUES ('kept')")
         pair.attach()
+        assert standbys(pair) == "WARN", "doctor calls a primary with asynchronous standbys what it is"
         pair.cut()
         pair.primary.sql("INSERT INTO note VALUES ('lost')")
         before = pair.primary.port
@@ -46,10 +48,19 @@ def test_a_promoted_standby_lacks_what_was_committed_after_the_cut() -> None:
             assert db.info.port == pair.primary.port != before
 
 
+def standbys(pair: Pair) -> str:
+    store = make_store(pair.primary.url)
+    try:
+        return next(check.level for check in store.checks() if check.name == "standbys")
+    finally:
+        store.close()
+
+
 def test_with_remote_apply_a_commit_after_the_cut_is_not_acknowledged() -> None:
     require(Postgres)
     with Pair(synchronous=True, settings=QUICK) as pair:
         pair.attach()
+        assert standbys(pair) == "OK"
         pair.primary.sql("CREATE TABLE note (text varchar(9))")
         with closing(psycopg.connect(pair.primary.url, autocommit=True)) as db:
             pair.cut()

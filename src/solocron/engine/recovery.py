@@ -102,6 +102,8 @@ class Recovery:
         self._back: float | None = None
         """Seconds that were lost at least, if the node's own session shows that the store went back."""
         self._former: dict[str, _Former] = {}
+        self._has_begun = False
+        """Whether this process has had a session."""
         self._told = False
         """Whether what this node lost was taken into account, so that its session may be lifted."""
         self._from = 0.0
@@ -235,7 +237,7 @@ class Recovery:
 
         They notice first that the store went back, each with its next renewal; this process remembers nothing.
         """
-        first = not self._former
+        first, self._has_begun = not self._has_begun, True
         self._former[session] = _Former(asked, self._settings.lease)
         while len(self._former) > FORMER:
             del self._former[next(iter(self._former))]

@@ -81,19 +81,19 @@ def _role(replica: bool) -> Check:
     return Check("role", "OK", "primary")
 
 
-def _standbys(all_of_them: int, synchronous: int) -> Check:
+def _standbys(connected: int, synchronous: str) -> Check:
     """A failover to a standby that lags loses commits; nodes notice it and put back what they remember."""
-    if all_of_them == 0:
+    if connected == 0:
         return Check("standbys", "OK", "none is connected")
-    if synchronous == 0:
+    if not synchronous:
         return Check(
             "standbys",
             "WARN",
-            f"{all_of_them}, none of them synchronous: a failover may lose the last commits (tier A only while this "
-            "server lives)",
-            "name one in synchronous_standby_names; or see 'When the store goes back' in the docs",
+            f"{connected}, and no commit waits for any of them: a failover may lose the last ones, so this is tier A "
+            "only while the primary lives",
+            "set synchronous_standby_names; nodes heal what they remember, see docs/explanation/going-back.md",
         )
-    return Check("standbys", "OK", f"{all_of_them}, {synchronous} of them synchronous")
+    return Check("standbys", "OK", f"{connected}; commits wait for {synchronous}")
 
 
 def _encoding(encoding: str) -> Check:

@@ -174,8 +174,8 @@ SELECT current_setting('server_version_num')::integer, pg_is_in_recovery(), curr
 SELECT (SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL),
        current_setting('max_connections')::integer
 
--- standbys --  How many standbys follow this server, and how many of them a commit waits for.
-SELECT count(*), count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')) FROM pg_stat_replication
+-- standbys --  How many standbys follow this server, and which of them a commit waits for.
+SELECT count(*), current_setting('synchronous_standby_names') FROM pg_stat_replication
 
 -- here --  Which server this is, which database, and in which schema our tables are.
 SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint, current_database()::text, n.nspname::text

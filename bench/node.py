@@ -65,8 +65,11 @@ def main() -> int:
     settle_memory()  # as `run_forever` and the command `solocron run` do
     began = time.perf_counter()
     scheduler.start()
-    _say(ready=time.time(), declared_s=declared_s, started_s=time.perf_counter() - began, rss_mb=_rss_mb(),
-         functions_mb=functions_mb)  # fmt: skip
+    started_s = time.perf_counter() - began
+    node, pause = scheduler._node, threading.Event()
+    while node is not None and not node.recovery.may_claim():  # beside others it waits until each has renewed
+        pause.wait(0.05)
+    _say(ready=time.time(), declared_s=declared_s, started_s=started_s, rss_mb=_rss_mb(), functions_mb=functions_mb)
     cpu = time.process_time()
     since = time.perf_counter()
     told = 0

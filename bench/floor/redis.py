@@ -31,7 +31,7 @@ class Floor:
             return 0
         now = fetched.now
         held = claimed([tuple(row) for row in fetched.rows], self._session, now)
-        words = [self._session, "job", fetched.offer, str(len(held)), "", ""]
+        words = [self._session, "job", fetched.offer, str(len(held)), "", "", ""]
         for one in held:
             opened = _dumps(
                 [one.slot, "schedule", one.key, None, NODE, self._session, one.fence, now, *[None] * 4, one.slot]
@@ -43,7 +43,7 @@ class Floor:
         held = [one for one, verdict in zip(held, verdicts, strict=True) if verdict == "a"]  # slow: others took over
         if not held:
             return 1  # not nothing: more may be due
-        words = ["", "job", "", str(len(held)), str(now), str(now + 60_000_000)]
+        words = ["", "job", "", str(len(held)), str(now), str(now + 60_000_000), ""]
         for one in held:
             mark = f"{version} {one.due} {self._holder}"
             words += ["state", one.name, mark, "0", finished(one.state, now), str(one.due), "", "1"]
@@ -56,5 +56,5 @@ class Floor:
     def _commit(self, words: list[str]) -> tuple[str, str, int]:
         answer = self._caller.commit(words)
         assert answer is not None
-        verdicts, _, _, version, time, _ = answer.split(" ")
+        verdicts, _, _, version, time, _, _ = answer.split(" ")
         return verdicts, version, int(time)

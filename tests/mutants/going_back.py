@@ -7,14 +7,10 @@ from typing import Any
 
 from solocron.engine import recovery as recovery_module
 from solocron.engine.keeper import Keeper
-from solocron.engine.memory import Memory
 from solocron.engine.recovery import Recovery
-from solocron.engine.settings import Settings
 from solocron.model import claiming
-from solocron.model import namespace as namespace_model
 from solocron.model.change import Change
 from solocron.model.job import Hold, Job
-from solocron.model.namespace import Namespace, Openness
 from solocron.model.session import Life, Session
 from solocron.simulator.database import Database
 from solocron.stores.contract import Gate
@@ -66,36 +62,6 @@ def _g04(bites: Bites) -> Patches:
     return [(recovery_module, "all_marked", nobody_waits)]
 
 
-def _g05(bites: Bites) -> Patches:
-    def none(self: Settings) -> float:
-        bites()
-        return 0.0
-
-    return [(Settings, "barrier", property(none))]
-
-
-def _g06(bites: Bites) -> Patches:
-    real = Recovery.gate
-
-    def untested(self: Recovery, *openness: Openness) -> Any:
-        if len(openness) < 2:
-            return real(self, *openness)
-        bites()
-        return None  # a burial is then tested for the life of the sweeper's own session only
-
-    return [(Recovery, "gate", untested)]
-
-
-def _g08(bites: Bites) -> Patches:
-    real = Memory.claimed
-
-    def whenever(self: Memory, epoch: str, claims: Any) -> bool:
-        bites(epoch != self.epoch)
-        return real(self, self.epoch, claims)
-
-    return [(Memory, "claimed", whenever)]
-
-
 def _g09(bites: Bites) -> Patches:
     real = Recovery.went_back
 
@@ -106,16 +72,6 @@ def _g09(bites: Bites) -> Patches:
         return False
 
     return [(Recovery, "went_back", only_the_living)]
-
-
-def _g11(bites: Bites) -> Patches:
-    real = namespace_model._next
-
-    def sure(*args: Any, doubt: bool, **more: Any) -> Namespace:
-        bites(doubt)
-        return real(*args, doubt=False, **more)
-
-    return [(namespace_model, "_next", sure)]
 
 
 def _g12(bites: Bites) -> Patches:
@@ -166,13 +122,7 @@ MUTANTS = [
     Mutant("G-02", "a claim is granted to a session that went back", "I22", _g02, Worlds(RESTORE), quick=False),
     Mutant("G-03", "nobody puts back what it remembers", "I22", _g03, Worlds(FAILOVER), quick=False),
     Mutant("G-04", "claims are granted before every node has checked", "I22", _g04, Worlds(LOSSES), quick=False),
-    Mutant("G-05", "claims are granted as soon as those who are there have checked", "I22", _g05,
-           Worlds(LOSSES), quick=False),
-    Mutant("G-06", "a burial does not ask whether the store went back", "I22", _g06, Worlds(LOSSES), quick=False),
-    Mutant("G-08", "a claim that is answered after the check began starts", "I22", _g08,
-           Worlds(FAILOVER | {"slow": 0.2}), quick=False),
     Mutant("G-09", "a session that is dead or gone is no sign", "I22", _g09, Worlds(RESTORE), quick=False),
-    Mutant("G-11", "the doubt of an earlier check is forgotten", "I22", _g11, Worlds(LOSSES), quick=False),
     Mutant("G-12", "slots that lost claims had passed leave no record", "I22", _g12, Worlds(LOSSES), quick=False),
     Mutant("G-14", "a node that begins claims at once", "I22", _g14,
            Worlds(RESTORE | {"kill": 10.0}), quick=False),

@@ -32,6 +32,8 @@ PORTION = 200
 """Jobs that are put right in one update: the session is renewed in between."""
 FORMER = 8
 """Earlier sessions of this process whose documents are looked at before it begins a new one."""
+EPOCHS = 64
+"""Epochs of which a node remembers when it saw them."""
 _TRIES = 20
 
 
@@ -102,6 +104,10 @@ class Recovery:
         self._back: float | None = None
         """Seconds that were lost at least, if the node's own session shows that the store went back."""
         self._former: dict[str, _Former] = {}
+        self._epochs: dict[int, float] = {}
+        """Boot times at which this node first saw each epoch, by its count."""
+        self._heard = 0.0
+        """Boot time at which the store last told anything of the namespace."""
         self._has_begun = False
         """Whether this process has had a session."""
         self._told = False
@@ -189,6 +195,7 @@ class Recovery:
             former.acknowledge(session.beats, asked)
         if session.epoch != self._checked:
             self._checked = ""
+        self._heard = asked
         if self.is_open:
             self._memory.grow_older(asked, keep=2 * self._settings.lease + 2 * self._settings.beat)
         else:
@@ -316,13 +323,22 @@ class Recovery:
             token = self._runtime.rng.token()
             found = self._sure(lambda doc, at: model.establish(doc, identity=identity, token=token))
         count = 0 if self._known is None else self._known.count
-        sign = found is None or found.identity != identity or found.count < count or self._back is not None
+        left = 0 if found is None else found.count
+        if left < count:
+            # Of sessions that were lost one after the other none is old: the epochs tell how far back it went.
+            since = min(at for epoch, at in self._epochs.items() if epoch > left)
+            self._back = max(self._heard - since, self._back or 0.0)
+        sign = found is None or found.identity != identity or self._back is not None
         if sign:
             found = self._begin_check(identity, count)
         assert found is not None
         self._tell(found)
         if self._known is None or self._known.count < found.count:
             self._known = found
+        self._heard = self._runtime.clock.boot()
+        self._epochs.setdefault(found.count, self._heard)
+        while len(self._epochs) > EPOCHS:
+            del self._epochs[min(self._epochs)]
         return found
 
     def _begin_check(self, identity: str, count: int) -> Namespace:

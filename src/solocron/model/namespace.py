@@ -113,9 +113,13 @@ def begin_check(doc: Note | Absent, *, identity: str, known: int, checked: str, 
     """Write a new epoch in state `checking`; the answer is the namespace as it then is.
 
     `known` is the highest count of epochs that the node has seen, `checked` the epoch that it has checked itself. A
-    check of another node that this one has not yet taken part in is joined. A closed namespace stays closed.
+    check of another node that this one has not yet taken part in is joined. A closed namespace stays closed, also where
+    what a person did about it is lost.
     """
     found = read(doc)
+    if found is not None and found.openness is Openness.CLOSED and found.count < known:
+        new = _next(found, known, identity, token, Openness.CLOSED, since=now, doubt=True)
+        return Change(new.note(), answer=new)
     if found is not None and found.count >= known:
         if found.openness is Openness.CLOSED:
             here = replace(found, identity=identity)

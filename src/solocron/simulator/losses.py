@@ -96,9 +96,8 @@ class GoingBack:
         self._operator = False
         held = world.database.docs.get((Kind.NAMESPACE, NAME))
         known = model.read(held[0]) if held is not None else None
+        self._call_operator()
         if known is None or known.openness is not Openness.CLOSED:
-            if known is not None and known.openness is Openness.CHECKING:
-                self._call_operator()
             return
         member = world.join(f"operator{len(self.losses)}.{world.kernel.now:.0f}")
 
@@ -111,7 +110,6 @@ class GoingBack:
             member.process.kill()
 
         member.process.spawn(restored, f"{member.process.name} restored")
-        self._call_operator()
 
     # --- I22 -----------------------------------------------------------------------------------------------------
 

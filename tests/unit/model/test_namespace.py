@@ -64,6 +64,8 @@ def test_what_is_closed_stays_closed_until_a_person_opens_it() -> None:
     assert closed.openness is Openness.CLOSED
     assert after(begin(closed.note())).openness is Openness.CLOSED
     assert after(begin(closed.note(), identity="newer")).identity == "newer"
+    forgotten = after(begin(closed.note(), known=9))
+    assert (forgotten.openness, forgotten.count) == (Openness.CLOSED, 10), "that somebody had opened it is lost"
     reopened = after(model.reopen(closed.note(), identity="new", token="y", now=400))
     assert (reopened.openness, reopened.count) == (Openness.OPEN, closed.count + 1)
 

@@ -11,7 +11,6 @@ from solocron.engine.recovery import Recovery
 from solocron.model import claiming
 from solocron.model.change import Change
 from solocron.model.job import Hold, Job
-from solocron.model.session import Life, Session
 from solocron.simulator.database import Database
 from solocron.stores.contract import Gate
 from tests.mutants.mutant import Bites, Mutant, Patches
@@ -62,18 +61,6 @@ def _g04(bites: Bites) -> Patches:
     return [(recovery_module, "all_marked", nobody_waits)]
 
 
-def _g09(bites: Bites) -> Patches:
-    real = Recovery.went_back
-
-    def only_the_living(self: Recovery, doc: object, session: str) -> bool:
-        if isinstance(doc, Session) and doc.state is Life.LIVE:
-            return real(self, doc, session)
-        bites()
-        return False
-
-    return [(Recovery, "went_back", only_the_living)]
-
-
 def _g12(bites: Bites) -> Patches:
     def silent(job: Job, slots: Any, *, now: int) -> tuple[Job, tuple[Any, ...]]:
         bites(job.back is not None)
@@ -122,7 +109,6 @@ MUTANTS = [
     Mutant("G-02", "a claim is granted to a session that went back", "I22", _g02, Worlds(RESTORE), quick=False),
     Mutant("G-03", "nobody puts back what it remembers", "I22", _g03, Worlds(FAILOVER), quick=False),
     Mutant("G-04", "claims are granted before every node has checked", "I22", _g04, Worlds(LOSSES), quick=False),
-    Mutant("G-09", "a session that is dead or gone is no sign", "I22", _g09, Worlds(RESTORE), quick=False),
     Mutant("G-12", "slots that lost claims had passed leave no record", "I22", _g12, Worlds(LOSSES), quick=False),
     Mutant("G-14", "a node that begins claims at once", "I22", _g14,
            Worlds(RESTORE | {"kill": 10.0}), quick=False),

@@ -228,11 +228,8 @@ class Claimer:
             # Not before each claim is on the board: the keeper would take them for claims whose answer was lost.
             # An unknown outcome counts as not held; if the claim did land, the keeper's next look finds it.
             self._board.call_ends(call)
-        if not applied.alive:
-            # Buried, or the store went back to before it was begun: the keeper finds out which.
-            self._recovery.shut()
-            self._wake_keeper()
-        elif applied.shut:
+        if not applied.alive or applied.shut:
+            # Buried, or the store went back, perhaps to before the session began: the keeper finds out which.
             self._recovery.shut()
             self._wake_keeper()
         return applied, replied, started

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from solocron.clock import SECOND
 from solocron.engine.board import Board
@@ -24,7 +25,7 @@ from solocron.model.rejoin_effects import rejoin_effect
 from solocron.model.session import Life, Session, renew
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
-from solocron.stores.contract import All, ChangeFn, Gate, Named, Store, Verdict
+from solocron.stores.contract import All, ChangeFn, Gate, Named, Result, Store, Verdict
 
 __all__ = ["Recovery", "change_namespace"]
 
@@ -397,41 +398,47 @@ class Recovery:
         def change(doc: Job | Absent, now: int) -> Change | None:
             return rejoin(doc, memories[doc.name], epoch=epoch, session=session, now=now, resolve=self._resolve)
 
-        left = tuple(names)
-        for _ in range(_TRIES):
-            applied = self._store.update(Named(Kind.JOB, left), change, session=session, gate=gate)
-            if applied.shut or not applied.alive:
-                raise _Overtaken
-            for result in applied.results:
-                if result.verdict is Verdict.APPLIED:
-                    self._events.emit("put back", job=result.name, node=self._settings.node)
-                elif result.verdict is Verdict.BLOCKED:
-                    self._events.emit("job blocked", job=result.name, error=result.error)
-            again = (Verdict.CONTENDED, Verdict.UNKNOWN)
-            left = tuple(result.name for result in applied.results if result.verdict in again)
-            if not left:
-                return
-        raise StoreUnavailable(f"{len(left)} jobs could not be checked, {left[0]} among them; trying again")
+        self._update_all(Kind.JOB, names, change, session, gate, self._tell_put_back)
+
+    def _tell_put_back(self, result: Result) -> None:
+        if result.verdict is Verdict.APPLIED:
+            self._events.emit("put back", job=result.name, node=self._settings.node)
+        elif result.verdict is Verdict.BLOCKED:
+            self._events.emit("job blocked", job=result.name, error=result.error)
 
     def _put_back_effects(self, session: str, gate: Gate) -> None:
         """The same for locks, keys and steps."""
         for kind, notes in self._memory.effects().items():
-            left = tuple(sorted(notes))
-            for _ in range(_TRIES):
-                if not left:
-                    break
-                applied = self._store.update(
-                    Named(kind, left[:PORTION]),
-                    lambda doc, at, notes=notes: rejoin_effect(doc, notes[doc.name], session=session, now=at),  # type: ignore[misc]
-                    session=session,
-                    gate=gate,
-                )
-                if applied.shut or not applied.alive:
-                    raise _Overtaken
-                again = (Verdict.CONTENDED, Verdict.UNKNOWN)
-                left = (*(r.name for r in applied.results if r.verdict in again), *left[PORTION:])
-            if left:
-                raise StoreUnavailable(f"{len(left)} documents of kind {kind} could not be checked; it is tried again")
+            change = partial(_rejoin_effect, notes=notes, session=session)
+            names = sorted(notes)
+            for start in range(0, len(names), PORTION):
+                self._update_all(kind, names[start : start + PORTION], change, session, gate)
+
+    def _update_all(
+        self,
+        kind: Kind,
+        names: Sequence[str],
+        change: ChangeFn,
+        session: str,
+        gate: Gate,
+        tell: Callable[[Result], None] = lambda result: None,
+    ) -> None:
+        """Apply a change to each of these under the gate, and again where another node was faster."""
+        left = tuple(names)
+        for _ in range(_TRIES):
+            if not left:
+                return
+            applied = self._store.update(Named(kind, left), change, session=session, gate=gate)
+            if applied.shut or not applied.alive:
+                raise _Overtaken
+            for result in applied.results:
+                tell(result)
+            again = (Verdict.CONTENDED, Verdict.UNKNOWN)
+            left = tuple(result.name for result in applied.results if result.verdict in again)
+        if left:
+            raise StoreUnavailable(
+                f"{len(left)} documents of kind {kind} could not be checked, {left[0]} among them; it is tried again"
+            )
 
     def _renew(self, session: str, mark: str | None) -> None:
         """Renew, with the mark of an epoch if it is checked; an old count is lifted to what was acknowledged."""
@@ -476,27 +483,15 @@ class Recovery:
 
     def _write_off(self, known: Namespace, session: str, between: Callable[[], None]) -> None:
         """Whatever a node that died during the check may have started is not started again."""
+
+        def change(doc: Job | Absent, now: int) -> Change | None:
+            return write_off(doc, until=known.since, late_for=self._settings.late_for, now=now, resolve=self._resolve)
+
         after = ""
         while True:
             page = self._store.read(All(Kind.JOB, after=after, limit=PORTION))
             due = [doc.name for doc in page if isinstance(doc, Job) and doc.due_at and doc.due_at <= known.since]
-            for _ in range(_TRIES):
-                if not due:
-                    break
-                applied = self._store.update(
-                    Named(Kind.JOB, tuple(due)),
-                    lambda doc, at: write_off(
-                        doc, until=known.since, late_for=self._settings.late_for, now=at, resolve=self._resolve
-                    ),
-                    session=session,
-                    gate=self.gate(Openness.CHECKING),
-                )
-                if applied.shut or not applied.alive:
-                    raise _Overtaken
-                again = (Verdict.CONTENDED, Verdict.UNKNOWN)
-                due = [result.name for result in applied.results if result.verdict in again]
-            if due:
-                raise StoreUnavailable(f"{len(due)} jobs could not be written off; trying again")
+            self._update_all(Kind.JOB, due, change, session, self.gate(Openness.CHECKING))
             if len(page) < PORTION:
                 return
             after = page[-1].name
@@ -515,6 +510,10 @@ class Recovery:
         found = self._change(change)
         assert found is not None
         return found
+
+
+def _rejoin_effect(doc: Note | Absent, now: int, *, notes: Mapping[str, Note], session: str) -> Change | None:
+    return rejoin_effect(doc, notes[doc.name], session=session, now=now)
 
 
 def all_marked(sessions: Iterable[Session], epoch: str) -> bool:

@@ -11,9 +11,9 @@ from solocron.jobs.declaration import Declaration
 from solocron.jobs.registry import Registry
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import encode
-from solocron.model.defining import Proposal, define
-from solocron.model.definition import Definition
-from solocron.model.job import Job
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Job
+from solocron.model.transitions.registration import Proposal, define
 from solocron.stores.contract import Named as By
 from solocron.stores.contract import Store, Verdict
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "solocron"
 
-PURE = ("engine", "model")
+PURE = ("engine", "lease", "model")
 OUTSIDE = {
     *("time", "sched", "random", "secrets", "uuid"),
     *("threading", "_thread", "queue", "concurrent", "asyncio", "multiprocessing", "contextvars"),

@@ -27,7 +27,7 @@ RANGE = 10
 BEGIN, END = "<!-- figures: written by `make proof` -->", "<!-- end of figures -->"
 
 PROVED = (
-    *("model", "schedules", "jobs", "dispatch", "engine", "durable", "locks", "simulator", "stores/contract.py"),
+    *("model", "schedules", "jobs", "dispatch", "lease", "engine", "effects", "simulator", "stores/contract.py"),
     *("scheduler.py", "client", "clock.py", "duration.py", "events.py", "runtime.py", "errors.py", "views.py"),
     *("calendars.py", "size.py"),
 )

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from solocron.model.change import Kind
-from solocron.model.session import Session, begin
+from solocron.model.documents.session import Session, begin
 from solocron.stores.contract import Named
 from solocron.stores.url import make_store
 

@@ -6,6 +6,9 @@ Names are imported when they are first used: a module that only declares jobs do
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from solocron.effects.locks.decorator import locked
+    from solocron.effects.locks.held import assert_locked
+    from solocron.effects.locks.lock import Lock
     from solocron.engine.context import AsyncRun, Run
     from solocron.errors import (
         Cancelled,
@@ -29,9 +32,6 @@ if TYPE_CHECKING:
     )
     from solocron.jobs.decorators import at, cron, every
     from solocron.jobs.retrying import Retry
-    from solocron.locks.decorator import locked
-    from solocron.locks.held import assert_locked
-    from solocron.locks.lock import Lock
     from solocron.model.policy import Backoff, allow, catch_up_all
     from solocron.scheduler import Scheduler
     from solocron.schedules import At, Cron, Every, Schedule
@@ -46,9 +46,9 @@ _HOMES = {
     ),
     "solocron.jobs.decorators": ("at", "cron", "every"),
     "solocron.jobs.retrying": ("Retry",),
-    "solocron.locks.decorator": ("locked",),
-    "solocron.locks.held": ("assert_locked",),
-    "solocron.locks.lock": ("Lock",),
+    "solocron.effects.locks.decorator": ("locked",),
+    "solocron.effects.locks.held": ("assert_locked",),
+    "solocron.effects.locks.lock": ("Lock",),
     "solocron.model.policy": ("Backoff", "allow", "catch_up_all"),
     "solocron.scheduler": ("Scheduler",),
     "solocron.schedules": ("At", "Cron", "Every", "Schedule"),

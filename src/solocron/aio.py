@@ -15,8 +15,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from solocron.durable.requests import check_connection, leave_async
-from solocron.model.request import run_named
+from solocron.effects.requests import check_connection, leave_async
+from solocron.model.documents.request import run_named
 from solocron.views import RunView
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from solocron.clock import SECOND, from_us
 from solocron.engine.calendars import Calendars
 from solocron.errors import Invalid, MissingExtra, NotFound, StoreError
 from solocron.jobs.declaration import check_name
-from solocron.model.calendars import announce, document_of, keep
 from solocron.model.change import Kind
+from solocron.model.documents.calendar import announce, document_of, keep
 from solocron.schedules import WEEKDAYS, Calendar, Calendared, load_zone
 from solocron.stores.contract import Named, Verdict
 

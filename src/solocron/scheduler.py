@@ -14,12 +14,11 @@ from solocron import surroundings
 from solocron.calendars import unknown_calendar
 from solocron.client import Client
 from solocron.client.front import ClientFront
-from solocron.discovery import discover
 from solocron.dispatch.contract import Dispatcher
 from solocron.dispatch.lazy import LazyDispatcher
 from solocron.dispatch.thread import ThreadDispatcher
-from solocron.durable.front import EffectsFront
 from solocron.duration import parse_duration
+from solocron.effects.front import EffectsFront
 from solocron.engine.calendars import Calendars
 from solocron.engine.context import Run
 from solocron.engine.node import Node, Parts
@@ -30,6 +29,7 @@ from solocron.jobs import decorators
 from solocron.jobs.address import address_of
 from solocron.jobs.around import Wrapper, check_wrapper, wrap
 from solocron.jobs.declaration import check_name
+from solocron.jobs.discovery import discover
 from solocron.jobs.registry import Declared, Handler, Registry
 from solocron.model.policy import whole
 from solocron.patched import check_threads
@@ -313,7 +313,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         load_zone("UTC")  # and with it `zoneinfo`
         if any(handler.needs_loop for handler in self.registry.handlers.values()):
             import solocron.dispatch.eventloop
-            import solocron.locks.waiting  # noqa: F401
+            import solocron.effects.locks.aio  # noqa: F401
         return {
             "thread": ThreadDispatcher(),
             "loop": LazyDispatcher(self._make_loop_dispatcher),

@@ -10,10 +10,10 @@ from typing import Any
 
 from solocron.clock import from_us, iso, to_us
 from solocron.model.change import Note
-from solocron.model.holding import stopping_since, stuck_since
-from solocron.model.job import Hold, Job, Owed
-from solocron.model.run import Record, Shards, slice_of
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.documents.run import Record, Shards, slice_of
+from solocron.model.documents.session import Life, Session
+from solocron.model.transitions.claimant import stopping_since, stuck_since
 from solocron.schedules import Schedule, load_zone
 
 __all__ = [

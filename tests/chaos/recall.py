@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from solocron.clock import iso
-from solocron.model.run import ENDED, Origin, Status, key_of
+from solocron.model.documents.run import ENDED, Origin, Status, key_of
 from solocron.scheduler import Scheduler
 from solocron.testing.fleet import Fleet, Judge, Line, Replica
 from solocron.testing.fleet.ledger import END, START

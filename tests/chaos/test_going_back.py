@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from solocron.clock import SECOND
-from solocron.model.run import Origin, key_of
+from solocron.model.documents.run import Origin, key_of
 from solocron.stores.url import make_store
 from solocron.testing.fleet import Fleet, Line
 from tests.chaos.jobs.quiet import PERIOD

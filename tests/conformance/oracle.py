@@ -13,14 +13,15 @@ from functools import partial
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.model import asking, claiming, defining, ending, session
 from solocron.model.applications import Fleet
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.definition import Definition
-from solocron.model.ending import Outcome
-from solocron.model.job import Hold, Job
+from solocron.model.documents import session
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.session import Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
-from solocron.model.session import Session
+from solocron.model.transitions import claiming, commands, finishing, registration
+from solocron.model.transitions.finishing import Outcome
 from solocron.stores.contract import All, Applied, Due, HeldBy, Named, Query, Store, ToSweep, Verdict, Which
 from solocron.stores.memory import MemoryStore
 from solocron.testing.conformance.life import resolve
@@ -84,16 +85,18 @@ class _Story:
     def define(self) -> None:
         name = self._job()
         if self.dice.random() < 0.1:
-            self._write(Kind.JOB, name, partial(defining.remove, late_for=LATE, resolve=resolve))
+            self._write(Kind.JOB, name, partial(registration.remove, late_for=LATE, resolve=resolve))
             return
-        proposal = defining.Proposal(
+        proposal = registration.Proposal(
             definition=self._definition(),
             source=self.dice.choice(("x", "y", None)),
             revision=self.dice.choice((None, 1)),
         )
         fleet = Fleet(sets=frozenset(self.dice.sample(("x", "y"), self.dice.randint(0, 1))))
         self._write(
-            Kind.JOB, name, partial(defining.propose, proposal=proposal, fleet=fleet, late_for=LATE, resolve=resolve)
+            Kind.JOB,
+            name,
+            partial(registration.propose, proposal=proposal, fleet=fleet, late_for=LATE, resolve=resolve),
         )
 
     def claim(self) -> None:
@@ -120,9 +123,9 @@ class _Story:
             )
         )
         if outcome is None:
-            change: Pure = partial(ending.hand_back, reason="drain")
+            change: Pure = partial(finishing.hand_back, reason="drain")
         else:
-            change = partial(ending.finish, outcome=outcome)
+            change = partial(finishing.finish, outcome=outcome)
         change = partial(change, run=hold.run, fence=fence, resolve=resolve)
         self._write(Kind.JOB, job, change)
         if self.dice.random() < 0.2:
@@ -133,7 +136,7 @@ class _Story:
         if found is not None:
             job, hold = found
             text = f'{{"done": {self.dice.randint(0, 9)}}}'
-            self._write(Kind.JOB, job, partial(ending.note_progress, run=hold.run, fence=hold.fence, progress=text))
+            self._write(Kind.JOB, job, partial(finishing.note_progress, run=hold.run, fence=hold.fence, progress=text))
 
     def ask(self) -> None:
         job = self._job()
@@ -145,23 +148,23 @@ class _Story:
                 self._write(
                     Kind.JOB,
                     job,
-                    partial(asking.trigger, request=request, payload={"ü": [request]}, at=at, resolve=resolve),
+                    partial(commands.trigger, request=request, payload={"ü": [request]}, at=at, resolve=resolve),
                 )
             case "cancel":
                 doc = self._read(Kind.JOB, job)
                 runs = [*(hold.run for hold in doc.active), *(owed.run for owed in doc.owed)] if doc else []
                 if runs:
-                    change = partial(asking.cancel, run=self.dice.choice(runs), reason="enough", resolve=resolve)
+                    change = partial(commands.cancel, run=self.dice.choice(runs), reason="enough", resolve=resolve)
                     self._write(Kind.JOB, job, change)
             case "pause":
                 until = self.dice.choice((None, self.now + 10 * MINUTE))
                 self._write(
                     Kind.JOB,
                     job,
-                    partial(asking.pause, by="me", note="tea", until=until, late_for=LATE, resolve=resolve),
+                    partial(commands.pause, by="me", note="tea", until=until, late_for=LATE, resolve=resolve),
                 )
             case "resume":
-                self._write(Kind.JOB, job, partial(asking.resume, resolve=resolve))
+                self._write(Kind.JOB, job, partial(commands.resume, resolve=resolve))
 
     def renew(self) -> None:
         self._write(Kind.SESSION, self.live[self._node()], partial(session.renew, running=self.dice.randint(0, 3)))
@@ -176,7 +179,7 @@ class _Story:
         for dead in self.memory.read(ToSweep()):
             assert isinstance(dead, Session)
             if dead.state is session.Life.DEAD:
-                change = partial(ending.take_over, session=dead.name, reason="its node died", resolve=resolve)
+                change = partial(finishing.take_over, session=dead.name, reason="its node died", resolve=resolve)
                 self._update(HeldBy(dead.name), change)
                 if self.dice.random() < 0.8:
                     self._write(Kind.SESSION, dead.name, session.swept)

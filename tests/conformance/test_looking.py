@@ -16,7 +16,7 @@ from solocron.stores.sql import migrations
 from solocron.stores.sql.migrations import LATEST, Migration
 from solocron.stores.url import make_store
 from tests.unit.cli.kit import Answer
-from tests.unit.durable.libraries import mysql_options
+from tests.unit.effects.libraries import mysql_options
 
 STORES = ["sqlite", "postgres", "mariadb", "redis_server", "valkey"]
 LOOKING = [

@@ -20,8 +20,8 @@ import pytest
 from solocron.clock import SECOND
 from solocron.errors import StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
-from solocron.model.run import Entry, Op, Status
-from solocron.model.session import Session, begin, bury, renew
+from solocron.model.documents.run import Entry, Op, Status
+from solocron.model.documents.session import Session, begin, bury, renew
 from solocron.stores.contract import All, HeldBy, Named, ToSweep, Verdict
 from solocron.stores.sql.mysql import MySQLStore
 from solocron.stores.sql.mysql.link import MySQLLink

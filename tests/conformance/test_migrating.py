@@ -20,7 +20,7 @@ from solocron.stores.sql.store import SqlStore
 from solocron.stores.url import make_store
 from solocron.testing.conformance.rivals import processes
 from tests.servers import MariaDB, Postgres
-from tests.unit.durable.libraries import mysql_options
+from tests.unit.effects.libraries import mysql_options
 
 numbers = itertools.count(1)
 

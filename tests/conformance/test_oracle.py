@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from solocron.model.run import Entry, Record, Status
-from solocron.stores._world import LogKey, Space
+from solocron.model.documents.run import Entry, Record, Status
 from solocron.stores.memory import MemoryStore
+from solocron.stores.memory_state import LogKey, Space
 from tests.conformance.oracle import same_as_memory
 from tests.conformance.wrong_stores import documents, log, races, selections
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from solocron import Lock
 from solocron.clock import SECOND
-from solocron.locks.held import HELD
-from solocron.locks.listing import force_release
+from solocron.effects.locks.held import HELD
+from solocron.effects.locks.listing import force_release
 from solocron.model.change import Change, Kind
-from solocron.model.job import Job
-from solocron.model.session import Session, begin, renew
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Session, begin, renew
 from solocron.stores.contract import Due, Named, Verdict
 from solocron.stores.redis import RedisStore
 from solocron.testing.conformance.kit import everything, job, put, session, take

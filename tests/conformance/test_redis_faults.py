@@ -19,9 +19,9 @@ import redis
 from solocron.clock import SECOND
 from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.job import Job
-from solocron.model.run import Entry, Op, Status
-from solocron.model.session import renew
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Entry, Op, Status
+from solocron.model.documents.session import renew
 from solocron.stores.contract import All, HeldBy, Named, Verdict
 from solocron.stores.redis import RedisStore
 from solocron.testing.conformance.kit import (

@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from solocron.model.change import Change, Kind
-from solocron.model.run import Entry, Op, Record, Status
-from solocron.model.session import Life
+from solocron.model.documents.run import Entry, Op, Record, Status
+from solocron.model.documents.session import Life
 from solocron.stores.contract import Named, Query, Verdict
 from solocron.stores.memory import MemoryStore
 from solocron.stores.redis import RedisStore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solocron.clock import SECOND
-from solocron.model.run import Record, Status
+from solocron.model.documents.run import Record, Status
 from solocron.stores.contract import Query
 from solocron.testing.fleet import Fleet, wait_until
 from tests.e2e.conftest import MakeFleet

@@ -14,8 +14,8 @@ from solocron import Run, Scheduler, every
 from solocron.clock import SECOND, SystemClock, from_us
 from solocron.errors import Invalid
 from solocron.model.change import Change, Kind
-from solocron.model.job import Job
-from solocron.model.run import Entry, Op, Origin, Record, Status, key_of, run_id
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Entry, Op, Origin, Record, Status, key_of, run_id
 from solocron.stores.contract import Named, Store
 from solocron.testing.fleet import Incident, Judge, Ledger, Line, wait_until, witness
 from solocron.testing.fleet.ledger import FOLDER

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from solocron.clock import SystemClock
-from solocron.model.run import ENDED, Record
+from solocron.model.documents.run import ENDED, Record
 from solocron.stores.contract import Query
 from solocron.testing.fleet import Fleet, Line, wait_until
 from tests.e2e.conftest import MakeFleet

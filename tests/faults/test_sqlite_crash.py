@@ -15,7 +15,7 @@ import pytest
 from solocron.clock import SECOND
 from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
-from solocron.model.run import Entry, Op, Status
+from solocron.model.documents.run import Entry, Op, Status
 from solocron.stores.contract import All, HeldBy, Named
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.sql.sqlite.link import SQLiteLink

@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from solocron.clock import SECOND, to_us
-from solocron.model import asking, claiming, defining, ending
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.claiming import Later, Needs
-from solocron.model.definition import Definition
-from solocron.model.ending import Outcome
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Entry, Op, Record, Status
 from solocron.model.policy import CatchUp, Overlap
-from solocron.model.run import Entry, Op, Record, Status
 from solocron.model.timetable import EMPTY, Resolve, Timetable
+from solocron.model.transitions import claiming, commands, finishing, registration
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import Later, Needs
+from solocron.model.transitions.finishing import Outcome
 from solocron.schedules import Every, Schedule, dump, load
 
 __all__ = ["BEAT", "LATE_FOR", "LEASE", "T0", "OneJob", "definition", "resolve", "seconds"]
@@ -96,7 +96,9 @@ class OneJob:
         """End an attempt; None says that the write was stale."""
         how = outcome or Outcome.succeeded()
         answer: str | None = self.apply(
-            lambda doc: ending.finish(doc, run=hold.run, fence=hold.fence, outcome=how, now=self.now, resolve=self.by)
+            lambda doc: finishing.finish(
+                doc, run=hold.run, fence=hold.fence, outcome=how, now=self.now, resolve=self.by
+            )
         )
         return answer
 
@@ -105,7 +107,7 @@ class OneJob:
 
     def hand_back(self, hold: Hold, reason: str = "the node drains") -> str | None:
         answer: str | None = self.apply(
-            lambda doc: ending.hand_back(
+            lambda doc: finishing.hand_back(
                 doc, run=hold.run, fence=hold.fence, now=self.now, reason=reason, resolve=self.by
             )
         )
@@ -114,7 +116,7 @@ class OneJob:
     def take_over(self, node: str = "a") -> str | None:
         """The session of a node was buried: end whatever it held."""
         answer: str | None = self.apply(
-            lambda doc: ending.take_over(
+            lambda doc: finishing.take_over(
                 doc, session=f"session of {node}", now=self.now, reason="its session was buried", resolve=self.by
             )
         )
@@ -140,7 +142,7 @@ class OneJob:
     ) -> str | None:
         when = None if at is None else T0 + round(at * SECOND)
         answer: str | None = self.apply(
-            lambda doc: asking.trigger(
+            lambda doc: commands.trigger(
                 doc, request=request, payload=payload, at=when, now=self.now, resolve=self.by, shard=shard
             )
         )
@@ -148,7 +150,7 @@ class OneJob:
 
     def cancel(self, run: str, reason: str = "a person asked") -> str | None:
         answer: str | None = self.apply(
-            lambda doc: asking.cancel(doc, run=run, reason=reason, now=self.now, resolve=self.by)
+            lambda doc: commands.cancel(doc, run=run, reason=reason, now=self.now, resolve=self.by)
         )
         return answer
 
@@ -156,21 +158,23 @@ class OneJob:
         end = None if until is None else T0 + round(until * SECOND)
         late_for = LATE_FOR * SECOND
         answer: str | None = self.apply(
-            lambda doc: asking.pause(doc, by=by, note=note, until=end, now=self.now, late_for=late_for, resolve=self.by)
+            lambda doc: commands.pause(
+                doc, by=by, note=note, until=end, now=self.now, late_for=late_for, resolve=self.by
+            )
         )
         return answer
 
     def resume(self) -> str | None:
-        answer: str | None = self.apply(lambda doc: asking.resume(doc, now=self.now, resolve=self.by))
+        answer: str | None = self.apply(lambda doc: commands.resume(doc, now=self.now, resolve=self.by))
         return answer
 
     def define(self, schedule: Schedule | str | None = "1m", **options: Any) -> str | None:
         """Make the job what is given here; options that are left out have their defaults."""
-        return self.propose(defining.Proposal(definition=definition(schedule, **options), source=None))
+        return self.propose(registration.Proposal(definition=definition(schedule, **options), source=None))
 
-    def propose(self, proposal: defining.Proposal) -> str | None:
+    def propose(self, proposal: registration.Proposal) -> str | None:
         answer: str | None = self.apply(
-            lambda doc: defining.define(
+            lambda doc: registration.define(
                 doc, proposal=proposal, now=self.now, late_for=LATE_FOR * SECOND, resolve=self.by
             )
         )
@@ -178,7 +182,7 @@ class OneJob:
 
     def remove(self) -> str | None:
         answer: str | None = self.apply(
-            lambda doc: defining.remove(doc, now=self.now, late_for=LATE_FOR * SECOND, resolve=self.by)
+            lambda doc: registration.remove(doc, now=self.now, late_for=LATE_FOR * SECOND, resolve=self.by)
         )
         return answer
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from solocron.clock import SECOND
-from solocron.model.alarm import Bounds, causes, close, is_open, open_
 from solocron.model.change import Absent, Kind, Note
-from solocron.model.session import Session
+from solocron.model.documents.alarm import Bounds, causes, close, is_open, open_
+from solocron.model.documents.session import Session
 from tests.fundamentals.one_job import T0, OneJob
 
 BOUNDS = Bounds(every=30 * SECOND, late=300 * SECOND, failing=3, patience=0)

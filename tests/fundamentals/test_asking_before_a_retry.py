@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from solocron import Invalid, Retry, Run, Scheduler, every
-from solocron.model.ending import Outcome
+from solocron.model.transitions.finishing import Outcome
 from solocron.testing.cluster import Cluster
 from tests.fundamentals.one_job import OneJob
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from solocron.clock import SECOND
-from solocron.model import again
 from solocron.model.change import Kind
-from solocron.model.claiming import Later, Needs, claim
 from solocron.model.codec import decode, encode
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import group_of
+from solocron.model.documents.session import Session
 from solocron.model.routing import PREFER
-from solocron.model.run import group_of
-from solocron.model.session import Session
+from solocron.model.transitions import backfill
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import Later, Needs, claim
 from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, resolve, seconds
 
 
@@ -158,7 +158,7 @@ def test_i10_a_slot_that_is_left_to_another_node_goes_before_the_past_all_the_sa
     job = OneJob("1m", prefer="last").at(3600)
     job.run_all()
     job.apply(
-        lambda doc: again.backfill(
+        lambda doc: backfill.backfill(
             doc, start=T0, end=T0 + 600 * SECOND, limit=None, pace=None, request="b", now=job.now, resolve=job.by
         )
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from solocron.clock import SECOND
-from solocron.model.asking import preview_resume
-from solocron.model.ending import PAUSED, Outcome
+from solocron.model.transitions.commands import preview_resume
+from solocron.model.transitions.finishing import PAUSED, Outcome
 from tests.fundamentals.one_job import LATE_FOR, OneJob, resolve, seconds
 
 

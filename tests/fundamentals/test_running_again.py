@@ -8,10 +8,10 @@ import pytest
 
 from solocron import Conflict, Invalid, NotFound, Run, Scheduler
 from solocron.clock import SECOND, to_us
-from solocron.model import again
-from solocron.model.job import Stretch
+from solocron.model.documents.job import Stretch
+from solocron.model.documents.run import Origin
 from solocron.model.policy import allow
-from solocron.model.run import Origin
+from solocron.model.transitions import backfill as again
 from solocron.stores.memory import MemoryStore, World
 from tests.fundamentals.one_job import T0, OneJob, seconds
 

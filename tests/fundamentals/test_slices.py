@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from solocron.clock import MILLISECOND
-from solocron.model.claiming import Later, claim
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job
+from solocron.model.documents.job import Hold, Job
 from solocron.model.policy import allow
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import Later, claim
 from tests.fundamentals.one_job import LATE_FOR, OneJob, resolve
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from solocron.model import claiming
 from solocron.model.applications import is_anothers
-from solocron.model.definition import Definition
+from solocron.model.documents.definition import Definition
+from solocron.model.transitions import claiming
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check
 from tests.unit.model import test_applications

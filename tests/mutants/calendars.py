@@ -9,11 +9,11 @@ from typing import Any
 from solocron.clock import SECOND
 from solocron.engine.calendars import Calendars, _behind
 from solocron.jobs.registry import Registry
-from solocron.model import defining
 from solocron.model.change import Kind
-from solocron.model.definition import CALENDAR_REVISION, Definition
-from solocron.model.job import Job
+from solocron.model.documents.definition import CALENDAR_REVISION, Definition
+from solocron.model.documents.job import Job
 from solocron.model.timetable import Timetable
+from solocron.model.transitions import registration
 from solocron.schedules import Calendared, instants
 from solocron.simulator.faults import MONDAY
 from solocron.stores.contract import All
@@ -61,13 +61,13 @@ def _p6(bites: Bites) -> Patches:
 
 
 def _p7(bites: Bites) -> Patches:
-    real = defining._to_be_fetched
+    real = registration._to_be_fetched
 
     def at_once(definition: Definition, slots: Timetable) -> bool:
         bites(real(definition, slots))
         return False
 
-    return [(defining, "_to_be_fetched", at_once)]
+    return [(registration, "_to_be_fetched", at_once)]
 
 
 def _p8(bites: Bites) -> Patches:

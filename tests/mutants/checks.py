@@ -11,13 +11,13 @@ import pytest
 
 from solocron import Invalid, Run, Scheduler, cron, every
 from solocron.model.change import Kind
-from solocron.model.job import Job
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Life, Session
 from solocron.schedules import Every
 from solocron.simulator.database import Commit
 from solocron.stores.sql.pool import Pool
 from solocron.testing.cluster import Cluster
-from tests.unit.durable import test_guard, test_requests
+from tests.unit.effects import test_guard, test_requests
 
 __all__ = [
     "a_claim_of_a_buried_session_is_refused",

@@ -8,16 +8,16 @@ from unittest.mock import patch
 
 from solocron.engine import finisher as finisher_module
 from solocron.engine import sweeper as sweeper_module
-from solocron.engine.board import Board, Phase, Running
+from solocron.engine.attempts import Board, Phase, Running
 from solocron.engine.claimer import Claimer
 from solocron.engine.recovery import Recovery
 from solocron.engine.sweeper import Sweeper
-from solocron.model import asking, claiming, ending
 from solocron.model.change import Absent, Change
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Entry
 from solocron.model.policy import allow
-from solocron.model.run import Entry
+from solocron.model.transitions import claiming, commands, finishing
+from solocron.model.transitions.claimant import Claimant
 from solocron.simulator.commits import Outcome
 from solocron.simulator.database import Database, Selection, Write
 from solocron.stores.contract import Applied, Result, Verdict
@@ -67,13 +67,13 @@ def _x08(bites: Bites) -> Patches:
 
 
 def _x11(bites: Bites) -> Patches:
-    real, count = asking.trigger, iter(range(1_000_000))
+    real, count = commands.trigger, iter(range(1_000_000))
 
     def never_the_same_twice(doc: Any, *, request: str, **more: Any) -> Change | None:
         bites()
         return real(doc, request=f"{request} {next(count)}", **more)
 
-    return [(asking, "trigger", never_the_same_twice)]
+    return [(commands, "trigger", never_the_same_twice)]
 
 
 def _x14(bites: Bites) -> Patches:
@@ -135,7 +135,7 @@ def _x27(bites: Bites) -> Patches:
 
 
 def _x06(bites: Bites) -> Patches:
-    real, real_over = claiming._take, ending.take_over
+    real, real_over = claiming._take, finishing.take_over
 
     def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
         taken, hold, entries = real(job, *args, **more)
@@ -165,7 +165,7 @@ def _x07(bites: Bites) -> Patches:
 
 
 def _x23(bites: Bites) -> Patches:
-    real = ending.finish
+    real = finishing.finish
     accepted: dict[tuple[str, int], tuple[Entry, ...]] = {}
 
     def again(doc: Any, *, run: str, fence: int, **more: Any) -> Change | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from solocron.durable.steps import Steps
+from solocron.effects.steps import Steps
 from solocron.engine.context import Run
-from solocron.model import steps as steps_model
 from solocron.model.change import Change, Note
+from solocron.model.documents import steps as steps_model
 from tests.mutants import checks
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check, Worlds

@@ -8,9 +8,9 @@ from typing import Any
 from solocron.engine import recovery as recovery_module
 from solocron.engine.keeper import Keeper
 from solocron.engine.recovery import Recovery
-from solocron.model import claiming
 from solocron.model.change import Change
-from solocron.model.job import Hold, Job
+from solocron.model.documents.job import Hold, Job
+from solocron.model.transitions import claiming
 from solocron.simulator.database import Database
 from solocron.stores.contract import Gate
 from tests.mutants.mutant import Bites, Mutant, Patches

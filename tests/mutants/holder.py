@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from solocron.engine import claimer as claimer_module
 from solocron.engine import outcomes as outcomes_module
-from solocron.engine.board import Board, Running
+from solocron.engine.attempts import Board, Running
 from solocron.engine.claimer import Claimer
 from solocron.engine.context import Stop
 from solocron.engine.finisher import Finisher
@@ -16,12 +16,12 @@ from solocron.engine.keeper import Keeper
 from solocron.engine.loop import Loop
 from solocron.engine.node import Node
 from solocron.engine.runner import Runner
-from solocron.model import claiming, ending
 from solocron.model.change import Absent, Change
-from solocron.model.ending import Outcome
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job
-from solocron.model.run import Entry, Status
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Entry, Status
+from solocron.model.transitions import claiming, finishing
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.finishing import Outcome
 from solocron.simulator.database import Database
 from solocron.simulator.seams import SimRng
 from solocron.stores.contract import Applied, Verdict
@@ -182,7 +182,7 @@ def _x58(bites: Bites) -> Patches:
         for hold in doc.active if isinstance(doc, Job) else ():
             if hold.deadline is not None and hold.deadline <= now:
                 bites(hold.session != by.session)
-                doc, entry = ending._end(doc, hold, Outcome(status=Status.TIMED_OUT), now=now)
+                doc, entry = finishing._end(doc, hold, Outcome(status=Status.TIMED_OUT), now=now)
                 entries += (entry,)
         change = real(doc, now=now, by=by, resolve=resolve)
         if not entries:

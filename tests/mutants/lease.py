@@ -7,17 +7,17 @@ from typing import Any
 
 from solocron.engine import keeper as keeper_module
 from solocron.engine import sweeper as sweeper_module
-from solocron.engine.board import Board
+from solocron.engine.attempts import Board
 from solocron.engine.keeper import Keeper
 from solocron.engine.settings import Settings
 from solocron.engine.sweeper import Sweeper
 from solocron.errors import StoreError
-from solocron.model import session as session_model
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.ending import take_over
-from solocron.model.job import Job
+from solocron.model.documents import session as session_model
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff
-from solocron.model.session import Life, Session
+from solocron.model.transitions.finishing import take_over
 from solocron.simulator.seams import SimClock
 from solocron.stores.contract import All, Named
 from tests.mutants import checks

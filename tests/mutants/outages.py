@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import psycopg
 
-from solocron.engine.board import Board, Standing
+from solocron.engine.attempts import Board, Standing
 from solocron.engine.finisher import Finisher
 from solocron.errors import StoreError
 from solocron.stores.sql.postgres.listener import Listener

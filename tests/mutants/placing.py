@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from solocron.model import claiming, permit
-from solocron.model.job import Owed
-from solocron.model.values import replace
+from solocron.model._fast.values import replace
+from solocron.model.documents import permit
+from solocron.model.documents.job import Owed
+from solocron.model.transitions import claiming
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Worlds
 

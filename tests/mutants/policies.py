@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from solocron.engine.alarms import Alarms
-from solocron.engine.intake import Intake
 from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
+from solocron.engine.transactional_triggers import Intake
 from solocron.jobs.retrying import Retry
-from solocron.model import again, alarm, catchup, claiming, request
+from solocron.model._fast.values import replace
 from solocron.model.change import Change, Kind, Note
-from solocron.model.job import Hold, Job, Owed, Stretch
-from solocron.model.run import Origin, group_of
-from solocron.model.values import replace
+from solocron.model.documents import alarm, request
+from solocron.model.documents.job import Hold, Job, Owed, Stretch
+from solocron.model.documents.run import Origin, group_of
+from solocron.model.transitions import backfill, catchup, claiming
 from solocron.stores.contract import ChangeFn, Named, Verdict
 from tests.mutants import checks
 from tests.mutants.mutant import Bites, Mutant, Patches
@@ -53,7 +54,7 @@ def _p10(bites: Bites) -> Patches:
 
 
 def _p11(bites: Bites) -> Patches:
-    real = again.cancel_backfill
+    real = backfill.cancel_backfill
 
     def without_a_word(doc: Any, **more: Any) -> Change | None:
         change = real(doc, **more)
@@ -62,7 +63,7 @@ def _p11(bites: Bites) -> Patches:
         bites(change.entries)
         return replace(change, entries=())
 
-    return [(again, "cancel_backfill", without_a_word)]
+    return [(backfill, "cancel_backfill", without_a_word)]
 
 
 def _p12(bites: Bites) -> Patches:

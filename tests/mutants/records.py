@@ -10,14 +10,14 @@ from typing import Any
 from solocron.engine import sweeper as sweeper_module
 from solocron.engine.runner import Runner
 from solocron.engine.sweeper import Sweeper
-from solocron.model import catchup, claiming
 from solocron.model.change import Absent, Kind
-from solocron.model.job import Job
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Entry, Op
 from solocron.model.policy import CatchUp
-from solocron.model.run import Entry, Op
 from solocron.model.timetable import Timetable
+from solocron.model.transitions import catchup, claiming
 from solocron.schedules.every import Every
-from solocron.schedules.local import Local
+from solocron.schedules.zoned import Local
 from solocron.simulator.database import Database, Selection, Write
 from solocron.simulator.wire import WireStore
 from solocron.stores.contract import Named

@@ -10,11 +10,11 @@ from unittest.mock import patch
 from solocron.engine import keeper as keeper_module
 from solocron.engine.sweeper import Sweeper
 from solocron.errors import StoreUnavailable
-from solocron.model import catchup
-from solocron.model import session as session_model
 from solocron.model.change import Absent, Change
-from solocron.model.job import Job
-from solocron.model.session import Life, Session
+from solocron.model.documents import session as session_model
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Life, Session
+from solocron.model.transitions import catchup
 from solocron.simulator import ledger
 from solocron.simulator.checker import Tests
 from solocron.simulator.database import Database

@@ -25,7 +25,7 @@ _POSTGRES = "tests/conformance/test_postgres_faults.py"
 _MARIADB = "tests/conformance/test_mariadb_faults.py"
 _REDIS = "tests/conformance/test_redis_faults.py"
 _PROTOCOL = "tests/unit/engine/test_lease_protocol.py"
-_LOCKS = "tests/unit/locks"
+_LOCKS = "tests/unit/effects/locks"
 
 KNOWN = (
     Known("P1", "RedBeat #127", "a renewal without a look at the owner: two holders after a partition"),

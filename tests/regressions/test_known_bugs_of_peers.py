@@ -11,10 +11,10 @@ import pytest
 
 from solocron import Invalid, LeaseLost, Run, Scheduler, cron, every
 from solocron.clock import to_us
+from solocron.effects.locks.held import Held
 from solocron.errors import StoreError
-from solocron.locks.held import Held
 from solocron.model.change import Kind
-from solocron.model.session import Life
+from solocron.model.documents.session import Life
 from solocron.schedules import Cron
 from solocron.simulator.database import Past
 from solocron.simulator.faults import Options

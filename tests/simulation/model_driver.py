@@ -15,13 +15,14 @@ from functools import partial
 from typing import Any
 
 from solocron.clock import SECOND, to_us
-from solocron.model import asking, claiming, defining, ending, session
-from solocron.model.definition import Definition
-from solocron.model.ending import Outcome
-from solocron.model.job import Hold
+from solocron.model.documents import session
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold
+from solocron.model.documents.run import group_of, run_id
+from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow
-from solocron.model.run import group_of, run_id
-from solocron.model.session import Life, Session
+from solocron.model.transitions import claiming, commands, finishing, registration
+from solocron.model.transitions.finishing import Outcome
 from solocron.schedules import At, Cron, Every, Schedule, dump
 from tests.simulation.model_history import LATE_FOR, LEASE, World, resolve, small_queues
 
@@ -162,7 +163,7 @@ class Driver:
         self.world.on_job(
             "finish",
             name,
-            lambda doc: ending.finish(
+            lambda doc: finishing.finish(
                 doc, run=hold.run, fence=hold.fence, outcome=how, now=self.world.now, resolve=resolve
             ),
             run=hold.run,
@@ -180,7 +181,7 @@ class Driver:
         self.world.on_job(
             "hand back",
             name,
-            lambda doc: ending.hand_back(
+            lambda doc: finishing.hand_back(
                 doc, run=hold.run, fence=hold.fence, now=self.world.now, reason="draining", resolve=resolve
             ),
             run=hold.run,
@@ -191,7 +192,9 @@ class Driver:
         self.world.on_job(
             "progress",
             name,
-            lambda doc: ending.note_progress(doc, run=hold.run, fence=hold.fence, progress="1/2", now=self.world.now),
+            lambda doc: finishing.note_progress(
+                doc, run=hold.run, fence=hold.fence, progress="1/2", now=self.world.now
+            ),
             run=hold.run,
             fence=hold.fence,
         )
@@ -214,7 +217,7 @@ class Driver:
         for job in self.world.jobs.values():
             if any(hold.session == dead for hold in job.active):
                 take_over = partial(
-                    ending.take_over, session=dead, now=self.world.now, reason="its node died", resolve=resolve
+                    finishing.take_over, session=dead, now=self.world.now, reason="its node died", resolve=resolve
                 )
                 self.world.on_job("take over", job.name, take_over)
                 return
@@ -234,7 +237,7 @@ class Driver:
         self.world.on_job(
             "trigger",
             name,
-            lambda doc: asking.trigger(
+            lambda doc: commands.trigger(
                 doc, request=request, payload=None, at=at, now=self.world.now, resolve=resolve, shard=shard
             ),
             request=request,
@@ -248,7 +251,7 @@ class Driver:
             self.world.on_job(
                 "cancel",
                 name,
-                lambda doc: asking.cancel(doc, run=run, reason="asked", now=self.world.now, resolve=resolve),
+                lambda doc: commands.cancel(doc, run=run, reason="asked", now=self.world.now, resolve=resolve),
             )
 
     def _pause(self, dice: random.Random, name: str) -> None:
@@ -256,35 +259,37 @@ class Driver:
         self.world.on_job(
             "pause",
             name,
-            lambda doc: asking.pause(
+            lambda doc: commands.pause(
                 doc, by=None, note=None, until=until, now=self.world.now, late_for=LATE_FOR, resolve=resolve
             ),
         )
 
     def _resume(self, dice: random.Random, name: str) -> None:
-        self.world.on_job("resume", name, lambda doc: asking.resume(doc, now=self.world.now, resolve=resolve))
+        self.world.on_job("resume", name, lambda doc: commands.resume(doc, now=self.world.now, resolve=resolve))
 
     def _define(self, dice: random.Random, name: str) -> None:
         self._define_as(name, definition(dice, self.world.now))
 
     def _define_as(self, name: str, new: Definition) -> None:
-        proposal = defining.Proposal(definition=new, source=None)
+        proposal = registration.Proposal(definition=new, source=None)
         self.world.on_job(
             "define",
             name,
-            lambda doc: defining.define(doc, proposal=proposal, now=self.world.now, late_for=LATE_FOR, resolve=resolve),
+            lambda doc: registration.define(
+                doc, proposal=proposal, now=self.world.now, late_for=LATE_FOR, resolve=resolve
+            ),
         )
 
     def _remove(self, dice: random.Random, name: str) -> None:
         self.world.on_job(
             "remove",
             name,
-            lambda doc: defining.remove(doc, now=self.world.now, late_for=LATE_FOR, resolve=resolve),
+            lambda doc: registration.remove(doc, now=self.world.now, late_for=LATE_FOR, resolve=resolve),
         )
 
     def _restore(self, dice: random.Random, name: str) -> None:
         self.world.on_job(
-            "restore", name, lambda doc: defining.move_to_now(doc, fence=0, now=self.world.now, resolve=resolve)
+            "restore", name, lambda doc: registration.move_to_now(doc, fence=0, now=self.world.now, resolve=resolve)
         )
 
     # --- after the faults --------------------------------------------------------------------------------------------

@@ -14,14 +14,14 @@ from typing import Any
 from unittest.mock import patch
 
 from solocron.clock import SECOND
-from solocron.model import asking, catchup
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import decode, encode
-from solocron.model.job import Hold, Job, Owed
-from solocron.model.run import Entry, Op, Origin, Record, group_of, slice_of
-from solocron.model.session import Life, Session
-from solocron.model.slices import each
+from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.documents.run import Entry, Op, Origin, Record, group_of, slice_of
+from solocron.model.documents.session import Life, Session
 from solocron.model.timetable import EMPTY, Timetable
+from solocron.model.transitions import catchup, commands
+from solocron.model.transitions.shards import each
 from solocron.schedules import load
 
 __all__ = [
@@ -48,7 +48,7 @@ QUEUE = 8
 @contextmanager
 def small_queues() -> Iterator[None]:
     """The machine with room for `QUEUE` waiting runs."""
-    with patch.object(catchup, "QUEUE_LIMIT", QUEUE), patch.object(asking, "QUEUE_LIMIT", QUEUE):
+    with patch.object(catchup, "QUEUE_LIMIT", QUEUE), patch.object(commands, "QUEUE_LIMIT", QUEUE):
         yield
 
 

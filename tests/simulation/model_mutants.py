@@ -12,11 +12,11 @@ from typing import Any
 from unittest.mock import patch
 
 from solocron.clock import SECOND
-from solocron.model import asking, catchup, claiming, ending
 from solocron.model.change import Change
-from solocron.model.job import Hold, Job, Owed
+from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.documents.run import Entry, Record
 from solocron.model.policy import CatchUp, allow
-from solocron.model.run import Entry, Record
+from solocron.model.transitions import catchup, claiming, commands, finishing
 
 __all__ = ["HARNESS", "MUTANTS", "Mutant"]
 
@@ -65,7 +65,7 @@ def _x04(bites: Bites) -> Patches:
 
 
 def _x06(bites: Bites) -> Patches:
-    take, take_over = claiming._take, ending.take_over
+    take, take_over = claiming._take, finishing.take_over
 
     def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | claiming.Needs | None, tuple[Entry, ...]]:
         taken, hold, entries = take(job, *args, **more)
@@ -82,7 +82,7 @@ def _x06(bites: Bites) -> Patches:
             return change
         return replace(change, doc=replace(change.doc, fence=doc.fence))
 
-    return [(claiming, "_take", same_fence), (ending, "take_over", not_raised)]
+    return [(claiming, "_take", same_fence), (finishing, "take_over", not_raised)]
 
 
 def _x07(bites: Bites) -> Patches:
@@ -117,7 +117,7 @@ def _x15(bites: Bites) -> Patches:
 
 
 def _x23(bites: Bites) -> Patches:
-    real = ending.finish
+    real = finishing.finish
     accepted: dict[tuple[str, int], tuple[Entry, ...]] = {}
 
     def again(doc: Any, *, run: str, fence: int, **more: Any) -> Change | None:
@@ -129,7 +129,7 @@ def _x23(bites: Bites) -> Patches:
             accepted[run, fence] = change.entries
         return change
 
-    return [(ending, "finish", again)]
+    return [(finishing, "finish", again)]
 
 
 def _x24(bites: Bites) -> Patches:
@@ -140,7 +140,7 @@ def _x24(bites: Bites) -> Patches:
         record = real(job, hold, *args, **more)
         return replace(record, key=f"{record.key}/{hold.attempt}")
 
-    return [(claiming, "record_of", key_with_attempt), (ending, "record_of", key_with_attempt)]
+    return [(claiming, "record_of", key_with_attempt), (finishing, "record_of", key_with_attempt)]
 
 
 def _x27(bites: Bites) -> Patches:
@@ -188,31 +188,31 @@ def _still_owed(bites: Bites) -> Patches:
 
 
 def _same_attempt(bites: Bites) -> Patches:
-    real = ending._owed_again
+    real = finishing._owed_again
 
     def owed_again(hold: Hold, **more: Any) -> Owed:
         bites()
         return replace(real(hold, **more), attempt=hold.attempt)
 
-    return [(ending, "_owed_again", owed_again)]
+    return [(finishing, "_owed_again", owed_again)]
 
 
 def _late_entry(bites: Bites) -> Patches:
-    real = ending.end_hold
+    real = finishing.end_hold
 
     def end(*args: Any, **more: Any) -> tuple[Job, Entry]:
         job, entry = real(*args, **more)
         bites()
         return job, Entry(entry.op, replace(entry.record, recorded_at=entry.record.recorded_at + 1))
 
-    return [(ending, "end_hold", end)]
+    return [(finishing, "end_hold", end)]
 
 
 def _forgetful(bites: Bites) -> Patches:
     def answered(job: Job, request: str) -> None:
         bites(any(known.id == request for known in job.requests))
 
-    return [(asking, "answered", answered)]
+    return [(commands, "answered", answered)]
 
 
 def _impatient(bites: Bites) -> Patches:
@@ -240,7 +240,7 @@ def _asleep(bites: Bites) -> Patches:
         bites()
         return job
 
-    return [(ending, "settle", settle)]
+    return [(finishing, "settle", settle)]
 
 
 HARNESS = [

@@ -5,7 +5,7 @@ Nothing here is shared with the machine: no ranges, no counting in closed form, 
 
 from __future__ import annotations
 
-from solocron.model.job import Job
+from solocron.model.documents.job import Job
 from solocron.model.timetable import Resolve
 
 __all__ = ["expected"]

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from solocron.clock import MILLISECOND
-from solocron.model.claiming import Later, Needs, claim
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Op, Origin, Record, Status
+from solocron.model.documents.session import Life, Session
 from solocron.model.routing import ELSEWHERE
-from solocron.model.run import Op, Origin, Record, Status
-from solocron.model.session import Life, Session
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import Later, Needs, claim
 from tests.simulation.model_history import (
     LATE_FOR,
     QUEUE,

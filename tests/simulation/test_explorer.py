@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from solocron.model import session
 from solocron.model.change import Absent, Change
+from solocron.model.documents import session
 from solocron.simulator import small_world
 from solocron.simulator.explorer import STUCK, Faults, Report, Rules, Small, explore
 from tests.simulation.model_mutants import MUTANTS

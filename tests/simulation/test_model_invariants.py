@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solocron.model.job import Job
-from solocron.model.run import Status
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Status
 from tests.simulation.model_driver import EVENTS, Driver, play
 from tests.simulation.model_history import books
 from tests.simulation.model_world import CHECKERS, check

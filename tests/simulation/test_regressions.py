@@ -9,9 +9,9 @@ import pytest
 
 from solocron import Run, at, every
 from solocron.clock import to_us
+from solocron.model._fast.values import replace
 from solocron.model.change import Kind, Note
-from solocron.model.job import Job
-from solocron.model.values import replace
+from solocron.model.documents.job import Job
 from solocron.simulator.database import Commit
 from solocron.stores.contract import HeldBy, Named, Result, Verdict
 from solocron.testing.cluster import Cluster

@@ -16,7 +16,7 @@ from solocron.cli import main
 from solocron.cli.parser import parse
 from solocron.clock import to_us
 from solocron.errors import Invalid
-from solocron.model.run import Origin
+from solocron.model.documents.run import Origin
 from solocron.schedules import Calendar, Calendared, Cron, Every, instants
 from solocron.simulator.campaign import INVARIANTS, Summary, shrink
 from solocron.simulator.checker import Violation

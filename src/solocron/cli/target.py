@@ -14,8 +14,8 @@ from typing import Any
 
 from solocron import surroundings
 from solocron.cli.overrides import Overrides
-from solocron.discovery.modules import functions_of
 from solocron.errors import Invalid
+from solocron.jobs.discovery.modules import functions_of
 from solocron.scheduler import Scheduler
 
 __all__ = ["scheduler_of"]

@@ -12,18 +12,19 @@ from solocron.calendars import view as calendar_view
 from solocron.client.again import PastAsker
 from solocron.client.reading import PAGE, is_orphaned
 from solocron.clock import to_us
+from solocron.effects.locks.listing import raise_fences
 from solocron.engine.recovery import change_namespace
 from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.jobs.declaration import Declaration, check_name
-from solocron.locks.listing import raise_fences
-from solocron.model import defining, namespace
+from solocron.model._fast.values import replace
 from solocron.model.applications import application_in, can_run
-from solocron.model.calendars import calendar_of, with_revision
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.job import Job
-from solocron.model.permit import parse
-from solocron.model.session import Life, Session
-from solocron.model.values import replace
+from solocron.model.documents import namespace
+from solocron.model.documents.calendar import calendar_of, with_revision
+from solocron.model.documents.job import Job
+from solocron.model.documents.permit import parse
+from solocron.model.documents.session import Life, Session
+from solocron.model.transitions import registration
 from solocron.schedules import Calendar, Calendared, Schedule, Spread
 from solocron.stores.contract import Named, Verdict
 from solocron.views import JobView
@@ -60,12 +61,12 @@ class Client(PastAsker):
                 raise unknown_calendar(declaration.calendar, latest, job=name, untouched="Nothing was added.")
             definition = with_revision(definition, latest[declaration.calendar])
             self._calendars.fetch([(declaration.calendar, latest[declaration.calendar])])
-        proposal = defining.Proposal(definition=definition, source=None)
+        proposal = registration.Proposal(definition=definition, source=None)
 
         def define(doc: Job | Absent, now: int) -> Change | None:
             if isinstance(doc, Job) and doc.source is not None and not doc.removed:
                 return Change(doc, answer="!declared")
-            return defining.define(
+            return registration.define(
                 doc, proposal=proposal, now=now, late_for=self.late_for, resolve=self._registry.resolve
             )
 
@@ -90,7 +91,9 @@ class Client(PastAsker):
             raise Conflict(f"{name} is declared in code that runs now, so it was not removed; take it out of the code.")
         self._change(
             name,
-            lambda found, now: defining.remove(found, now=now, late_for=self.late_for, resolve=self._registry.resolve),
+            lambda found, now: registration.remove(
+                found, now=now, late_for=self.late_for, resolve=self._registry.resolve
+            ),
         )
 
     def adopt(self, name: str) -> None:
@@ -104,7 +107,7 @@ class Client(PastAsker):
                 f"{ahead.node} is of revision {ahead.revision or 0} and stands behind the stored definition of {name} "
                 f"({doc.revision or 0}), so nothing was changed; stop it first, or deploy what it shall be."
             )
-        self._change(name, lambda found, now: defining.give_way(found, now=now))
+        self._change(name, lambda found, now: registration.give_way(found, now=now))
 
     def adopt_all(self) -> list[str]:
         """`adopt` for every job whose stored definition no live node is as new as; answers their names."""
@@ -112,7 +115,7 @@ class Client(PastAsker):
         live = self._live()
         names = [job.name for job in jobs if _as_new(job, live) is None]
         for name in names:
-            self._change(name, lambda found, now: defining.give_way(found, now=now))
+            self._change(name, lambda found, now: registration.give_way(found, now=now))
         return names
 
     def _live(self) -> list[Session]:
@@ -151,7 +154,7 @@ class Client(PastAsker):
         for _ in range(8):
             applied = self.store.update(
                 Named(Kind.JOB, left),
-                lambda doc, now: defining.move_to_now(doc, fence=fence, now=now, resolve=self._registry.resolve),
+                lambda doc, now: registration.move_to_now(doc, fence=fence, now=now, resolve=self._registry.resolve),
             )
             aside += [result.name for result in applied.results if result.verdict is Verdict.BLOCKED]
             again = (Verdict.CONTENDED, Verdict.UNKNOWN)

@@ -16,10 +16,10 @@ from solocron.client.past import (
     under_way,
 )
 from solocron.errors import Invalid
-from solocron.model import again
 from solocron.model.change import Absent, Change
-from solocron.model.job import Hold, Job, Owed, Stretch
-from solocron.model.run import Origin
+from solocron.model.documents.job import Hold, Job, Owed, Stretch
+from solocron.model.documents.run import Origin
+from solocron.model.transitions import backfill
 from solocron.stores.contract import Query
 from solocron.views import BackfillView
 
@@ -56,12 +56,12 @@ class PastAsker(Asker):
         return [self._rerun(doc, at, reading, request) for at, reading in failed_slots(self.store, doc, failed_since)]
 
     def _rerun(self, doc: Job, slot: int, reading: str, request: str) -> str:
-        run = again.rerun_id(doc, slot, request)
+        run = backfill.rerun_id(doc, slot, request)
         if self.store.history(Query(run=run, limit=1)):  # the document remembers its last requests, the log the rest
             return run
         answer = self._ask(
             doc.name,
-            lambda found, now: again.rerun(
+            lambda found, now: backfill.rerun(
                 found, slot=slot, reading=reading, request=request, now=now, resolve=self._registry.resolve
             ),
         )
@@ -84,7 +84,7 @@ class PastAsker(Asker):
         request = self._runtime.rng.token()
 
         def ask(doc: Job | Absent, now: int) -> Change | None:
-            return again.backfill(
+            return backfill.backfill(
                 doc, start=begin, end=stop, limit=limit, pace=pace, request=request, now=now,
                 resolve=self._registry.resolve,
             )  # fmt: skip
@@ -110,4 +110,4 @@ class PastAsker(Asker):
         doc = self._one(view.job)
         begun: list[Hold | Owed] = [*doc.active, *doc.owed]
         past = [one for one in begun if one.origin is Origin.BACKFILL]
-        return sum(again.backfill_id(doc, one.request or "") == view.id for one in past)
+        return sum(backfill.backfill_id(doc, one.request or "") == view.id for one in past)

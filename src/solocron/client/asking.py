@@ -8,18 +8,18 @@ from typing import Any
 from solocron.client.reading import Reader
 from solocron.client.waiting import Waiting
 from solocron.clock import SECOND, from_us, to_us
-from solocron.durable.requests import check_connection, leave
 from solocron.duration import parse_duration
+from solocron.effects.requests import check_connection, leave
 from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.jobs.declaration import check_payload
-from solocron.model import again, asking
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.job import Job
+from solocron.model.documents.job import Job
+from solocron.model.documents.request import leave as request_left
+from solocron.model.documents.request import run_named
+from solocron.model.documents.run import Origin, job_of, run_id
 from solocron.model.policy import QUEUE_LIMIT
-from solocron.model.request import leave as request_left
-from solocron.model.request import run_named
-from solocron.model.run import Origin, job_of, run_id
-from solocron.model.slices import labels
+from solocron.model.transitions import backfill, commands
+from solocron.model.transitions.shards import labels
 from solocron.stores.contract import ChangeFn, Named, Query, Verdict
 from solocron.views import JobView, ResumeView, RunView
 
@@ -63,7 +63,7 @@ class Asker(Reader):
                 return run
         answer = self._ask(
             job,
-            lambda doc, now: asking.trigger(
+            lambda doc, now: commands.trigger(
                 doc, request=request, payload=payload, at=when, now=now, resolve=self._registry.resolve, shard=shard
             ),
         )
@@ -144,8 +144,8 @@ class Asker(Reader):
             answer = self._change(
                 name,
                 lambda doc, now: (
-                    asking.cancel(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve)
-                    or again.cancel_backfill(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve)
+                    commands.cancel(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve)
+                    or backfill.cancel_backfill(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve)
                 ),
             )
         return str(answer) if answer is not None else self.run(run).status
@@ -161,7 +161,7 @@ class Asker(Reader):
             raise Invalid(f"until={until} is over already; nothing was paused.")
         self._ask(
             job,
-            lambda doc, now: asking.pause(
+            lambda doc, now: commands.pause(
                 doc, by=by, note=note, until=end, now=now, late_for=self.late_for, resolve=self._registry.resolve
             ),
         )
@@ -169,7 +169,7 @@ class Asker(Reader):
 
     def resume(self, job: str) -> JobView:
         """Go on; the slots of the pause are on record as skipped."""
-        self._ask(job, lambda doc, now: asking.resume(doc, now=now, resolve=self._registry.resolve))
+        self._ask(job, lambda doc, now: commands.resume(doc, now=now, resolve=self._registry.resolve))
         return self.job(job)
 
     def resume_preview(self, job: str) -> ResumeView:
@@ -179,7 +179,7 @@ class Asker(Reader):
             raise Invalid(
                 f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
             )
-        plan = asking.preview_resume(doc, now=now, late_for=self.late_for, resolve=self._registry.resolve)
+        plan = commands.preview_resume(doc, now=now, late_for=self.late_for, resolve=self._registry.resolve)
         return ResumeView(
             job=job,
             paused=self._view(doc, [], now).paused,

@@ -7,10 +7,10 @@ from datetime import datetime
 
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import Conflict, Invalid, NotFound
-from solocron.model import again
-from solocron.model.job import Hold, Job, Owed, Stretch
+from solocron.model.documents.job import Hold, Job, Owed, Stretch
+from solocron.model.documents.run import Origin, Record, Status, run_id
 from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
-from solocron.model.run import Origin, Record, Status, run_id
+from solocron.model.transitions import backfill
 from solocron.stores.contract import Query, Store
 from solocron.views import BackfillView
 
@@ -132,7 +132,8 @@ def backfill_refused(job: str, answer: str) -> Conflict | Invalid | NotFound:
     if answer.startswith("!many"):
         count = answer.partition(" ")[2]
         return Invalid(
-            f"{job} has {count} slots there, more than {again.MOST}; nothing was asked for. Narrow it, or give limit=."
+            f"{job} has {count} slots there, more than {backfill.MOST}; nothing was asked for. "
+            "Narrow it, or give limit=."
         )
     if answer == "!none":
         return NotFound(f"the schedule of {job} has no slot there; nothing was asked for.")
@@ -142,7 +143,7 @@ def backfill_refused(job: str, answer: str) -> Conflict | Invalid | NotFound:
         return Conflict(f"{job} is disabled, so nothing was asked for; enable it where it is declared.")
     if answer == "!done":
         return Conflict(f"this backfill of {job} is over; ask for a new one.")
-    return Conflict(f"{again.AT_ONCE} backfills of {job} are under way already; nothing was asked for.")
+    return Conflict(f"{backfill.AT_ONCE} backfills of {job} are under way already; nothing was asked for.")
 
 
 def backfill_view(job: Job, stretch: Stretch, *, dry_run: bool = False) -> BackfillView:
@@ -151,7 +152,7 @@ def backfill_view(job: Job, stretch: Stretch, *, dry_run: bool = False) -> Backf
     mine = [one for one in begun if one.origin is Origin.BACKFILL and one.request == request]
     total = stretch.total or stretch.count
     return BackfillView(
-        id=None if dry_run else again.backfill_id(job, request),
+        id=None if dry_run else backfill.backfill_id(job, request),
         job=job.name,
         first=from_us(stretch.first),
         last=from_us(stretch.last),

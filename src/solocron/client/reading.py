@@ -10,16 +10,16 @@ from solocron.clock import SECOND, from_us, to_us
 from solocron.engine.calendars import Calendars
 from solocron.errors import Invalid, NotFound
 from solocron.jobs.registry import Registry
-from solocron.model.alarm import is_open
 from solocron.model.applications import can_run
 from solocron.model.change import Kind, Note
-from solocron.model.job import Job, Owed
-from solocron.model.permit import limit_of, parse
+from solocron.model.documents.alarm import is_open
+from solocron.model.documents.job import Job, Owed
+from solocron.model.documents.permit import limit_of, parse
+from solocron.model.documents.request import first_name
+from solocron.model.documents.run import Origin, Record, Status, group_of, job_of, key_of, slice_of
+from solocron.model.documents.session import Life, Session
 from solocron.model.pools import unserved
-from solocron.model.request import first_name
-from solocron.model.run import Origin, Record, Status, group_of, job_of, key_of, slice_of
-from solocron.model.session import Life, Session
-from solocron.model.slices import each
+from solocron.model.transitions.shards import each
 from solocron.runtime import Runtime, Threads
 from solocron.schedules import Schedule, instants, load_zone
 from solocron.stores.contract import All, Named, Query, Store

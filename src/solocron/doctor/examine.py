@@ -15,7 +15,7 @@ from solocron.doctor.sight import look
 from solocron.duration import format_duration
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.run import ENDED
+from solocron.model.documents.run import ENDED
 from solocron.runtime import Runtime
 from solocron.schedules import zone_data_version
 from solocron.stores.contract import Check, Named, Query, Store, Tier, Verdict

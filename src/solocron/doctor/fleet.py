@@ -10,10 +10,10 @@ from solocron.doctor.line import fail, listed, ok, seconds, warn
 from solocron.doctor.sight import Sight
 from solocron.errors import Invalid
 from solocron.jobs.registry import Registry
-from solocron.model.job import Job
-from solocron.model.namespace import Openness
+from solocron.model.documents.job import Job
+from solocron.model.documents.namespace import Openness
+from solocron.model.documents.session import Session
 from solocron.model.pools import last_tick, unserved
-from solocron.model.session import Session
 from solocron.stores.contract import Check
 
 __all__ = ["Pace", "given_lease", "leases", "namespace", "nodes", "silent_nodes", "versions", "zone_data"]

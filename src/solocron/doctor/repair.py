@@ -12,7 +12,7 @@ from functools import partial
 from solocron.clock import SECOND
 from solocron.doctor.line import seconds
 from solocron.doctor.sight import look
-from solocron.engine.board import Board
+from solocron.engine.attempts import Board
 from solocron.engine.memory import Memory
 from solocron.engine.recovery import Recovery
 from solocron.engine.settings import Settings
@@ -20,8 +20,8 @@ from solocron.engine.sweeper import Sweeper
 from solocron.events import Event, Events
 from solocron.jobs.registry import Registry
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.namespace import Openness
-from solocron.model.session import Life, Session, bury
+from solocron.model.documents.namespace import Openness
+from solocron.model.documents.session import Life, Session, bury
 from solocron.runtime import Runtime
 from solocron.stores.contract import Named, Store, Verdict
 from solocron.version import __version__

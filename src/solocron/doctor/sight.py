@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solocron.model import namespace as namespaces
 from solocron.model.applications import can_run
 from solocron.model.change import Kind, Note
-from solocron.model.job import Hold, Job
-from solocron.model.namespace import Namespace
-from solocron.model.session import Life, Session
+from solocron.model.documents import namespace as namespaces
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.namespace import Namespace
+from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import All, Blocked, Named, Store
 
 __all__ = ["Sight", "look"]

@@ -10,9 +10,9 @@ from solocron.doctor.sight import Sight
 from solocron.errors import Invalid
 from solocron.jobs.registry import Registry
 from solocron.model.applications import rivals
-from solocron.model.holding import stuck_since
-from solocron.model.request import job_named
-from solocron.model.session import Life
+from solocron.model.documents.request import job_named
+from solocron.model.documents.session import Life
+from solocron.model.transitions.claimant import stuck_since
 from solocron.stores.contract import Check
 
 __all__ = ["applications", "blocked", "orphaned", "overdue", "requests", "revisions", "stuck_holds", "unreadable"]

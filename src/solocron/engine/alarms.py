@@ -6,14 +6,14 @@ alarm begins or ends.
 
 from __future__ import annotations
 
-from solocron.engine.board import Board, Standing
+from solocron.engine.attempts import Board, Standing
 from solocron.engine.settings import Settings
 from solocron.events import Events
-from solocron.model import alarm
-from solocron.model.alarm import TURN, Bounds, Cause
 from solocron.model.change import Kind, Note
-from solocron.model.job import Job
-from solocron.model.session import Session
+from solocron.model.documents import alarm
+from solocron.model.documents.alarm import TURN, Bounds, Cause
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Session
 from solocron.runtime import Runtime
 from solocron.stores.contract import All, ChangeFn, Named, Result, Store, Verdict
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from solocron.jobs.registry import Registry
-from solocron.model.calendars import advance, calendar_of, document_of, named, revision_of
 from solocron.model.change import Kind, Note
-from solocron.model.job import Job
+from solocron.model.documents.calendar import advance, calendar_of, document_of, named, revision_of
+from solocron.model.documents.job import Job
 from solocron.schedules.calendar import Calendar
 from solocron.stores.contract import All, Named, Store, Verdict
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import inf
 
-from solocron.engine.board import Board, Standing
+from solocron.engine.attempts import Board, Standing
 from solocron.engine.calendars import Calendars, learned
 from solocron.engine.loop import Patience
 from solocron.engine.memory import Memory
@@ -17,12 +17,12 @@ from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.jobs.registry import Handler
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.claiming import Later, Needs, claim
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job
-from solocron.model.run import Origin, Record
-from solocron.model.session import Session
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Origin, Record
+from solocron.model.documents.session import Session
 from solocron.model.timetable import Resolve
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import Later, Needs, claim
 from solocron.runtime import Runtime
 from solocron.stores.contract import All, Applied, Due, Gate, Named, Result, Store, Verdict
 

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any, TypeVar
 
-from solocron.engine.verbs import Attempt, MakeVerbs, OnceBlock, Verbs
+from solocron.engine.durable import Attempt, MakeVerbs, OnceBlock, Verbs
 from solocron.errors import Cancelled, Conflict, Invalid, LeaseLost
-from solocron.model.run import Shards, Status
+from solocron.model.documents.run import Shards, Status
 
 __all__ = ["AsyncRun", "Previous", "Run", "Stop"]
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from solocron.engine.board import Board, Running
+from solocron.engine.attempts import Board, Running
 from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
 from solocron.errors import StoreError
 from solocron.events import Events
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.ending import PAUSED, HandBack, Outcome, finish, hand_back
-from solocron.model.job import Job
-from solocron.model.run import Entry
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Entry
 from solocron.model.timetable import Resolve
+from solocron.model.transitions.finishing import PAUSED, HandBack, Outcome, finish, hand_back
 from solocron.runtime import Runtime
 from solocron.stores.contract import Named, Result, Store, Verdict
 

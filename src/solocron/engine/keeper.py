@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from solocron.engine.board import Board, Running
+from solocron.engine.attempts import Board, Running
 from solocron.engine.context import Stop
 from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
@@ -22,12 +22,12 @@ from solocron.engine.settings import Settings
 from solocron.errors import StoreError, StoreUnavailable
 from solocron.events import Events
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.ending import Outcome, finish, note_progress
-from solocron.model.job import Hold, Job
-from solocron.model.run import Status
-from solocron.model.session import Life, Session, begin, end, renew
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Status
+from solocron.model.documents.session import Life, Session, begin, end, renew
 from solocron.model.timetable import Resolve
-from solocron.model.untold import WENT_BACK
+from solocron.model.transitions.finishing import Outcome, finish, note_progress
+from solocron.model.transitions.untold import WENT_BACK
 from solocron.runtime import Runtime
 from solocron.stores.contract import HeldBy, Named, Store, Verdict
 

@@ -1,8 +1,8 @@
 """The claims that the store acknowledged to this process, and how they ended, for two leases.
 
-The store may forget them: a standby that lags is promoted, a backup is restored. What stands here is then put back
-(`model/rejoin.py`). The memory belongs to the process and outlives its sessions. It does not age while the store is
-away or being checked.
+The store may forget them: a standby that lags is promoted, a backup is restored. The node then puts back what stands
+here (`model/transitions/rejoin.py`). The memory belongs to the process and outlives its sessions. It does not age while
+the store is away or being checked.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from solocron.model.change import Kind, Note
-from solocron.model.ending import Outcome
-from solocron.model.job import Hold, Job
-from solocron.model.rejoin import Remembered
+from solocron.model.documents.job import Hold, Job
+from solocron.model.transitions.finishing import Outcome
+from solocron.model.transitions.rejoin import Remembered
 from solocron.runtime import Runtime
 
 __all__ = ["KEPT", "Memory"]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from solocron.dispatch.contract import Dispatcher
 from solocron.engine.alarms import Alarms
-from solocron.engine.board import Board, Phase, Standing
+from solocron.engine.attempts import Board, Phase, Standing
 from solocron.engine.calendars import Calendars
 from solocron.engine.claimer import Claimer
 from solocron.engine.context import Stop
+from solocron.engine.durable import MakeVerbs
 from solocron.engine.finisher import Finisher
-from solocron.engine.intake import Intake
 from solocron.engine.keeper import Keeper
 from solocron.engine.loop import Loop
 from solocron.engine.memory import Memory
@@ -22,17 +22,17 @@ from solocron.engine.registrar import Registrar
 from solocron.engine.runner import Around, Runner
 from solocron.engine.settings import Settings
 from solocron.engine.sweeper import Sweeper
-from solocron.engine.verbs import MakeVerbs
+from solocron.engine.transactional_triggers import Intake
 from solocron.engine.watchdog import Watchdog
 from solocron.errors import StoreUnavailable
 from solocron.events import Events
 from solocron.jobs.registry import Declared, Handler
-from solocron.model.alarm import Bounds
 from solocron.model.applications import Fleet, advertised
 from solocron.model.change import Kind
-from solocron.model.job import Job
+from solocron.model.documents.alarm import Bounds
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Session, end, swept
 from solocron.model.pools import TICKED
-from solocron.model.session import Session, end, swept
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
 from solocron.stores.contract import Named, Store, Verdict

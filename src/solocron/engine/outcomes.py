@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from solocron.dispatch.contract import Elsewhere
-from solocron.engine.board import Running
+from solocron.engine.attempts import Running
 from solocron.errors import Cancelled, LeaseLost
 from solocron.jobs.results import NotKept, error_text, result_text
 from solocron.jobs.unfinished import unfinished
-from solocron.model.ending import Outcome
-from solocron.model.run import Status
+from solocron.model.documents.run import Status
+from solocron.model.transitions.finishing import Outcome
 
 __all__ = ["outcome_of"]
 

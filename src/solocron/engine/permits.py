@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.job import Hold
-from solocron.model.permit import free, give, names_of, take, turn_of
+from solocron.model.documents.job import Hold
+from solocron.model.documents.permit import free, give, names_of, take, turn_of
 from solocron.runtime import Runtime
 from solocron.stores.contract import Gate, HeldBy, Named, Store, Verdict
 

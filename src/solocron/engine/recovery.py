@@ -1,4 +1,4 @@
-"""Notices that the store went back, and takes part in the check that follows (`model/namespace.py`).
+"""Notices that the store went back, and takes part in the check that follows (`model/documents/namespace.py`).
 
 Everything here runs on the thread that renews the session: a node that can renew can check. The rules, and what each of
 them prevents, are in docs/explanation/going-back.md.
@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from solocron.clock import SECOND
-from solocron.engine.board import Board
+from solocron.engine.attempts import Board
 from solocron.engine.memory import Memory
 from solocron.engine.settings import Settings
 from solocron.errors import StoreUnavailable
 from solocron.events import Events
-from solocron.model import namespace as model
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.job import Job
-from solocron.model.namespace import NAME, Namespace, Openness
-from solocron.model.rejoin import Remembered, rejoin, write_off
-from solocron.model.rejoin_effects import rejoin_effect
-from solocron.model.session import Life, Session, renew
+from solocron.model.documents import namespace as model
+from solocron.model.documents.job import Job
+from solocron.model.documents.namespace import NAME, Namespace, Openness
+from solocron.model.documents.session import Life, Session, renew
 from solocron.model.timetable import Resolve
+from solocron.model.transitions.rejoin import Remembered, rejoin, write_off
+from solocron.model.transitions.rejoin_effects import rejoin_effect
 from solocron.runtime import Runtime
 from solocron.stores.contract import All, ChangeFn, Gate, Named, Result, Store, Verdict
 

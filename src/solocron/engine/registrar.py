@@ -11,11 +11,11 @@ from solocron.engine.settings import Settings
 from solocron.events import Events
 from solocron.jobs.registry import Declared, Handler
 from solocron.model.applications import Fleet, TakenOn, is_anothers, take_on
-from solocron.model.calendars import with_revision
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.defining import Proposal, propose
-from solocron.model.job import GIVEN_WAY, Job
+from solocron.model.documents.calendar import with_revision
+from solocron.model.documents.job import GIVEN_WAY, Job
 from solocron.model.timetable import Resolve
+from solocron.model.transitions.registration import Proposal, propose
 from solocron.stores.contract import Named, Result, Store, Verdict
 
 __all__ = ["Registrar", "fingerprint_of"]

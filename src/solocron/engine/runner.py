@@ -11,21 +11,21 @@ from typing import Any
 
 from solocron.clock import from_us
 from solocron.dispatch.contract import Away, Dispatcher
-from solocron.engine.board import Board, Running
+from solocron.engine.attempts import Board, Running
 from solocron.engine.context import AsyncRun, Previous, Run, Stop
+from solocron.engine.durable import MakeVerbs
 from solocron.engine.outcomes import outcome_of
 from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
-from solocron.engine.verbs import MakeVerbs
 from solocron.errors import Invalid
 from solocron.events import Events
 from solocron.jobs.registry import Handler
 from solocron.jobs.retrying import Retry
-from solocron.model.definition import Definition
-from solocron.model.ending import HandBack, Outcome
-from solocron.model.job import Hold, Job
-from solocron.model.run import Status, key_of
-from solocron.model.values import replace
+from solocron.model._fast.values import replace
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Status, key_of
+from solocron.model.transitions.finishing import HandBack, Outcome
 from solocron.runtime import Runtime
 from solocron.schedules.zone import load_zone
 

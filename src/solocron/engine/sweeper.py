@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from solocron.engine.board import Board
+from solocron.engine.attempts import Board
 from solocron.engine.calendars import Calendars
-from solocron.engine.notes import Notes
 from solocron.engine.recovery import Recovery
 from solocron.engine.settings import Settings
+from solocron.engine.small_documents import Notes
 from solocron.events import Events
 from solocron.model.change import Kind
-from solocron.model.ending import PAUSED, take_over
-from solocron.model.job import Job
-from solocron.model.namespace import Openness
-from solocron.model.session import Life, Session, bury, swept
+from solocron.model.documents.job import Job
+from solocron.model.documents.namespace import Openness
+from solocron.model.documents.session import Life, Session, bury, swept
 from solocron.model.timetable import Resolve
+from solocron.model.transitions.finishing import PAUSED, take_over
 from solocron.runtime import Runtime
 from solocron.stores.contract import All, Gate, HeldBy, Named, Result, Store, Verdict
 

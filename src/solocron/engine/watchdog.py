@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from solocron.engine.board import Board, Phase, Running
+from solocron.engine.attempts import Board, Phase, Running
 from solocron.engine.context import Stop
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings

@@ -22,9 +22,10 @@ from typing import Any, cast
 
 from solocron import surroundings
 from solocron.clock import SystemClock, from_us
-from solocron.durable.verbs import RunVerbs
+from solocron.effects.locks.lock import Place
+from solocron.effects.verbs import RunVerbs
 from solocron.engine.context import AsyncRun, Previous, Run, Stop
-from solocron.engine.verbs import Attempt, Verbs
+from solocron.engine.durable import Attempt, Verbs
 from solocron.errors import Cancelled, Conflict, LeaseLost
 from solocron.isolation.shared import Shared
 from solocron.jobs.address import Address, find
@@ -32,8 +33,7 @@ from solocron.jobs.around import wrap
 from solocron.jobs.registry import Handler, make_handler
 from solocron.jobs.results import NotKept, error_text, result_text
 from solocron.jobs.unfinished import awaited, unfinished
-from solocron.locks.lock import Place
-from solocron.model.run import Status
+from solocron.model.documents.run import Status
 from solocron.runtime import Threads
 from solocron.schedules.zone import load_zone
 from solocron.stores.url import Secret, make_store

@@ -12,13 +12,13 @@ from typing import Any
 
 from solocron.duration import parse_duration, to_us
 from solocron.errors import Invalid
-from solocron.model.definition import Definition
-from solocron.model.permit import MOST
+from solocron.model._fast.values import replace
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.permit import MOST
+from solocron.model.documents.run import Shards
 from solocron.model.policy import Backoff, CatchUp, Overlap, whole
 from solocron.model.routing import NODES
-from solocron.model.run import Shards
-from solocron.model.slices import SHARDS
-from solocron.model.values import replace
+from solocron.model.transitions.shards import SHARDS
 from solocron.schedules import RULES, Cron, Schedule, dump, spread
 from solocron.schedules.calendar import check_movable
 from solocron.schedules.native import Native

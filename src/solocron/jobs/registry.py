@@ -14,10 +14,10 @@ from solocron.jobs.application import application_of
 from solocron.jobs.declaration import Declaration, check_name
 from solocron.jobs.parameters import taking
 from solocron.jobs.unfinished import refuse_generator
-from solocron.model.calendars import calendar_of
-from solocron.model.definition import CALENDAR_REVISION, Definition
+from solocron.model._fast.values import replace
+from solocron.model.documents.calendar import calendar_of
+from solocron.model.documents.definition import CALENDAR_REVISION, Definition
 from solocron.model.timetable import EMPTY, Timetable
-from solocron.model.values import replace
 from solocron.schedules import Calendar, Schedule, load
 
 __all__ = ["Declared", "Handler", "Registry", "default_name", "place_of"]

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from solocron.model.change import Absent, Change
-from solocron.model.definition import Definition
-from solocron.model.job import Job
-from solocron.model.session import Life, Session
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Life, Session
 
 __all__ = ["Fleet", "TakenOn", "advertised", "application_in", "can_run", "is_anothers", "rivals", "take_on"]
 

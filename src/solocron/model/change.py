@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from solocron.model.job import Job
-    from solocron.model.run import Entry
-    from solocron.model.session import Session
+    from solocron.model.documents.job import Job
+    from solocron.model.documents.run import Entry
+    from solocron.model.documents.session import Session
 
 __all__ = ["Absent", "Change", "Kind", "Note"]
 

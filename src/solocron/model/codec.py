@@ -14,12 +14,12 @@ from json.encoder import c_make_encoder  # type: ignore[attr-defined]
 from json.encoder import encode_basestring as _quoted
 from typing import Any
 
+from solocron.model._fast.values import made
 from solocron.model.change import Kind, Note
-from solocron.model.definition import Definition, canonical
-from solocron.model.job import Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch, Told
-from solocron.model.run import Origin, Shards, Status
-from solocron.model.session import Life, Session
-from solocron.model.values import made
+from solocron.model.documents.definition import Definition, canonical
+from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch, Told
+from solocron.model.documents.run import Origin, Shards, Status
+from solocron.model.documents.session import Life, Session
 
 __all__ = ["decode", "encode", "encode_fixed", "encode_state"]
 

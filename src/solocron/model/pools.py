@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from solocron.model.job import Job
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Life, Session
 
 __all__ = ["TICKED", "last_tick", "unserved"]
 

@@ -10,12 +10,12 @@ import hashlib
 from collections.abc import Collection, Sequence
 
 from solocron.clock import SECOND
+from solocron.model._fast.values import replace
 from solocron.model.applications import can_run
-from solocron.model.definition import Definition
-from solocron.model.job import Job, Owed
-from solocron.model.run import group_of
-from solocron.model.session import Life, Session
-from solocron.model.values import replace
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Job, Owed
+from solocron.model.documents.run import group_of
+from solocron.model.documents.session import Life, Session
 
 __all__ = ["ELSEWHERE", "NODES", "PREFER", "fleet_of", "moved", "route"]
 

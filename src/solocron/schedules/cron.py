@@ -10,12 +10,12 @@ from typing import Any
 
 from solocron.clock import from_us, to_us
 from solocron.errors import Invalid, InvalidSchedule
-from solocron.schedules.local import Local
 from solocron.schedules.native import FIRST, LAST, MICRO, Native
 from solocron.schedules.parse import is_wildcard, parse
+from solocron.schedules.readings import Wall
 from solocron.schedules.shorthand import resolve, tidy, uses_hash
-from solocron.schedules.wall import Wall
 from solocron.schedules.zone import load_zone, zone_data_version
+from solocron.schedules.zoned import Local
 
 __all__ = ["DEFAULT_DST", "Cron", "new_year_of_the_zone_data"]
 

@@ -12,11 +12,11 @@ from solocron.clock import from_us
 from solocron.duration import to_us
 from solocron.schedules.contract import Schedule
 from solocron.schedules.cron import DEFAULT_DST, Cron, new_year_of_the_zone_data
+from solocron.schedules.describe import sentence
 from solocron.schedules.field import ANY_TIME, FIELDS, Field
 from solocron.schedules.native import MICRO
 from solocron.schedules.parse import is_wildcard
 from solocron.schedules.spread import Spread
-from solocron.schedules.words import sentence
 from solocron.schedules.zone import Change, load_zone
 
 __all__ = ["describe", "dst_notes", "lint"]

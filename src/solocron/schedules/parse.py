@@ -6,9 +6,9 @@ from cronsim import CronSim, CronSimError
 
 from solocron.errors import InvalidSchedule
 from solocron.schedules.days import days
-from solocron.schedules.dial import Dial
 from solocron.schedules.field import ANY_TIME, FIELDS
-from solocron.schedules.wall import Wall
+from solocron.schedules.readings import Wall
+from solocron.schedules.time_of_day import Dial
 
 __all__ = ["is_wildcard", "parse"]
 

@@ -10,9 +10,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from solocron.events import Event
-from solocron.model.alarm import TURN, is_open
 from solocron.model.change import Kind, Note
-from solocron.model.job import Job
+from solocron.model.documents.alarm import TURN, is_open
+from solocron.model.documents.job import Job
 from solocron.scheduler import Scheduler
 from solocron.simulator.checker import Violation
 from solocron.simulator.database import Commit

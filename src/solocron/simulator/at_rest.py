@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from solocron.clock import SECOND, iso
 from solocron.model.change import Kind
-from solocron.model.request import is_of, job_named
-from solocron.model.run import Status
-from solocron.model.session import Life, Session
+from solocron.model.documents.request import is_of, job_named
+from solocron.model.documents.run import Status
+from solocron.model.documents.session import Life, Session
 from solocron.simulator import limits
 from solocron.simulator.checker import Checker, Violation
 from solocron.simulator.slices import slot_of

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from solocron.model.change import Kind, Note
-from solocron.model.job import Hold, Job
-from solocron.model.run import Op, Origin, Record, Status
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Op, Origin, Record, Status
+from solocron.model.documents.session import Life, Session
 from solocron.simulator.database import Commit
 from solocron.simulator.ledger import Line
 from solocron.simulator.oracle import slots_of

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from solocron.clock import from_us
 from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.model.change import Change, Kind, Note
-from solocron.model.request import run_named
-from solocron.model.run import Origin
+from solocron.model.documents.request import run_named
+from solocron.model.documents.run import Origin
 from solocron.schedules import Every
 from solocron.simulator.checker import Violation
 from solocron.simulator.kernel import SimEvent

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from solocron.model.change import Absent, Kind
-from solocron.model.run import Entry, Record
+from solocron.model.documents.run import Entry, Record
 from solocron.stores.contract import Doc
 
 __all__ = ["Commit", "Key", "LogKey", "Outcome", "Past", "Selection", "Undo", "Write"]

@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind, Note
-from solocron.model.job import Job
-from solocron.model.namespace import NAME, gate_of
-from solocron.model.run import Entry, Op, Record, Status
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.namespace import NAME, gate_of
+from solocron.model.documents.run import Entry, Op, Record, Status
+from solocron.model.documents.session import Life, Session
 from solocron.simulator.commits import Commit, Key, LogKey, Outcome, Past, Selection, Undo, Write
 from solocron.simulator.kernel import Kernel
 from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, Named, ToSweep, Which, wakes

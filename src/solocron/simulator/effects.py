@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from solocron.clock import SECOND
+from solocron.effects.locks.held import HELD, Held
 from solocron.errors import SolocronError
 from solocron.jobs.decorators import every
-from solocron.locks.held import HELD, Held
 from solocron.model.change import Absent, Kind, Note
-from solocron.model.key import Stand, stand_of
-from solocron.model.lock import LockState, state_of
-from solocron.model.session import Life, Session
-from solocron.model.steps import finished
+from solocron.model.documents.key import Stand, stand_of
+from solocron.model.documents.lock import LockState, state_of
+from solocron.model.documents.session import Life, Session
+from solocron.model.documents.steps import finished
 from solocron.scheduler import Scheduler
 from solocron.simulator.checker import Violation
 from solocron.simulator.database import Commit

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from solocron.model.change import Kind
-from solocron.model.job import Job
-from solocron.model.run import Origin
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Origin
 from solocron.simulator.checker import new_holds
 from solocron.simulator.database import Commit
 from solocron.simulator.ledger import Line

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from solocron.model.change import Kind, Note
-from solocron.model.job import Hold, Job, Owed
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.documents.session import Life, Session
 from solocron.simulator.checker import Checker, Violation, new_holds
 from solocron.simulator.database import Commit
 from solocron.simulator.ledger import Line

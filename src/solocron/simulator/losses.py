@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from solocron.clock import iso
 from solocron.errors import StoreError
-from solocron.model import namespace as model
 from solocron.model.change import Kind
-from solocron.model.job import Job
-from solocron.model.namespace import NAME, Openness
-from solocron.model.run import Origin
-from solocron.model.session import Life, Session
+from solocron.model.documents import namespace as model
+from solocron.model.documents.job import Job
+from solocron.model.documents.namespace import NAME, Openness
+from solocron.model.documents.run import Origin
+from solocron.model.documents.session import Life, Session
 from solocron.simulator.checker import Violation, new_holds
 from solocron.simulator.commits import Commit
 from solocron.simulator.kernel import Process

@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from solocron.duration import parse_duration, to_us
-from solocron.model.definition import Definition
-from solocron.model.job import Job
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Origin
 from solocron.model.policy import QUEUE_LIMIT
-from solocron.model.run import Origin
 from solocron.simulator.workdays import Slots, Workdays, instant_of
 
 __all__ = ["Daily", "Even", "fate_of", "slots_of"]

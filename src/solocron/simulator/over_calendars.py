@@ -7,8 +7,8 @@ from typing import Any
 
 from solocron.clock import iso
 from solocron.model.change import Kind, Note
-from solocron.model.job import Hold, Job, Owed
-from solocron.model.run import Op, Origin, Status
+from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.documents.run import Op, Origin, Status
 from solocron.simulator.checker import Checker, Violation, new_holds
 from solocron.simulator.database import Commit
 from solocron.simulator.workdays import Workdays, is_left_out

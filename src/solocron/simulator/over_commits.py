@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from solocron.clock import SECOND, iso
 from solocron.model.change import Absent, Kind
-from solocron.model.job import Hold, Job
-from solocron.model.run import Op, Origin, Record, Status
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Op, Origin, Record, Status
+from solocron.model.documents.session import Life, Session
 from solocron.simulator import limits, slices
 from solocron.simulator.checker import Checker, Violation, first_owed, new_holds
 from solocron.simulator.database import Commit

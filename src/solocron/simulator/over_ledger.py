@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solocron.clock import MILLISECOND, SECOND
-from solocron.model.run import Origin
+from solocron.model.documents.run import Origin
 from solocron.simulator import limits
 from solocron.simulator.checker import Checker, Violation
 from solocron.simulator.ledger import Line

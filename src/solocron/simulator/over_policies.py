@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from solocron.model.job import Job
-from solocron.model.run import Op, Origin, Status
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Op, Origin, Status
 from solocron.simulator.checker import Checker, Violation, new_holds
 from solocron.simulator.database import Commit
 from solocron.simulator.ledger import Line

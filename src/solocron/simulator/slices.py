@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from solocron.model.job import Hold, Job
-from solocron.model.run import Op
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Op
 from solocron.simulator.checker import Checker, Violation, new_holds
 from solocron.simulator.database import Commit
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from solocron.model.change import Change
-from solocron.model.job import Job
-from solocron.model.run import Entry, Op, Status
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Entry, Op, Status
 from solocron.simulator.small_state import TICK, Log, Request
 
 __all__ = ["Wrong", "check", "written"]

@@ -8,9 +8,9 @@ from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
 from solocron.clock import SECOND
-from solocron.model.job import Job
-from solocron.model.run import Status
-from solocron.model.session import Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Status
+from solocron.model.documents.session import Session
 
 __all__ = [
     "LATE_FOR",

@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.model import ending, session
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.claiming import claim, settle
-from solocron.model.definition import Definition
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job
+from solocron.model.documents import session
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
-from solocron.model.session import Life, Session
 from solocron.model.timetable import Timetable
+from solocron.model.transitions import finishing
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import claim, settle
 from solocron.schedules import Every
 from solocron.simulator.small_rules import Wrong, check, written
 from solocron.simulator.small_state import (
@@ -261,9 +262,11 @@ class SmallWorld:
             by = Claimant(session=request.session, node=str(request.node), late_for=LATE_FOR)
             return claim(job, now=now, by=by, resolve=self.resolve)
         if request.op == "finish":
-            done = ending.Outcome.succeeded()
-            return ending.finish(job, run=request.run, fence=request.fence, outcome=done, now=now, resolve=self.resolve)
-        return ending.take_over(job, session=request.session, now=now, reason="died", resolve=self.resolve)
+            done = finishing.Outcome.succeeded()
+            return finishing.finish(
+                job, run=request.run, fence=request.fence, outcome=done, now=now, resolve=self.resolve
+            )
+        return finishing.take_over(job, session=request.session, now=now, reason="died", resolve=self.resolve)
 
     def _apply_to_session(self, state: State, request: Request, what: str) -> tuple[State, Any]:
         found = _session(state, request.session)

@@ -12,9 +12,9 @@ from typing import Any
 
 from solocron.errors import Invalid, StoreUnavailable
 from solocron.model.change import Absent, Kind, Note
-from solocron.model.job import Job
-from solocron.model.run import Record
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Record
+from solocron.model.documents.session import Life, Session
 from solocron.simulator.commits import Outcome
 from solocron.simulator.database import Database, Selection, Write
 from solocron.simulator.kernel import Process, SimEvent

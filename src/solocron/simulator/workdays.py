@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import Any, Protocol
 
-from solocron.model.run import Record
+from solocron.model.documents.run import Record
 
 __all__ = ["Slots", "Workdays", "instant_of", "is_left_out", "local_of"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.clock import SECOND
 from solocron.jobs.decorators import cron, every
-from solocron.model.definition import Definition
-from solocron.model.job import Job
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Job
 from solocron.model.policy import Backoff, CatchUp, allow, catch_up_all
 from solocron.scheduler import Scheduler
 from solocron.simulator.faults import Options

@@ -9,8 +9,8 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.model.change import Kind
-from solocron.model.job import Hold, Job
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.session import Life, Session
 from solocron.scheduler import Scheduler
 from solocron.simulator.alarms import AlarmWatch
 from solocron.simulator.checker import Checker

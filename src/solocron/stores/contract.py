@@ -13,9 +13,9 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.job import Job
-from solocron.model.run import Record
-from solocron.model.session import Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Record
+from solocron.model.documents.session import Session
 
 __all__ = [
     "All",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from solocron.model.change import Absent, Kind, Note
-from solocron.model.job import Job
+from solocron.model.documents.job import Job
 from solocron.stores.contract import Doc, Due, Gate, ToSweep, Which
 
 __all__ = ["gate_in", "holders_of", "is_open", "kind_of", "same_fixed"]

@@ -27,22 +27,9 @@ from heapq import nlargest, nsmallest
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import decode, encode
-from solocron.model.namespace import NAME
-from solocron.model.run import Entry, Op, Record, Status
-from solocron.model.session import Life
-from solocron.stores._world import (
-    LogKey,
-    Row,
-    Space,
-    World,
-    asked_for,
-    closed,
-    identity_of,
-    kind_of,
-    over,
-    readable,
-    row_of,
-)
+from solocron.model.documents.namespace import NAME
+from solocron.model.documents.run import Entry, Op, Record, Status
+from solocron.model.documents.session import Life
 from solocron.stores.contract import (
     All,
     Applied,
@@ -62,6 +49,19 @@ from solocron.stores.contract import (
     Verdict,
     Which,
     wakes,
+)
+from solocron.stores.memory_state import (
+    LogKey,
+    Row,
+    Space,
+    World,
+    asked_for,
+    closed,
+    identity_of,
+    kind_of,
+    over,
+    readable,
+    row_of,
 )
 
 __all__ = ["MemoryStore", "World"]

@@ -10,7 +10,7 @@ from solocron.duration import parse_duration, to_us
 from solocron.errors import Invalid
 from solocron.events import Events
 from solocron.jobs.declaration import check_name
-from solocron.model.alarm import Bounds
+from solocron.model.documents.alarm import Bounds
 from solocron.model.policy import whole
 from solocron.stores.contract import Store, Tier
 from solocron.stores.url import Secret

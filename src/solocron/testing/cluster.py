@@ -21,8 +21,8 @@ from typing import Any
 from solocron.clock import from_us, to_us
 from solocron.duration import parse_duration
 from solocron.model.change import Kind
-from solocron.model.job import Job
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Life, Session
 from solocron.scheduler import Scheduler
 from solocron.simulator.faults import Options
 from solocron.simulator.fleet import Member, SimFleet

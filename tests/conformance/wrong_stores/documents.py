@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from solocron.model.change import Kind
-from solocron.stores._world import Row, Space
 from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Verdict, Which
 from solocron.stores.memory import Draft, MemoryStore
+from solocron.stores.memory_state import Row, Space
 from tests.conformance.wrong_stores.registry import breaks
 
 

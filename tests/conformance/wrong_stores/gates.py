@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.stores._world import Space
 from solocron.stores.contract import Applied, ChangeFn, Doc, Gate, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.memory import MemoryStore
+from solocron.stores.memory_state import Space
 from tests.conformance.wrong_stores.registry import breaks
 
 

@@ -11,9 +11,9 @@ from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.codec import decode
-from solocron.stores._world import Row, Space, World
 from solocron.stores.contract import Applied, Blocked, ChangeFn, Check, Doc, Due, Gate, HeldBy, Result, Verdict, Which
 from solocron.stores.memory import Draft, MemoryStore
+from solocron.stores.memory_state import Row, Space, World
 from tests.conformance.wrong_stores.registry import a_moment, breaks
 
 # --- poison

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from solocron.model.change import Change, Kind
-from solocron.model.run import Entry, Op, Record, Status
-from solocron.model.session import Life
-from solocron.stores._world import LogKey, Row, Space
+from solocron.model.documents.run import Entry, Op, Record, Status
+from solocron.model.documents.session import Life
 from solocron.stores.contract import Query, Result
 from solocron.stores.memory import Draft, MemoryStore
+from solocron.stores.memory_state import LogKey, Row, Space
 from tests.conformance.wrong_stores.registry import breaks
 
 

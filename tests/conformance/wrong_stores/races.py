@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.stores import memory
-from solocron.stores._world import Row, Space
 from solocron.stores.contract import Applied, Capabilities, ChangeFn, Due, Gate, Named, Which
 from solocron.stores.memory import Draft, MemoryStore
+from solocron.stores.memory_state import Row, Space
 from tests.conformance.wrong_stores.registry import a_moment, breaks
 
 

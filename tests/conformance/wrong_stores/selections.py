@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from solocron.clock import MILLISECOND
 from solocron.model.change import Kind
-from solocron.model.session import Life
-from solocron.stores._world import Row, Space
+from solocron.model.documents.session import Life
 from solocron.stores.contract import All, Applied, ChangeFn, Due, Gate, HeldBy, Result, ToSweep, Which
 from solocron.stores.memory import Draft, MemoryStore
+from solocron.stores.memory_state import Row, Space
 from tests.conformance.wrong_stores.registry import breaks
 
 

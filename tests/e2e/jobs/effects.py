@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from solocron import Run, every
-from solocron.durable.guard import guard
+from solocron.effects.guard import guard
 from solocron.testing.fleet import witness
 
 _nothing = threading.Event()

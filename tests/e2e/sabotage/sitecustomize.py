@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from solocron import scheduler
-from solocron.model.job import Hold
+from solocron.model.documents.job import Hold
 from solocron.stores import url
 from solocron.stores.contract import Applied, ChangeFn, Due, Gate, Result, Store, Which
 

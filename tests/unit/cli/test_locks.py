@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 
-from solocron.locks.listing import LockView
+from solocron.effects.locks.listing import LockView
 from tests.unit.cli.kit import Answer, Shop
 from tests.unit.cli.test_reference import sections
 

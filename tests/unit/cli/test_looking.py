@@ -13,8 +13,8 @@ import pytest
 
 from solocron import Backoff, Lock, Run, Scheduler
 from solocron.model.change import Change, Kind
-from solocron.model.job import Job
-from solocron.model.session import Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Session
 from solocron.stores.contract import All, Named
 from solocron.stores.url import make_store
 from tests.unit.cli.kit import Answer, Shop

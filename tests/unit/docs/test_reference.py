@@ -19,8 +19,8 @@ from solocron.cli.exits import EXITS
 from solocron.errors import SolocronError
 from solocron.events import NAMES
 from solocron.jobs.declaration import PAYLOAD_DEPTH, PAYLOAD_LIMIT
+from solocron.model.documents.run import Origin, Status
 from solocron.model.policy import QUEUE_LIMIT, Backoff
-from solocron.model.run import Origin, Status
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.url import _SCHEMES
 from solocron.telemetry.log import _LEVELS

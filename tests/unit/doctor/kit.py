@@ -9,8 +9,8 @@ from typing import Any
 from solocron.clock import SECOND
 from solocron.doctor.sight import Sight
 from solocron.model.change import Change, Kind
-from solocron.model.job import Job
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Life, Session
 from solocron.runtime import Event, Threads
 from solocron.schedules import zone_data_version
 from solocron.stores.contract import Check, Doc, Named, Store

@@ -12,7 +12,7 @@ from solocron.doctor import Circumstances, examine, failed, unreachable
 from solocron.doctor.fleet import Pace
 from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
-from solocron.model.run import Entry, Op, Origin, Record, Status
+from solocron.model.documents.run import Entry, Op, Origin, Record, Status
 from solocron.runtime import Threads
 from solocron.stores.contract import All, Applied, Capabilities, Check, Gate, Named, Result, Tier, Verdict
 from solocron.stores.memory import MemoryStore, World

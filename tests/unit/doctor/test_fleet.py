@@ -9,9 +9,9 @@ import pytest
 from solocron.clock import SECOND
 from solocron.doctor import fleet
 from solocron.doctor.fleet import Pace
-from solocron.model.job import Pause
+from solocron.model.documents.job import Pause
+from solocron.model.documents.session import Life
 from solocron.model.pools import TICKED
-from solocron.model.session import Life
 from solocron.schedules import Cron, dump
 from tests.fundamentals.one_job import OneJob
 from tests.unit.doctor.kit import NOW, dead, job, levels, only, session, sight, silent

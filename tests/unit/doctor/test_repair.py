@@ -11,9 +11,9 @@ from solocron.clock import SECOND
 from solocron.doctor import repair
 from solocron.doctor.sight import look
 from solocron.model.change import Change, Kind
-from solocron.model.job import Job
-from solocron.model.run import Status
-from solocron.model.session import Life, Session, renew
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Status
+from solocron.model.documents.session import Life, Session, renew
 from solocron.stores.contract import Named, Query
 from solocron.stores.memory import MemoryStore, World
 from tests.unit.doctor.kit import NOW, PatientRuntime, dead, job, put, session, silent

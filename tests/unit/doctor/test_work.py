@@ -7,8 +7,8 @@ from dataclasses import replace
 from solocron.clock import SECOND
 from solocron.doctor import work
 from solocron.model.change import Kind, Note
-from solocron.model.request import leave
-from solocron.model.session import Life
+from solocron.model.documents.request import leave
+from solocron.model.documents.session import Life
 from solocron.stores.contract import Blocked
 from tests.unit.doctor.kit import NOW, dead, job, levels, only, session, sight
 

@@ -9,8 +9,8 @@ import pytest
 
 from solocron import Run, Scheduler, every
 from solocron.events import Event
-from solocron.model.alarm import is_open
 from solocron.model.change import Kind, Note
+from solocron.model.documents.alarm import is_open
 from solocron.simulator.kernel import Process
 from solocron.testing.cluster import Cluster
 

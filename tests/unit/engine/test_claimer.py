@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from solocron.engine.board import Board
+from solocron.engine.attempts import Board
 from solocron.engine.claimer import Claimer
 from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
@@ -15,12 +15,12 @@ from solocron.engine.recovery import Recovery
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
 from solocron.events import Events
-from solocron.model.claiming import Needs
-from solocron.model.definition import Definition
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job
-from solocron.model.run import Origin
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Origin
 from solocron.model.timetable import EMPTY
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import Needs
 from solocron.runtime import Threads
 from solocron.stores.contract import Applied, ChangeFn, Due, Gate, Result, Store, Verdict
 

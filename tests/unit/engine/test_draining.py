@@ -12,7 +12,7 @@ from solocron import Scheduler
 from solocron.engine.runner import Runner
 from solocron.events import Event
 from solocron.model.change import Kind
-from solocron.model.job import Job
+from solocron.model.documents.job import Job
 from solocron.stores.contract import Applied, ChangeFn, Due, Gate, HeldBy, Named, Which
 from solocron.stores.memory import MemoryStore
 

@@ -6,17 +6,17 @@ from typing import Any, cast
 
 import pytest
 
-from solocron.engine.board import Board
+from solocron.engine.attempts import Board
 from solocron.engine.finisher import BATCH, GATHER, Finisher
 from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
 from solocron.events import Events
-from solocron.model.definition import Definition
-from solocron.model.ending import Outcome
-from solocron.model.job import Hold, Job
-from solocron.model.run import Origin
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Origin
 from solocron.model.timetable import EMPTY
+from solocron.model.transitions.finishing import Outcome
 from solocron.runtime import Threads
 from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Store, Verdict
 

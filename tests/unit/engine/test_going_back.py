@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from solocron import Run, every
-from solocron.model import namespace
 from solocron.model.change import Kind
-from solocron.model.namespace import NAME, Namespace, Openness
+from solocron.model.documents import namespace
+from solocron.model.documents.namespace import NAME, Namespace, Openness
 from solocron.simulator.database import Past
 from solocron.testing.cluster import Cluster
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from solocron import Scheduler
 from solocron.clock import SystemClock
-from solocron.engine.board import Standing
+from solocron.engine.attempts import Standing
 from solocron.engine.registrar import BATCH
 from solocron.model.change import Kind
 from solocron.runtime import Threads

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from solocron import Cancelled, Invalid, Run, Scheduler, allow, every, surroundings
-from solocron.model.session import Life
+from solocron.model.documents.session import Life
 from solocron.simulator.database import Past
 from solocron.testing.cluster import Cluster
 

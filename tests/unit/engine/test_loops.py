@@ -18,9 +18,9 @@ from solocron import Run, Scheduler, every
 from solocron.engine.loop import Loop
 from solocron.errors import StoreUnavailable
 from solocron.events import Events
-from solocron.model.alarm import TURN
 from solocron.model.change import Change, Kind, Note
-from solocron.model.session import Life
+from solocron.model.documents.alarm import TURN
+from solocron.model.documents.session import Life
 from solocron.runtime import Threads
 from solocron.simulator.kernel import Process
 from solocron.simulator.wire import _label

@@ -11,7 +11,7 @@ from solocron import Scheduler
 from solocron.engine import registrar
 from solocron.errors import Conflict
 from solocron.model.change import Kind
-from solocron.model.job import Job
+from solocron.model.documents.job import Job
 from solocron.stores.contract import Named
 from solocron.stores.memory import MemoryStore, World
 from solocron.testing.fleet import wait_until

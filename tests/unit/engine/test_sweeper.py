@@ -8,10 +8,10 @@ from solocron import Scheduler
 from solocron.clock import SECOND
 from solocron.engine.sweeper import PRUNE_BATCHES, PRUNE_PAUSE
 from solocron.model.change import Kind
-from solocron.model.claiming import claim
-from solocron.model.holding import Claimant
-from solocron.model.job import Job
-from solocron.model.session import Session, begin
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Session, begin
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import claim
 from solocron.stores.contract import All, Due, Named, Which
 from solocron.stores.memory import MemoryStore
 

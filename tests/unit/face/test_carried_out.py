@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from solocron import AsyncRun, Invalid, Retry, Run, Scheduler, every
-from solocron.engine.board import Running
+from solocron.engine.attempts import Running
 from solocron.engine.context import Stop
 from solocron.engine.outcomes import outcome_of
-from solocron.model.run import Status
+from solocron.model.documents.run import Status
 from solocron.testing.cluster import Cluster
 from solocron.views import RunView
 

@@ -10,12 +10,12 @@ import pytest
 from solocron.clock import SECOND
 from solocron.model.applications import Fleet, TakenOn, advertised, application_in, can_run, rivals, take_on
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.claiming import claim
-from solocron.model.defining import Proposal, propose
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold
+from solocron.model.documents.job import Hold
+from solocron.model.documents.session import Life, Session
 from solocron.model.routing import fleet_of
-from solocron.model.session import Life, Session
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import claim
+from solocron.model.transitions.registration import Proposal, propose
 from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, definition, resolve
 
 LATE = LATE_FOR * SECOND

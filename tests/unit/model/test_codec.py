@@ -11,12 +11,12 @@ from hypothesis import given
 from solocron.model import codec
 from solocron.model.change import Kind, Note
 from solocron.model.codec import decode, encode, encode_fixed, encode_state
-from solocron.model.job import Job
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Life, Session
 from solocron.model.policy import CatchUp
-from solocron.model.session import Life, Session
 from solocron.schedules import Cron
 from tests.fundamentals.one_job import OneJob, definition
-from tests.unit.model.documents import definitions, jobs, notes, sessions
+from tests.unit.model.samples import definitions, jobs, notes, sessions
 
 
 @given(jobs())
@@ -73,7 +73,7 @@ def test_fields_that_newer_code_adds_to_a_hold_do_not_disturb() -> None:
 
 @given(definitions())
 def test_a_definition_keeps_its_fingerprint_over_the_store(written: object) -> None:
-    from solocron.model.definition import Definition
+    from solocron.model.documents.definition import Definition
 
     assert isinstance(written, Definition)
     read = Definition.from_json(json.loads(json.dumps(written.to_json())))

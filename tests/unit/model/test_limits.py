@@ -15,15 +15,15 @@ from solocron.clock import SECOND
 from solocron.errors import Invalid
 from solocron.jobs.declaration import check_limit
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.claiming import Needs, claim
-from solocron.model.definition import Definition
-from solocron.model.ending import Outcome, finish, hand_back, take_over
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold, Job, Owed
-from solocron.model.permit import free, give, limit_of, names_of, orphan, parse, take, turn_of
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.documents.permit import free, give, limit_of, names_of, orphan, parse, take, turn_of
+from solocron.model.documents.run import Origin
 from solocron.model.policy import allow
-from solocron.model.run import Origin
 from solocron.model.timetable import EMPTY
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import Needs, claim
+from solocron.model.transitions.finishing import Outcome, finish, hand_back, take_over
 from tests.fundamentals.one_job import T0
 
 FLEETS, EVENTS = 10_000, 24

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from solocron.errors import Invalid
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow, catch_up_all
-from tests.unit.model.documents import backoffs
+from tests.unit.model.samples import backoffs
 
 
 @pytest.mark.parametrize("kind", ["skip", "queue", "queue-all", "replace"])

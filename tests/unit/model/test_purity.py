@@ -10,16 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.clock import SECOND
-from solocron.model import asking, claiming, defining, ending, request
 from solocron.model.applications import Fleet
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import encode
-from solocron.model.definition import Definition
-from solocron.model.ending import Outcome
-from solocron.model.job import Job
-from solocron.model.run import Origin, Status, run_id
+from solocron.model.documents import request
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Origin, Status, run_id
+from solocron.model.transitions import claiming, commands, finishing, registration
+from solocron.model.transitions.finishing import Outcome
 from tests.fundamentals.one_job import T0, resolve
-from tests.unit.model.documents import definitions, instants, jobs, sessions
+from tests.unit.model.samples import definitions, instants, jobs, sessions
 
 LATE = 25 * SECOND
 OUTCOMES = [
@@ -32,9 +33,9 @@ OUTCOMES = [
 Transition = Callable[[Any, int, Any], Change | None]
 
 
-def _proposal(draw: Any) -> defining.Proposal:
+def _proposal(draw: Any) -> registration.Proposal:
     definition: Definition = draw(definitions())
-    return defining.Proposal(definition=definition, source=draw(st.sampled_from([None, "a", "b"])))
+    return registration.Proposal(definition=definition, source=draw(st.sampled_from([None, "a", "b"])))
 
 
 def _some_hold(draw: Any, job: Any) -> dict[str, Any]:
@@ -57,59 +58,61 @@ def _claim(draw: Any, doc: Any) -> Callable[[int], Change | None]:
 
 def _finish(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     which, outcome = _some_hold(draw, doc), draw(st.sampled_from(OUTCOMES))
-    return lambda now: ending.finish(doc, **which, outcome=outcome, now=now, resolve=resolve)
+    return lambda now: finishing.finish(doc, **which, outcome=outcome, now=now, resolve=resolve)
 
 
 def _hand_back(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     which = _some_hold(draw, doc)
-    return lambda now: ending.hand_back(doc, **which, reason="r", now=now, resolve=resolve)
+    return lambda now: finishing.hand_back(doc, **which, reason="r", now=now, resolve=resolve)
 
 
 def _take_over(draw: Any, doc: Any) -> Callable[[int], Change | None]:
-    return lambda now: ending.take_over(doc, session="s1", now=now, reason="r", resolve=resolve)
+    return lambda now: finishing.take_over(doc, session="s1", now=now, reason="r", resolve=resolve)
 
 
 def _note_progress(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     which = _some_hold(draw, doc)
-    return lambda now: ending.note_progress(doc, **which, progress="1/2", now=now)
+    return lambda now: finishing.note_progress(doc, **which, progress="1/2", now=now)
 
 
 def _trigger(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     at = draw(st.none() | instants)
-    return lambda now: asking.trigger(doc, request="r", payload=[1], at=at, now=now, resolve=resolve)
+    return lambda now: commands.trigger(doc, request="r", payload=[1], at=at, now=now, resolve=resolve)
 
 
 def _cancel(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     run = _some_run(draw, doc)
-    return lambda now: asking.cancel(doc, run=run, reason="r", now=now, resolve=resolve)
+    return lambda now: commands.cancel(doc, run=run, reason="r", now=now, resolve=resolve)
 
 
 def _pause(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     until = draw(st.none() | instants)
-    return lambda now: asking.pause(doc, by="b", note="n", until=until, now=now, late_for=LATE, resolve=resolve)
+    return lambda now: commands.pause(doc, by="b", note="n", until=until, now=now, late_for=LATE, resolve=resolve)
 
 
 def _resume(draw: Any, doc: Any) -> Callable[[int], Change | None]:
-    return lambda now: asking.resume(doc, now=now, resolve=resolve)
+    return lambda now: commands.resume(doc, now=now, resolve=resolve)
 
 
 def _define(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     proposal = _proposal(draw)
-    return lambda now: defining.define(doc, proposal=proposal, now=now, late_for=LATE, resolve=resolve)
+    return lambda now: registration.define(doc, proposal=proposal, now=now, late_for=LATE, resolve=resolve)
 
 
 def _propose(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     proposal, seen = _proposal(draw), draw(st.lists(sessions, max_size=3))
     fleet = Fleet.seen(seen, besides=None, now=T0)
-    return lambda now: defining.propose(doc, proposal=proposal, fleet=fleet, now=now, late_for=LATE, resolve=resolve)
+    return lambda now: registration.propose(
+        doc, proposal=proposal, fleet=fleet, now=now, late_for=LATE, resolve=resolve
+    )
 
 
 def _remove(draw: Any, doc: Any) -> Callable[[int], Change | None]:
-    return lambda now: defining.remove(doc, now=now, late_for=LATE, resolve=resolve)
+    return lambda now: registration.remove(doc, now=now, late_for=LATE, resolve=resolve)
 
 
 def _move_to_now(draw: Any, doc: Any) -> Callable[[int], Change | None]:
-    return lambda now: defining.move_to_now(doc, fence=5, now=now, resolve=resolve)
+    return lambda now: registration.move_to_now(doc, fence=5, now=now, resolve=resolve)
 
 
 def _accept(draw: Any, doc: Any) -> Callable[[int], Change | None]:

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from solocron.schedules import Cron, load_zone, local
+from solocron.schedules import Cron, load_zone, zoned
 from solocron.schedules import cron as cron_module
 from solocron.schedules.zone import Change
 from tests.unit.schedules.oracle import (
@@ -112,8 +112,8 @@ def test_i18_asking_from_any_instant_gives_the_same_slots(name):
 @pytest.fixture
 def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Time cut every 68 minutes instead of every seven weeks, so that every change lies near a cut."""
-    forget = (local._spans.cache_clear, cron_module._line.cache_clear)
-    monkeypatch.setattr(local, "_BLOCK", 12)
+    forget = (zoned._spans.cache_clear, cron_module._line.cache_clear)
+    monkeypatch.setattr(zoned, "_BLOCK", 12)
     for cache_clear in forget:
         cache_clear()
     yield

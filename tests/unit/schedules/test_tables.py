@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solocron.schedules.days import Days
-from solocron.schedules.dial import DAY, Dial
 from solocron.schedules.field import ANY_TIME
-from solocron.schedules.wall import Wall
+from solocron.schedules.readings import Wall
+from solocron.schedules.time_of_day import DAY, Dial
 
 EPOCH = date(1970, 1, 1)
 

@@ -11,7 +11,7 @@ import pytest
 
 from solocron.clock import SECOND, SystemClock
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.session import Life
+from solocron.model.documents.session import Life
 from solocron.stores.contract import All, Named, ToSweep, Verdict
 from solocron.stores.memory import MemoryStore, World
 from solocron.testing.conformance.kit import (

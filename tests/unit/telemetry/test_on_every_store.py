@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from solocron import Scheduler
-from tests.unit.locks.conftest import url  # noqa: F401
+from tests.unit.effects.locks.conftest import url  # noqa: F401
 
 NODES = 3
 

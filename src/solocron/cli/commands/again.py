@@ -10,7 +10,7 @@ from solocron.cli.moments import earlier, instant, utc
 from solocron.cli.opening import opened
 from solocron.client import Client
 from solocron.errors import Invalid
-from solocron.model.run import Status
+from solocron.model.documents.run import Status
 from solocron.runtime import Threads
 from solocron.views import BackfillView, to_json
 

@@ -16,7 +16,7 @@ from solocron.cli.opening import each_namespace, opened
 from solocron.cli.parser import FOREVER
 from solocron.client import Client
 from solocron.errors import Invalid, StoreError, WaitTimeout
-from solocron.model.run import Status
+from solocron.model.documents.run import Status
 from solocron.views import JobView, ResumeView, RunView, to_json
 
 __all__ = ["adopt", "cancel", "pause", "remove", "restored", "resume", "trigger"]

@@ -11,8 +11,8 @@ from solocron.cli import output
 from solocron.cli.exits import OK
 from solocron.cli.moments import utc
 from solocron.cli.opening import opened
+from solocron.effects.locks.listing import LockView, force_release, list_locks
 from solocron.errors import Invalid
-from solocron.locks.listing import LockView, force_release, list_locks
 from solocron.runtime import Threads
 from solocron.views import to_json
 

@@ -13,9 +13,9 @@ from solocron.cli.exits import FAILED
 from solocron.cli.moments import local, span, utc
 from solocron.cli.opening import each_namespace, opened
 from solocron.clock import from_us
-from solocron.durable.steps import StepView, steps_of
+from solocron.effects.steps import StepView, steps_of
 from solocron.errors import Invalid
-from solocron.model.run import Status
+from solocron.model.documents.run import Status
 from solocron.views import JobView, LimitView, NodeView, RunView, StatusView, to_json
 
 __all__ = ["describe_run", "jobs", "limits", "namespaces", "nodes", "runs", "runs_table", "show", "status"]

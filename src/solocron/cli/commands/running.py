@@ -8,7 +8,7 @@ from solocron.cli import output
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.logs import logging_to_stderr
 from solocron.duration import parse_duration
-from solocron.model.run import Status
+from solocron.model.documents.run import Status
 
 __all__ = ["demo", "run", "tick"]
 

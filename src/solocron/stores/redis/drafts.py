@@ -8,14 +8,14 @@ from functools import lru_cache
 
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.codec import decode, encode_fixed, encode_state
-from solocron.model.job import Job
-from solocron.model.namespace import gate_of
-from solocron.model.session import Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.namespace import gate_of
+from solocron.model.documents.session import Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
 from solocron.stores.documents import holders_of, kind_of, same_fixed
-from solocron.stores.recent import Recent
 from solocron.stores.redis.records import ENTRY, entry_words, spelt_entries
 from solocron.stores.redis.wire import NOTHING, Row, Words, spell
+from solocron.stores.write_cache import Recent
 
 __all__ = ["Draft", "draft", "readable", "still_selected"]
 

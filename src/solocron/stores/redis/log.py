@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from heapq import nlargest
 
-from solocron.model.run import ENDED, Record, Status
+from solocron.model.documents.run import ENDED, Record, Status
 from solocron.stores.contract import Query
 from solocron.stores.redis.caller import Caller
 from solocron.stores.redis.records import member_of, record_of

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from solocron.clock import MILLISECOND, SECOND
 from solocron.model.change import Kind, Note
-from solocron.model.session import Life, Session
+from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Named, Which
 from solocron.stores.redis.drafts import Draft
 from solocron.stores.redis.wire import Row

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from json.encoder import encode_basestring
 
-from solocron.model.run import Entry, Op, Origin, Record, Status
+from solocron.model.documents.run import Entry, Op, Origin, Record, Status
 
 __all__ = ["ENTRY", "entry_words", "member_of", "record_of", "spelt_entries"]
 

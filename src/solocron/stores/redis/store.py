@@ -14,7 +14,7 @@ import redis.exceptions as driver
 from solocron.clock import SECOND, SystemClock
 from solocron.errors import EmptyStore, Invalid, StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
-from solocron.model.run import Record
+from solocron.model.documents.run import Record
 from solocron.stores.contract import (
     Applied,
     Blocked,
@@ -29,19 +29,19 @@ from solocron.stores.contract import (
     Which,
 )
 from solocron.stores.documents import kind_of
-from solocron.stores.recent import Recent
 from solocron.stores.redis import settings
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import Caller
 from solocron.stores.redis.drafts import readable
 from solocron.stores.redis.link import Link
-from solocron.stores.redis.listening import AGAIN, Bell
 from solocron.stores.redis.log import Log
 from solocron.stores.redis.namespaces import namespaces_of
 from solocron.stores.redis.notes import RecentNotes
-from solocron.stores.redis.updating import Update
+from solocron.stores.redis.pubsub import AGAIN, Bell
+from solocron.stores.redis.update import Update
 from solocron.stores.url import Secret, parse
 from solocron.stores.weakness import nothing_at, warn_of
+from solocron.stores.write_cache import Recent
 
 __all__ = ["RedisStore"]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from solocron.model.change import Absent, Change, Kind, Note
 from solocron.model.codec import decode, encode_fixed, encode_state
-from solocron.model.job import Job
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
 from solocron.stores.documents import holders_of, same_fixed
-from solocron.stores.recent import Recent
+from solocron.stores.write_cache import Recent
 
 __all__ = ["Draft", "Row", "draft", "is_selected", "readable"]
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 from solocron.clock import MILLISECOND
 from solocron.model.change import Kind
-from solocron.model.session import Life, Session
+from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Named, Which
 from solocron.stores.server_time import surely_reached
 from solocron.stores.sql.drafts import Draft, Row
-from solocron.stores.sql.links import Outcome
+from solocron.stores.sql.types import Outcome
 
 __all__ = ["Renewals"]
 

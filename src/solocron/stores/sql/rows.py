@@ -10,9 +10,9 @@ from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 from solocron.model.change import Kind
-from solocron.model.job import Job
-from solocron.model.run import Entry, Op, Origin, Record, Status
-from solocron.model.session import Life, Session
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Entry, Op, Origin, Record, Status
+from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Doc, wakes
 from solocron.stores.documents import holders_of
 from solocron.stores.sql.drafts import Draft

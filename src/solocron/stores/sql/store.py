@@ -19,7 +19,7 @@ from solocron.clock import SECOND, SystemClock
 from solocron.duration import to_us
 from solocron.errors import EmptyStore, Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
-from solocron.model.run import Record, Status
+from solocron.model.documents.run import Record, Status
 from solocron.stores.contract import (
     All,
     Applied,
@@ -38,16 +38,16 @@ from solocron.stores.contract import (
 )
 from solocron.stores.documents import kind_of
 from solocron.stores.mailbox import Mailbox
-from solocron.stores.recent import Recent
 from solocron.stores.sql import forking, migrations
 from solocron.stores.sql.drafts import Draft, readable
-from solocron.stores.sql.links import Outcome, Poisoned, Retry, Selection, SqlLink, UnknownOutcome
 from solocron.stores.sql.pool import Pool
 from solocron.stores.sql.renewals import Renewals
 from solocron.stores.sql.rows import record_of
+from solocron.stores.sql.types import Outcome, Poisoned, Retry, Selection, SqlLink, UnknownOutcome
 from solocron.stores.sql.update import Update
 from solocron.stores.url import StoreUrl
 from solocron.stores.weakness import nothing_at, warn_of
+from solocron.stores.write_cache import Recent
 
 __all__ = ["SqlStore"]
 

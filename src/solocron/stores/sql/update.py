@@ -16,7 +16,7 @@ from solocron.model.change import Kind
 from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Verdict, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.sql.drafts import Draft, draft
-from solocron.stores.sql.links import Poisoned, Retry, Selection, UnknownOutcome
+from solocron.stores.sql.types import Poisoned, Retry, Selection, UnknownOutcome
 
 if TYPE_CHECKING:
     from solocron.stores.sql.store import SqlStore

@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.definition import Definition
-from solocron.model.job import Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch, Told
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch, Told
+from solocron.model.documents.run import Origin, Status
+from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
-from solocron.model.run import Origin, Status
-from solocron.model.session import Life, Session
 from solocron.stores.contract import All, Doc, Named, Verdict
 from solocron.testing.conformance.kit import Clients, get, job, kind_of, names, note, put, session, write
 

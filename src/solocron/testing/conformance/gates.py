@@ -7,8 +7,8 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.namespace import NAME, Namespace, Openness, begin_check, establish
-from solocron.model.session import begin, renew
+from solocron.model.documents.namespace import NAME, Namespace, Openness, begin_check, establish
+from solocron.model.documents.session import begin, renew
 from solocron.stores.contract import Gate, Named, Store, Verdict
 from solocron.testing.conformance.kit import (
     HOUR,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.session import Life
+from solocron.model.documents.session import Life
 from solocron.stores.contract import All, HeldBy, ToSweep, Verdict
 from solocron.testing.conformance.kit import (
     HOUR,

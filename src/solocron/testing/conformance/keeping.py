@@ -11,8 +11,8 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.run import Status
-from solocron.model.session import Life
+from solocron.model.documents.run import Status
+from solocron.model.documents.session import Life
 from solocron.stores.contract import All, HeldBy, Store, Tier, ToSweep
 from solocron.testing.conformance.kit import (
     HOUR,

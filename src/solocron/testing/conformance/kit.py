@@ -12,10 +12,10 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.definition import Definition
-from solocron.model.job import Hold, Job
-from solocron.model.run import Entry, Op, Origin, Record, Status
-from solocron.model.session import Life, Session
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Entry, Op, Origin, Record, Status
+from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Applied, ChangeFn, Doc, Due, HeldBy, Named, Query, Store, Verdict
 
 __all__ = [

@@ -7,17 +7,17 @@ from functools import partial
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.model.asking import cancel, pause, resume, trigger
 from solocron.model.change import Change, Kind
-from solocron.model.claiming import claim
-from solocron.model.defining import Proposal, define, remove
-from solocron.model.definition import Definition
-from solocron.model.ending import Outcome, finish, note_progress, take_over
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold
-from solocron.model.run import Status
-from solocron.model.session import Session, begin, bury, renew, swept
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold
+from solocron.model.documents.run import Status
+from solocron.model.documents.session import Session, begin, bury, renew, swept
 from solocron.model.timetable import EMPTY, Timetable
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import claim
+from solocron.model.transitions.commands import cancel, pause, resume, trigger
+from solocron.model.transitions.finishing import Outcome, finish, note_progress, take_over
+from solocron.model.transitions.registration import Proposal, define, remove
 from solocron.schedules import load
 from solocron.stores.contract import Applied, Due, HeldBy, Named, Result, Store, ToSweep, Verdict, Which
 from solocron.testing.conformance.kit import Clients, get, log, names

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from solocron.model.change import Change, Kind
-from solocron.model.run import Entry, Op, Origin, Record, Status
-from solocron.model.session import Life
+from solocron.model.documents.run import Entry, Op, Origin, Record, Status
+from solocron.model.documents.session import Life
 from solocron.stores.contract import All, Named, Query, Verdict
 from solocron.testing.conformance.kit import (
     HOUR,

@@ -6,16 +6,16 @@ from dataclasses import replace
 from functools import partial
 
 from solocron.clock import SECOND
-from solocron.model import permit
-from solocron.model.asking import trigger
 from solocron.model.change import Kind
-from solocron.model.claiming import Later, Needs, claim
-from solocron.model.defining import Proposal, define
-from solocron.model.definition import Definition
-from solocron.model.ending import Outcome, take_over
-from solocron.model.holding import Claimant
-from solocron.model.job import Hold
-from solocron.model.session import Session, bury
+from solocron.model.documents import permit
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold
+from solocron.model.documents.session import Session, bury
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import Later, Needs, claim
+from solocron.model.transitions.commands import trigger
+from solocron.model.transitions.finishing import Outcome, take_over
+from solocron.model.transitions.registration import Proposal, define
 from solocron.stores.contract import All, HeldBy, Named, Result, ToSweep
 from solocron.testing.conformance.kit import Clients, get, log
 from solocron.testing.conformance.life import LEASE, MINE, Node, resolve

@@ -8,7 +8,7 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.session import Life, Session, bury, renew
+from solocron.model.documents.session import Life, Session, bury, renew
 from solocron.stores.contract import ChangeFn, Named, Store, Verdict
 from solocron.stores.contract import HeldBy as Holds
 from solocron.testing.conformance.kit import (

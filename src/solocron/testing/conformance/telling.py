@@ -10,7 +10,7 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.session import Life, renew
+from solocron.model.documents.session import Life, renew
 from solocron.stores.contract import Store
 from solocron.testing.conformance import kit
 from solocron.testing.conformance.kit import HOUR, Clients, everything, hold, job, note, put, session, write

@@ -15,7 +15,7 @@ from typing import Self
 
 from solocron.duration import format_duration, parse_duration
 from solocron.errors import Invalid, StoreError
-from solocron.model.session import Life
+from solocron.model.documents.session import Life
 from solocron.scheduler import Scheduler
 from solocron.stores.url import parse
 from solocron.testing.fleet.leash import PARENT

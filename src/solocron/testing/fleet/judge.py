@@ -12,8 +12,8 @@ from itertools import chain
 
 from solocron.clock import SystemClock, iso
 from solocron.model.change import Kind
-from solocron.model.run import ENDED, Origin, Record, Status, key_of
-from solocron.model.session import Session
+from solocron.model.documents.run import ENDED, Origin, Record, Status, key_of
+from solocron.model.documents.session import Session
 from solocron.schedules import Schedule, instants
 from solocron.stores.contract import All, Query, Store
 from solocron.testing.fleet.fleet import Fleet

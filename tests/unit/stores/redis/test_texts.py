@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import solocron.stores.redis
 from solocron.model.change import Change, Kind
 from solocron.model.codec import encode
-from solocron.model.run import Entry, Op, Origin, Record, Status
+from solocron.model.documents.run import Entry, Op, Origin, Record, Status
 from solocron.stores.redis import records
 from solocron.stores.redis.drafts import draft
 from solocron.stores.redis.scripts import script

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import encode
-from solocron.model.definition import Definition
-from solocron.model.job import Job
-from solocron.model.run import Entry, Op, Status
-from solocron.model.session import Life
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Entry, Op, Status
+from solocron.model.documents.session import Life
 from solocron.stores.contract import All, Due, HeldBy, Named, ToSweep, Verdict
 from solocron.stores.sql.drafts import Draft, Row, draft, is_selected, readable
 from solocron.stores.sql.rows import COLUMNS, Batch, as_json

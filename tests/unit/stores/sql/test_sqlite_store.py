@@ -19,8 +19,8 @@ import pytest
 from solocron.clock import SECOND, SystemClock
 from solocron.errors import Invalid, StoreRefused
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.job import Job
-from solocron.model.session import Session, begin, bury, renew
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Session, begin, bury, renew
 from solocron.stores.contract import All, Due, Named, Tier, Verdict
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.sql.sqlite.turns import Turns

@@ -13,11 +13,11 @@ import pytest
 from solocron.clock import SECOND
 from solocron.errors import Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
-from solocron.model.session import Life
+from solocron.model.documents.session import Life
 from solocron.stores.contract import All, HeldBy, Named, Query, Verdict
 from solocron.stores.sql import store as family
-from solocron.stores.sql.links import Poisoned, Retry, UnknownOutcome
 from solocron.stores.sql.sqlite import SQLiteStore
+from solocron.stores.sql.types import Poisoned, Retry, UnknownOutcome
 from solocron.stores.url import make_store
 from solocron.testing.conformance.kit import add_hold, everything, get, hold, job, note, put, session, take, verdicts
 

@@ -11,9 +11,9 @@ from pymysql.constants import CLIENT
 
 from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.stores.certificates import refusal
-from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
 from solocron.stores.sql.rows import COLUMNS
 from solocron.stores.sql.statements import Statement
+from solocron.stores.sql.types import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
 from solocron.stores.url import StoreUrl
 
 __all__ = ["MySQLLink"]

@@ -22,11 +22,11 @@ from solocron.stores.documents import gate_in, is_open
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft
-from solocron.stores.sql.links import Outcome, Poisoned, Retry, Selection, arrange
 from solocron.stores.sql.mysql.link import MySQLLink
 from solocron.stores.sql.rows import COLUMNS, Batch
 from solocron.stores.sql.statements import Statement, load
 from solocron.stores.sql.store import SqlStore
+from solocron.stores.sql.types import Outcome, Poisoned, Retry, Selection, arrange
 from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["MySQLStore"]

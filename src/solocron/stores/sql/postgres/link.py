@@ -12,9 +12,9 @@ from psycopg import errors
 
 from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.stores.certificates import refusal
-from solocron.stores.sql.links import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
 from solocron.stores.sql.postgres.session import Pooled, Road, SessionSettings
 from solocron.stores.sql.statements import Statement
+from solocron.stores.sql.types import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
 from solocron.stores.url import StoreUrl
 
 __all__ = ["GateShut", "LostRow", "PostgresLink", "SessionGone", "Socket"]

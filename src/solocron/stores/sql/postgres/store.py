@@ -26,13 +26,13 @@ from solocron.stores.documents import gate_in
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft, Row
-from solocron.stores.sql.links import Outcome, Selection, arrange
 from solocron.stores.sql.postgres.link import GateShut, PostgresLink, SessionGone
 from solocron.stores.sql.postgres.listener import Listener
 from solocron.stores.sql.postgres.session import Pooled, Road, SessionSettings, road_of
 from solocron.stores.sql.postgres.sql import statements, writing
 from solocron.stores.sql.rows import COLUMNS, Batch, as_json
 from solocron.stores.sql.store import SqlStore
+from solocron.stores.sql.types import Outcome, Selection, arrange
 from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["PostgresStore"]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from solocron.errors import StoreRefused, StoreUnavailable
-from solocron.stores.sql.links import Poisoned, SqlLink, UnknownOutcome
 from solocron.stores.sql.sqlite.file import Place
 from solocron.stores.sql.sqlite.turns import Turns
 from solocron.stores.sql.statements import Statement
+from solocron.stores.sql.types import Poisoned, SqlLink, UnknownOutcome
 
 __all__ = ["SQLiteLink"]
 

@@ -20,13 +20,12 @@ from typing import Any
 from solocron.clock import SECOND, Clock, SystemClock
 from solocron.errors import Invalid, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
-from solocron.model.job import Job
+from solocron.model.documents.job import Job
 from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, Which
 from solocron.stores.documents import gate_in, is_open
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft
-from solocron.stores.sql.links import Outcome, Selection, arrange
 from solocron.stores.sql.pool import bequeath
 from solocron.stores.sql.rows import Batch
 from solocron.stores.sql.sqlite.clock import Anchor, BootClock, boot_key
@@ -34,6 +33,7 @@ from solocron.stores.sql.sqlite.file import place_of
 from solocron.stores.sql.sqlite.link import SQLiteLink
 from solocron.stores.sql.statements import Statement, load
 from solocron.stores.sql.store import SqlStore
+from solocron.stores.sql.types import Outcome, Selection, arrange
 from solocron.stores.url import StoreUrl
 
 __all__ = ["SQLiteStore"]

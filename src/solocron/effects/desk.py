@@ -1,0 +1,34 @@
+"""Who asks for an effect: a run's attempt, or a program outside runs. Everything that durable verbs need of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from solocron.effects.locks.watch import Watch
+from solocron.effects.locks.writing import Tell, Ward, tell
+from solocron.runtime import Runtime
+from solocron.stores.contract import Store
+
+__all__ = ["Desk"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """A store, a session to hold things by, and proof of being alive."""
+
+    store: Store
+    runtime: Runtime
+    watch: Watch
+    owner: str
+    take: Callable[[], str]
+    """The session under which things are held; followed by one `drop`."""
+    drop: Callable[[], None]
+    check: Callable[[], None]
+    """Raises if nothing may be begun any more: the lease is lost, or somebody asked to stop."""
+    lease: Callable[[], None]
+    """Raises only if the lease is lost: what was done may still be written down by one who was asked to stop."""
+    ward: Callable[[], Ward | None] = lambda: None
+    tell: Tell = tell
+    run: str | None = None
+    fence: int = 0

@@ -1,0 +1,96 @@
+"""Who has which lock, since when, until when; and the release by force, which is recorded and raises the fence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from solocron.clock import from_us
+from solocron.effects.locks.writing import write
+from solocron.errors import Conflict, Invalid, NotFound
+from solocron.model.change import Kind, Note
+from solocron.model.documents.lock import LockState, force, raise_fence, state_of
+from solocron.model.documents.session import Life, Session
+from solocron.runtime import Runtime
+from solocron.stores.contract import All, Store
+
+__all__ = ["LockView", "force_release", "list_locks", "raise_fences"]
+
+PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockView:
+    """A lock as it stands: `held`, `kept` (released inside its at_least), `free`, `orphaned` (its holder is dead)."""
+
+    name: str
+    state: str
+    owner: str | None
+    since: datetime | None
+    until: datetime | None
+    """None while it is tied to a session."""
+    fence: int
+    session: str | None
+    waiting: int
+    forced: tuple[Mapping[str, Any], ...]
+    """The last releases by force: at, by, why, owner, fence."""
+
+
+def list_locks(store: Store) -> list[LockView]:
+    """Every lock that was ever taken in this namespace, by name."""
+    sessions = {doc.name: doc for doc in store.read(All(Kind.SESSION)) if isinstance(doc, Session)}
+    now = store.clock()
+    return [_view(doc, state_of(doc), sessions, now) for doc in _notes(store)]
+
+
+def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by: str | None = None) -> LockView:
+    """Take a lock from its holder, who finds out at its next write or look."""
+    if not isinstance(reason, str) or not reason.strip():
+        raise Invalid(f"lock {name!r}: say why it is released by force; nothing was changed.")
+    result, _ = write(store, Kind.LOCK, name, lambda doc, at: force(doc, by=by, why=reason, now=at), runtime=runtime)
+    if result.verdict != "applied":
+        if not isinstance(result.doc, Note):
+            raise NotFound(f"there is no lock {name!r} in namespace {store.namespace!r}; `solocron locks` lists them.")
+        raise Conflict(f"lock {name!r} is not held by anybody; nothing was changed.")
+    if result.answer:
+        store.signal()
+    return next(view for view in list_locks(store) if view.name == name)
+
+
+def raise_fences(store: Store, runtime: Runtime, fence: int) -> int:
+    """After a backup was restored: every lock's fence rises above what may have been granted since."""
+    notes = _notes(store)
+    for note in notes:
+        write(store, Kind.LOCK, note.name, lambda doc, at: raise_fence(doc, fence=fence), runtime=runtime)
+    return len(notes)
+
+
+def _notes(store: Store) -> list[Note]:
+    found: list[Note] = []
+    while True:
+        page = store.read(All(Kind.LOCK, after=found[-1].name if found else "", limit=PAGE))
+        found += [doc for doc in page if isinstance(doc, Note)]
+        if len(page) < PAGE:
+            return found
+
+
+def _view(doc: Note, state: LockState, sessions: Mapping[str, Session], now: int) -> LockView:
+    session = sessions.get(state.session or "")
+    taken = state.taken(now=now)
+    if state.session is not None and (session is None or session.state is not Life.LIVE):
+        shown = "orphaned"
+    else:
+        shown = ("held" if state.token else "kept") if taken else "free"
+    return LockView(
+        name=doc.name,
+        state=shown,
+        owner=state.owner if shown != "free" else None,
+        since=from_us(state.since) if taken and state.since is not None else None,
+        until=from_us(state.until) if taken and state.until is not None else None,
+        fence=state.fence,
+        session=state.session,
+        waiting=sum(1 for _, until in state.waiting if until > now),
+        forced=tuple({**one, "at": from_us(one["at"])} for one in state.forced),
+    )

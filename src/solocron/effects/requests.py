@@ -1,0 +1,64 @@
+"""Leaves a trigger in the user's own transaction: no commit, no run. Nothing but a new row is written or locked."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from solocron.effects.connections import Link, Script, adapt, carry_out, carry_out_async
+from solocron.errors import Invalid
+from solocron.model.change import Note
+from solocron.stores.contract import Store
+from solocron.stores.mailbox import HasMailbox, Mailbox
+
+__all__ = ["check_connection", "leave", "leave_async"]
+
+
+def check_connection(store: Store, connection: Any) -> None:
+    """Refuse what cannot be used, before anything is sent to anybody."""
+    if not isinstance(store, HasMailbox):
+        raise Invalid(
+            f"connection=: {store.url} is no database that your transaction could write to; nothing was triggered. "
+            "Use a SQL store in the database of your data, or trigger after your commit."
+        )
+    if not hasattr(connection, "run_sync"):  # else SQLAlchemy's asynchronous ones, which tell only inside
+        adapt(connection)
+
+
+def leave(store: Store, connection: Any, note: Note) -> None:
+    """Write the request with the user's connection."""
+    with _open(store) as box:
+        carry_out(connection, lambda link: _put(link, box, store.url, note))
+
+
+async def leave_async(store: Store, connection: Any, note: Note) -> None:
+    """The same from a coroutine, over connections whose calls are awaited too."""
+    from solocron.effects.locks.aio import (
+        in_thread,  # with it comes asyncio, which a program without a loop never needs
+    )
+
+    opening = _open(store)
+    box = await in_thread(opening.__enter__, undo=lambda _: opening.__exit__(None, None, None))
+    try:
+        await carry_out_async(connection, lambda link: _put(link, box, store.url, note))
+    finally:
+        await in_thread(lambda: opening.__exit__(None, None, None))
+
+
+def _open(store: Store) -> AbstractContextManager[Mailbox]:
+    assert isinstance(store, HasMailbox)
+    return store.mailbox()
+
+
+def _put(link: Link, box: Mailbox, where: str, note: Note) -> Script[None]:
+    if link.dialect != box.dialect:
+        raise Invalid(
+            f"this is a connection to a {link.dialect} database, and the store is {where}; nothing was written. "
+            "Only a transaction in the store's own database can trigger."
+        )
+    reply = yield box.question
+    mistake = box.mistake(reply.rows)
+    if mistake is not None:
+        raise Invalid(f"{mistake} Nothing was written.")
+    for sql, values in box.put(note):
+        reply = yield sql, values  # not `yield from`: nobody there would take the replies

@@ -1,0 +1,161 @@
+"""Keys and items that are written in the user's own transaction: the mark and the effect commit together, or neither.
+
+There is no doubt here: a transaction that did not commit has left nothing. Who comes second waits for the first one's
+transaction to end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, NoReturn, TypeVar
+
+from solocron.effects.connections import Link, Script, carry_out, carry_out_async
+from solocron.effects.locks.writing import check_text
+from solocron.effects.once import Claim, not_entered
+from solocron.effects.tables import KEYS, ensure
+from solocron.errors import Invalid
+
+__all__ = ["OnceInTransaction", "claim_items", "claim_items_async"]
+
+T = TypeVar("T")
+
+_INSERT = {
+    "postgresql": "INSERT INTO {table} (name, run, fence) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING",
+    "mysql": "INSERT IGNORE INTO {table} (name, run, fence) VALUES (?, ?, ?)",
+}
+_INSERT["sqlite"] = _INSERT["postgresql"]
+_SAVE = "UPDATE {table} SET value = ? WHERE name = ?"
+# Under REPEATABLE READ a plain SELECT would not show what the other transaction has just committed.
+_VALUE = {
+    "postgresql": "SELECT value FROM {table} WHERE name = ?",
+    "mysql": "SELECT value FROM {table} WHERE name = ? FOR UPDATE",
+}
+_VALUE["sqlite"] = _VALUE["postgresql"]
+_DROP = "DELETE FROM {table} WHERE name = ?"
+
+
+class OnceInTransaction:
+    """One use of a key inside the user's open transaction, as a context manager of either colour."""
+
+    def __init__(
+        self, connection: Any, key: str, *, namespace: str, run: str | None, fence: int, check: Callable[[], None],
+        schema: str | None = None,
+    ) -> None:  # fmt: skip
+        self.key = check_text(key, "key", untouched="Nothing was begun.")
+        self._connection = connection
+        self._name = f"{namespace}/{key}"
+        self._run = run
+        self._fence = fence
+        self._check = check
+        self._schema = schema
+        self._table = KEYS
+        self._claim: Claim | None = None
+
+    def __bool__(self) -> NoReturn:
+        raise not_entered(self.key)
+
+    def __enter__(self) -> Claim:
+        self._check()
+        self._claim = carry_out(self._connection, self._begin)
+        return self._claim
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        script = self._end(error)
+        if script is None:
+            return
+        if error is None:
+            carry_out(self._connection, script)
+            return
+        try:
+            carry_out(self._connection, script)
+        except Exception:  # noqa: BLE001, S110 - an aborted transaction takes no statement; it takes the key with it too
+            pass
+
+    async def __aenter__(self) -> Claim:
+        self._check()
+        self._claim = await carry_out_async(self._connection, self._begin)
+        return self._claim
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        script = self._end(error)
+        if script is None:
+            return
+        if error is None:
+            await carry_out_async(self._connection, script)
+            return
+        try:
+            await carry_out_async(self._connection, script)
+        except Exception:  # noqa: BLE001, S110 - an aborted transaction takes no statement; it takes the key with it too
+            pass
+
+    def _begin(self, link: Link) -> Script[Claim]:
+        table = self._table = yield from ensure(link, KEYS, self._schema)
+        made = yield _INSERT[link.dialect].format(table=table), (self._name, self._run, self._fence)
+        if made.count == 1:
+            return Claim(self.key, first=True)
+        found = yield _VALUE[link.dialect].format(table=table), (self._name,)
+        text = found.rows[0][0] if found.rows else None
+        return Claim(self.key, first=False, value=None if text is None else json.loads(text))
+
+    def _end(self, error: BaseException | None) -> Callable[[Link], Script[None]] | None:
+        """What is left to write: the result, or that it did not happen after all."""
+        claim, self._claim = self._claim, None
+        if claim is None or not claim.first:
+            return None
+        if error is not None:
+            return lambda link: _one(_DROP.format(table=self._table), (self._name,))
+        if claim.value is None:
+            return None
+        text = json.dumps(claim.value, ensure_ascii=False, separators=(",", ":"))
+        return lambda link: _one(_SAVE.format(table=self._table), (text, self._name))
+
+
+def _one(sql: str, values: tuple[Any, ...]) -> Script[None]:
+    yield sql, values
+
+
+def claim_items(
+    connection: Any, name: str, ids: Iterable[Any], *, namespace: str, run: str | None, fence: int,
+    schema: str | None = None,
+) -> list[Any]:  # fmt: skip
+    """Of these items, those that nobody has claimed under this name before; claimed for good when you commit."""
+    items = _checked(name, ids)
+    return carry_out(connection, lambda link: _claim(link, namespace, items, run, fence, schema))
+
+
+async def claim_items_async(
+    connection: Any, name: str, ids: Iterable[Any], *, namespace: str, run: str | None, fence: int,
+    schema: str | None = None,
+) -> list[Any]:  # fmt: skip
+    """The same from a coroutine."""
+    items = _checked(name, ids)
+    return await carry_out_async(connection, lambda link: _claim(link, namespace, items, run, fence, schema))
+
+
+def _checked(name: str, ids: Iterable[Any]) -> dict[str, Any]:
+    """The items by the text that names each, in the caller's order; two ids of one text are one item."""
+    check_text(name, "name of items", untouched="Nothing was claimed.")
+    items: dict[str, Any] = {}
+    for one in ids:
+        if isinstance(one, float) or one is None:
+            raise Invalid(f"claim_items({name!r}): {one!r} does not name an item for ever; give numbers, texts, UUIDs.")
+        items.setdefault(check_text(f"{name}/{one}", "item", untouched="Nothing was claimed."), one)
+    return items
+
+
+def _claim(
+    link: Link, namespace: str, items: dict[str, Any], run: str | None, fence: int, schema: str | None
+) -> Script[list[Any]]:
+    table = yield from ensure(link, KEYS, schema)
+    ours = set()
+    for text in sorted(items):  # in one order for all, or two transactions would wait for each other
+        made = yield _INSERT[link.dialect].format(table=table), (f"{namespace}/{text}", run, fence)
+        if made.count == 1:
+            ours.add(text)
+    return [item for text, item in items.items() if text in ours]

@@ -1,0 +1,96 @@
+"""What a run can do so that its effects happen once: the verbs behind `Run` and `AsyncRun`, made per attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from solocron.effects.desk import Desk
+from solocron.effects.guard import guard, guard_async
+from solocron.effects.locks.lock import Place
+from solocron.effects.once import Once
+from solocron.effects.steps import Steps
+from solocron.effects.tables import schema_of
+from solocron.effects.transaction import OnceInTransaction, claim_items, claim_items_async
+from solocron.engine.durable import Attempt
+from solocron.errors import Invalid
+
+__all__ = ["RunVerbs", "once_of"]
+
+
+class RunVerbs:
+    """Bound to one attempt: its session, its fence, its right to go on."""
+
+    def __init__(self, attempt: Attempt, place: Place) -> None:
+        self._attempt = attempt
+        self._store = place.store
+        self._desk = Desk(
+            store=place.store,
+            runtime=place.runtime,
+            watch=place.watch,
+            tell=place.tell,
+            owner=f"{attempt.run} on {attempt.node}",
+            take=lambda: attempt.session,
+            drop=_nothing,
+            check=attempt.check,
+            lease=attempt.lease,
+            ward=place.ward,
+            run=attempt.run,
+            fence=attempt.fence,
+        )
+        self._steps = Steps(self._desk)
+        self.step = self._steps.step
+        self.step_async = self._steps.step_async
+        self.sleep = self._steps.sleep
+        self.sleep_async = self._steps.sleep_async
+
+    def once(self, key: str, *, connection: Any = None, **options: Any) -> Once | OnceInTransaction:
+        return once_of(self._desk, key, connection, options)
+
+    def guard(self, connection: Any) -> None:
+        self._attempt.check()
+        guard(connection, scope=self._scope(), fence=self._attempt.fence, schema=schema_of(self._store))
+
+    async def guard_async(self, connection: Any) -> None:
+        self._attempt.check()
+        schema = schema_of(self._store)
+        await guard_async(connection, scope=self._scope(), fence=self._attempt.fence, schema=schema)
+
+    def claim_items(self, connection: Any, name: str, ids: Iterable[Any]) -> list[Any]:
+        self._attempt.check()
+        return claim_items(connection, name, ids, **self._marks())
+
+    async def claim_items_async(self, connection: Any, name: str, ids: Iterable[Any]) -> list[Any]:
+        self._attempt.check()
+        return await claim_items_async(connection, name, ids, **self._marks())
+
+    def _scope(self) -> str:
+        """Fences are compared per job; where several runs of it may run at once, per run."""
+        return f"{self._store.namespace}/{self._attempt.scope}"
+
+    def _marks(self) -> dict[str, Any]:
+        return {
+            "namespace": self._store.namespace,
+            "run": self._attempt.run,
+            "fence": self._attempt.fence,
+            "schema": schema_of(self._store),
+        }
+
+
+def once_of(desk: Desk, key: str, connection: Any, options: dict[str, Any]) -> Once | OnceInTransaction:
+    """A key in the store, or in the user's own transaction."""
+    if connection is None:
+        return Once(desk, key, **options)
+    if options:
+        raise Invalid(
+            f"key {key!r}: {', '.join(sorted(options))} has no meaning with connection=: what your transaction does "
+            "not commit has not happened, and your database keeps what it does. Nothing was begun."
+        )
+    return OnceInTransaction(
+        connection, key, namespace=desk.store.namespace, run=desk.run, fence=desk.fence, check=desk.check,
+        schema=schema_of(desk.store),
+    )  # fmt: skip
+
+
+def _nothing() -> None:
+    """The node keeps its session."""

@@ -1,0 +1,97 @@
+"""Looks after the plain documents: what a dead session held of them is given up, what is too old is removed.
+
+A key or a step of a run that is still running or owed is never removed, however old: a retry must find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from solocron.model.change import Change, Kind, Note
+from solocron.model.documents import key, lock, permit, request, steps
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import job_of
+from solocron.stores.contract import All, Gate, HeldBy, Named, Store, Verdict
+
+__all__ = ["Notes"]
+
+PAGE = 500
+PAGES = 10
+"""Pages that one round looks at; the next one goes on from there."""
+_TRIES = 20
+
+
+class Notes:
+    """The sweeper's hand for locks, keys, steps and requests."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._at = {Kind.KEY: "", Kind.STEP: ""}
+
+    def take_from(self, session: str, *, by: str | None = None, gate: Gate | None = None) -> bool:
+        """A dead session's locks and permits are free, its open keys uncertain, the requests in its hands anybody's.
+
+        True when complete passes found nothing left.
+        """
+        kinds = (
+            (Kind.LOCK, lock.orphan),
+            (Kind.KEY, key.orphan),
+            (Kind.REQUEST, request.orphan),
+            (Kind.PERMIT, permit.orphan),
+        )
+        return all(self._give_up(session, kind, orphan, by, gate) for kind, orphan in kinds)
+
+    def _give_up(
+        self, session: str, kind: Kind, orphan: Callable[..., Change | None], by: str | None, gate: Gate | None
+    ) -> bool:
+        for _ in range(_TRIES):
+            applied = self._store.update(
+                HeldBy(session, kind), lambda doc, at: orphan(doc, session=session, now=at), session=by, gate=gate
+            )
+            if applied.shut or not applied.alive:
+                return False
+            if all(result.verdict is Verdict.APPLIED for result in applied.results):
+                return True
+        return False
+
+    def prune(self, *, now: int, keep: int) -> int:
+        """Remove keys whose time is over, and steps untouched for longer than history is kept; answers how many."""
+        return self._prune(Kind.KEY, lambda doc: doc.expires_at is not None and doc.expires_at <= now, key.prune) + (
+            self._prune(Kind.STEP, lambda doc: doc.body["at"] < now - keep, partial(_prune_steps, before=now - keep))
+        )
+
+    def _prune(self, kind: Kind, old: Callable[[Note], bool], remove: Callable[..., Change | None]) -> int:
+        removed = 0
+        for _ in range(PAGES):
+            page = self._store.read(All(kind, after=self._at[kind], limit=PAGE))
+            self._at[kind] = page[-1].name if len(page) == PAGE else ""
+            gone = [doc for doc in page if isinstance(doc, Note) and old(doc)]
+            if gone:
+                owed = self._owed({_run_of(doc) for doc in gone} - {""})
+                applied = self._store.update(
+                    Named(kind, tuple(doc.name for doc in gone)),
+                    lambda doc, at, owed=owed: remove(doc, now=at, owed=owed),  # type: ignore[misc]
+                )
+                removed += sum(result.verdict is Verdict.APPLIED for result in applied.results)
+            if len(page) < PAGE:
+                break
+        return removed
+
+    def _owed(self, runs: set[str]) -> dict[str, object]:
+        """Those of the runs that are running or owed: what is neither has ended, and never comes back."""
+        jobs = self._store.read(Named(Kind.JOB, tuple(sorted({job_of(run) for run in runs} - {""})))) if runs else ()
+        found: dict[str, object] = {}
+        for job in jobs:
+            if isinstance(job, Job):
+                found |= {hold.run: hold for hold in job.active} | {owed.run: owed for owed in job.owed}
+        return found
+
+
+def _run_of(doc: Note) -> str:
+    return doc.name if doc.kind is Kind.STEP else str(doc.body.get("run", ""))
+
+
+def _prune_steps(doc: Any, *, now: int, owed: dict[str, object], before: int) -> Change | None:
+    return steps.prune(doc, before=before, owed=owed)

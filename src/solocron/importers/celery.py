@@ -1,0 +1,190 @@
+"""From what Celery beat was told to a declaration: weekdays count from Sunday = 0, and both day fields must match.
+
+Hand over a `crontab` object or its fields, a number of seconds, a `timedelta`, a whole entry of `beat_schedule`, or a
+row of django-celery-beat: a `PeriodicTask`, or one of its schedules.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+from solocron.errors import Invalid
+from solocron.importers.compose import Fields, expression
+from solocron.importers.converted import Converted, zone_name
+from solocron.schedules import At, Cron, Every
+
+__all__ = ["from_celery"]
+
+_LIMITS = {"minute": (0, 59), "hour": (0, 23), "day_of_month": (1, 31), "month_of_year": (1, 12), "day_of_week": (0, 6)}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_ITEM = re.compile(r"(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>[0-9]+))?")
+_PHASE = "every() counts from 1970-01-01 UTC, not from when beat was started: the period is the same, the phase is not."
+
+
+def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **fields: Any) -> Converted:
+    """What beat would have sent; `tz` is `app.conf.timezone`. A crontab of django-celery-beat keeps its own zone."""
+    if isinstance(schedule, Mapping):
+        return _entry(schedule, tz)
+    if schedule is None:
+        if not fields:
+            raise Invalid("nothing was given: hand over a schedule, or the fields of a crontab. Nothing was converted.")
+        unknown = sorted(fields.keys() - _LIMITS.keys())
+        if unknown:
+            raise Invalid(f"a crontab has no {', '.join(unknown)}; it has {', '.join(_LIMITS)}. Nothing was converted.")
+        return Converted(schedule=_cron({name: fields.get(name, "*") for name in _LIMITS}, tz or "UTC"))
+    if fields:
+        raise Invalid("give a schedule or the fields of a crontab, not both. Nothing was converted.")
+    if isinstance(schedule, int | float | timedelta):
+        return Converted(schedule=Every(schedule), notes=(_PHASE,))
+    if hasattr(schedule, "event"):
+        raise Invalid(f"{schedule!r:.80} is solar, which has no counterpart. Nothing was converted.")
+    if hasattr(schedule, "one_off"):
+        return _task(schedule, tz)
+    schedule = getattr(schedule, "schedule", schedule)  # of a row, what beat goes by
+    if all(hasattr(schedule, name) for name in _LIMITS):
+        zone, notes = _zone(schedule, tz)
+        return Converted(schedule=_cron({name: getattr(schedule, name) for name in _LIMITS}, zone), notes=notes)
+    if hasattr(schedule, "run_every"):
+        return Converted(schedule=Every(schedule.run_every), notes=(_PHASE,))
+    if hasattr(schedule, "clocked_time"):
+        return Converted(schedule=At(schedule.clocked_time))
+    raise Invalid(f"{schedule!r:.80} is no crontab, no period and no clocked time. Nothing was converted.")
+
+
+def _zone(crontab: Any, tz: str | tzinfo | None) -> tuple[str | tzinfo, tuple[str, ...]]:
+    """The crontab's own zone if it was made with one; else what the caller gives, and else the application's."""
+    own = getattr(crontab, "tz", None)
+    if own is None or (tz is not None and "tz" not in inspect.signature(type(crontab)).parameters):
+        return tz or "UTC", ()
+    if tz is None or zone_name(tz) == zone_name(own):
+        return own, ()
+    return own, (f"the crontab has a zone of its own, {zone_name(own)}, so tz={zone_name(tz)} was not used.",)
+
+
+def _task(task: Any, tz: str | tzinfo | None) -> Converted:
+    """A row of django-celery-beat's `PeriodicTask`, as its scheduler makes an entry of it."""
+    try:
+        return _checked_task(task, tz)
+    except Invalid as error:
+        raise Invalid(f"periodic task {task.name!r:.80}: {error}") from None
+
+
+def _checked_task(task: Any, tz: str | tzinfo | None) -> Converted:
+    schedule = task.interval or task.crontab or task.solar or task.clocked
+    if schedule is None:
+        raise Invalid("it has no schedule. Nothing was converted.")
+    if task.one_off and not task.clocked:
+        raise Invalid("one_off: a rule that fires once has no counterpart; use @at. Nothing was converted.")
+    if task.start_time is not None and task.start_time > datetime.now(task.start_time.tzinfo and UTC):
+        raise Invalid(
+            "start_time: a rule that begins later has no counterpart; declare it then. Nothing was converted."
+        )
+    if task.expires is not None:
+        raise Invalid("expires: a rule that ends has no counterpart; remove the job then. Nothing was converted.")
+    told = {name: getattr(task, name) for name in ("queue", "exchange", "routing_key", "priority")}
+    told |= {"expires": task.expire_seconds, "headers": _json(task, "headers")}
+    entry = {
+        "schedule": schedule,
+        "args": _json(task, "args"),
+        "kwargs": _json(task, "kwargs"),
+        "options": {name: value for name, value in told.items() if value is not None and value != {}},
+    }
+    made = _entry(entry, tz)
+    return made if task.enabled else replace(made, options={**made.options, "enabled": False})
+
+
+def _json(task: Any, name: str) -> Any:
+    """Arguments and headers are text there."""
+    empty: list[Any] | dict[str, Any] = [] if name == "args" else {}
+    try:
+        return json.loads(getattr(task, name) or "null") or empty
+    except ValueError:
+        raise Invalid(f"{name} is no JSON. Nothing was converted.") from None
+
+
+def _entry(entry: Mapping[str, Any], tz: str | tzinfo | None) -> Converted:
+    """An entry of `beat_schedule`: its arguments become the payload, its expiry the latest start."""
+    if "schedule" not in entry:
+        raise Invalid("an entry of beat_schedule needs a schedule. Nothing was converted.")
+    made = from_celery(entry["schedule"], tz=tz)
+    options, notes = dict(made.options), list(made.notes)
+    args, kwargs = entry.get("args"), entry.get("kwargs")
+    if args or kwargs:
+        options["payload"] = {"args": list(args or ()), "kwargs": dict(kwargs or {})}
+        notes.append("args and kwargs: the function takes the run and reads run.payload['args'] and ['kwargs'].")
+    told = dict(entry.get("options") or {})
+    expires = told.pop("expires", None)
+    if isinstance(expires, int | float):
+        options["start_within"] = f"{expires:g}s"
+    elif expires is not None:
+        notes.append("expires was an instant for every message; here start_within counts from each slot.")
+    queue = told.pop("queue", None)
+    if queue is not None:
+        options["pool"] = str(queue)
+    if told:
+        notes.append(f"left out, because nothing is sent to a queue: {', '.join(sorted(map(str, told)))}.")
+    return Converted(schedule=made.schedule, options=options, notes=tuple(notes))
+
+
+def _cron(fields: Mapping[str, Any], tz: str | tzinfo) -> Cron:
+    values = {name: _values(name, given) for name, given in fields.items()}
+    allowed = Fields(
+        minutes=values["minute"],
+        hours=values["hour"],
+        days=values["day_of_month"],
+        months=values["month_of_year"],
+        weekdays=values["day_of_week"],
+    )
+    return Cron(expression(allowed), tz=zone_name(tz))
+
+
+def _values(name: str, given: Any) -> frozenset[int]:
+    """A number, a text in Celery's own grammar, or numbers; None is any."""
+    low, high = _LIMITS[name]
+    if given is None:
+        given = "*"
+    if isinstance(given, int) and not isinstance(given, bool):
+        found = {given}
+    elif isinstance(given, str):
+        found = {value for item in given.split(",") for value in _item(name, item.strip().lower())}
+    elif isinstance(given, Iterable):
+        found = {int(value) for value in given}
+    else:
+        raise Invalid(f"{name}={given!r:.60} is no number, text or set of numbers. Nothing was converted.")
+    if not found or min(found) < low or max(found) > high:
+        raise Invalid(f"{name}={given!r:.60} is outside {low} to {high}. Nothing was converted.")
+    return frozenset(found)
+
+
+def _item(name: str, item: str) -> list[int]:
+    low, high = _LIMITS[name]
+    match = _ITEM.fullmatch(item)
+    if match is None or (match["step"] and (match["first"] is None) == (match["last"] is not None)):
+        raise Invalid(f"{name}={item!r:.60} is no expression of Celery's. Nothing was converted.")
+    if match["step"] and int(match["step"]) == 0:
+        raise Invalid(f"{name}={item!r:.60} has a step of 0. Nothing was converted.")
+    if match["first"] is None:
+        span = list(range(low, high + 1))
+    else:
+        first = _number(name, match["first"])
+        last = first if match["last"] is None else _number(name, match["last"])
+        # "22-2" and "fri-mon" go round the end, as Celery has it.
+        span = list(range(first, last + 1)) if first <= last else [*range(first, high + 1), *range(low, last + 1)]
+    return span[:: int(match["step"] or 1)]
+
+
+def _number(name: str, text: str) -> int:
+    """Numbers, and the first three letters of a name: all that Celery looks at."""
+    if text.isdigit():
+        return int(text)
+    names = _WEEKDAYS if name == "day_of_week" else _MONTHS if name == "month_of_year" else ()
+    if text[:3] not in names:
+        raise Invalid(f"{name}: {text!r:.60} is not known. Nothing was converted.")
+    return names.index(text[:3]) + (name == "month_of_year")

@@ -1,0 +1,1 @@
+"""The documents of a namespace, one file each: job, session, namespace, lock, key, steps, permit, calendar, request."""

@@ -1,0 +1,78 @@
+"""Calendars as documents: one for each revision, whose content never changes, and one that names the latest.
+
+A job's definition names calendar and revision, so that nodes with different caches agree. Another content is another
+revision, and its jobs are redefined: their slots up to then are decided by the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.documents.definition import CALENDAR_REVISION, Definition
+from solocron.model.documents.job import Job
+from solocron.model.timetable import Resolve
+from solocron.model.transitions.registration import Proposal, define
+
+__all__ = ["advance", "announce", "calendar_of", "document_of", "keep", "named", "revision_of", "with_revision"]
+
+
+def document_of(name: str, revision: int) -> str:
+    """The name of the document that keeps one revision."""
+    return f"{name}@{revision}"
+
+
+def named(body: Mapping[str, Any]) -> bool:
+    """Whether a calendar's document is the one that names the latest revision."""
+    return "weekend" not in body
+
+
+def calendar_of(spec: Mapping[str, Any] | None) -> str | None:
+    """The calendar that a schedule names."""
+    return None if spec is None else spec.get("calendar")
+
+
+def revision_of(spec: Mapping[str, Any] | None) -> int | None:
+    return None if spec is None else spec.get(CALENDAR_REVISION)
+
+
+def with_revision(definition: Definition, revision: int) -> Definition:
+    """The definition under that revision of its calendar."""
+    return replace(definition, schedule={**(definition.schedule or {}), CALENDAR_REVISION: revision})
+
+
+def keep(doc: Note | Absent, *, body: Mapping[str, Any]) -> Change | None:
+    """Write a revision. One that exists stays as it is; None: under this number there is another content."""
+    if isinstance(doc, Absent):
+        return Change(Note(kind=Kind.CALENDAR, name=doc.name, body=body))
+    return Change(doc) if dict(doc.body) == dict(body) else None
+
+
+def announce(doc: Note | Absent, *, revision: int) -> Change | None:
+    """Make a revision the latest; None: a later one was announced meanwhile."""
+    if isinstance(doc, Absent):
+        return Change(Note(kind=Kind.CALENDAR, name=doc.name, body={"revision": revision}))
+    if doc.body["revision"] > revision:
+        return None
+    return Change(doc if doc.body["revision"] == revision else replace(doc, body={"revision": revision}))
+
+
+def advance(
+    doc: Job | Absent, *, latest: Mapping[str, int], now: int, late_for: int, resolve: Resolve
+) -> Change | None:
+    """Put a job under the latest revision of its calendar; None where it is, or where the old one is not known here."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    spec = doc.definition.schedule
+    revision = latest.get(calendar_of(spec) or "", 0)
+    if revision <= (revision_of(spec) or 0) or not resolve(spec).known:
+        return None
+    proposal = Proposal(
+        definition=with_revision(doc.definition, revision),
+        source=doc.source,
+        revision=doc.revision,
+        zone_data=doc.zone_data,
+    )
+    return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)

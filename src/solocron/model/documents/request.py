@@ -1,0 +1,123 @@
+"""A trigger that was left in the store by a transaction of the user's own, and becomes a run once a node has read it.
+
+Whoever turns it into a run holds it, under a live session, and removes it after that. So it becomes one run, whatever
+freezes or dies in between, and nobody has to lock the job while the user's transaction is open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from solocron.model._fast.values import replace
+from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.documents.job import Job, Owed
+from solocron.model.documents.run import Entry, Origin, Status, job_of, run_id
+from solocron.model.timetable import Resolve
+from solocron.model.transitions.catchup import did_not_run
+from solocron.model.transitions.commands import remember, trigger
+
+__all__ = [
+    *("accept", "first_name", "hold", "is_of", "job_named", "leave"),
+    *("may_be_known", "orphan", "run_named", "taken_in"),
+]
+
+_REFUSED = {
+    "!disabled": (Status.SKIPPED, "the job is disabled"),
+    "!slice": (Status.SKIPPED, "the job has no such slice any more"),
+    "!full": (Status.DROPPED, "too many runs of the job wait already"),
+}
+
+
+def leave(
+    *,
+    run: str,
+    request: str,
+    payload: Any,
+    at: int | None,
+    keyed: bool,
+    asked: tuple[int, int],
+    token: str,
+    shard: int | str | None = None,
+) -> Note:
+    """The document to be written with the user's transaction. `asked` only orders what one program asked for."""
+    body: dict[str, Any] = {"run": run, "request": request, "asked": list(asked)}
+    if payload is not None:
+        body["payload"] = payload
+    if at is not None:
+        body["at"] = at
+    if shard is not None:
+        body["shard"] = shard
+    if keyed:
+        body["keyed"] = True
+    return Note(kind=Kind.REQUEST, name=f"{first_name(run)}{token}", body=body)
+
+
+def first_name(run: str) -> str:
+    """What the names of all requests for a run begin with: two transactions may ask for the same one at once."""
+    return hashlib.blake2b(run.encode(), digest_size=8).hexdigest() + "-"
+
+
+def run_named(note: Note) -> str:
+    """The run that it asks for."""
+    return str(note.body["run"])
+
+
+def job_named(note: Note) -> str:
+    """The job of which it asks a run."""
+    return job_of(run_named(note))
+
+
+def is_of(note: Note, job: Job) -> bool:
+    """Whether it was asked of this very job, not of an earlier one of the same name."""
+    return run_named(note) == run_id(job.name, job.incarnation, Origin.TRIGGER, note.body["request"])
+
+
+def hold(doc: Note | Absent, *, session: str) -> Change | None:
+    """Take it in hand; None where it is gone or in the hands of another node."""
+    if isinstance(doc, Absent) or doc.session not in (None, session):
+        return None
+    return Change(replace(doc, session=session, body={**doc.body, "times": doc.body.get("times", 0) + 1}))
+
+
+def orphan(doc: Note | Absent, *, session: str, now: int) -> Change | None:
+    """A buried session's is anybody's again; what became of it, whoever is next has to look up."""
+    if isinstance(doc, Absent) or doc.session != session:
+        return None
+    return Change(replace(doc, session=None))
+
+
+def may_be_known(note: Note) -> bool:
+    """Whether its run may exist already: somebody else held it, or another request has the same key."""
+    return bool(note.body.get("keyed")) or note.body.get("times", 0) != 1
+
+
+def accept(doc: Job | Absent, *, left: Sequence[Note], now: int, resolve: Resolve) -> Change | None:
+    """Owe the runs that were asked for, in the order of asking; None if there is no such job any more.
+
+    Nobody waits for an answer, so what a caller would have been refused is on record instead.
+    """
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    job, entries, seen = doc, list[Entry](), set[str]()
+    for note in sorted(left, key=lambda note: note.body["asked"]):
+        run, request, payload = run_named(note), note.body["request"], note.body.get("payload")
+        if run in seen or not is_of(note, doc):
+            continue  # the same key twice, or an earlier job of this name
+        seen.add(run)
+        at, shard = note.body.get("at"), note.body.get("shard")
+        change = trigger(job, request=request, payload=payload, at=at, now=now, resolve=resolve, shard=shard)
+        assert change is not None
+        assert isinstance(change.doc, Job)
+        job = change.doc
+        if change.answer in _REFUSED:
+            owed = Owed(run=run, slot=now, origin=Origin.TRIGGER, ready_at=now, request=request, payload=payload)
+            entries.append(did_not_run(job, owed, *_REFUSED[change.answer], now=now))
+            job = remember(job, request, run)
+    return Change(job, tuple(entries))
+
+
+def taken_in(doc: Note | Absent, *, session: str) -> Change | None:
+    """Its run stands: the request goes."""
+    return Change(None) if isinstance(doc, Note) and doc.session == session else None

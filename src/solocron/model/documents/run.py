@@ -1,0 +1,147 @@
+"""Runs as they are recorded: their names, statuses and log entries. Control logic never reads the log back."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+from solocron.clock import iso
+from solocron.model._fast.values import quick
+
+__all__ = [
+    *("ENDED", "Entry", "Op", "Origin", "Record", "Shards", "Status"),
+    *("group_of", "job_of", "key_of", "plain", "run_id", "slice_of"),
+]
+
+Shards = int | tuple[str, ...]
+"""The slices of a slot: that many, numbered from 0, or these names."""
+
+
+class Status(StrEnum):
+    """How an attempt stands or ended, or why a slot did not run."""
+
+    RUNNING = "running"
+    """A node holds it."""
+    SUCCEEDED = "succeeded"
+    """The function returned."""
+    FAILED = "failed"
+    """The function raised."""
+    TIMED_OUT = "timed_out"
+    """The function was still running at its deadline and was stopped."""
+    CANCELLED = "cancelled"
+    """Someone asked it to stop: a person, its replacement or a shutdown."""
+    LOST = "lost"
+    """Its node died or could no longer prove its lease."""
+    SKIPPED = "skipped"
+    """The slot did not run by choice: overlap, paused, disabled, calendar."""
+    MISSED = "missed"
+    """Nobody was there in time, and catch-up or start_within said no."""
+    DROPPED = "dropped"
+    """The queue was full."""
+
+
+ENDED = frozenset(Status) - {Status.RUNNING}
+
+
+class Origin(StrEnum):
+    """Why a run is owed."""
+
+    SCHEDULE = "schedule"
+    TRIGGER = "trigger"
+    BACKFILL = "backfill"
+    RERUN = "rerun"
+
+
+_SCHEDULE, _TRIGGER, _RERUN = Origin.SCHEDULE, Origin.TRIGGER, Origin.RERUN
+
+
+class Op(StrEnum):
+    """What a log entry does to the log: nothing is ever rewritten once it has ended."""
+
+    OPEN = "open"
+    """A new record; a second one of the same (run, attempt) is refused."""
+    CLOSE = "close"
+    """The running record of (run, attempt) ends."""
+    NOTE = "note"
+    """The progress of a running record changes."""
+
+
+@quick
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One attempt of one run, or slots that did not run (attempt 0; `first` to `slot`, `count` of them)."""
+
+    run: str
+    job: str
+    attempt: int
+    slot: int
+    origin: Origin
+    status: Status
+    key: str
+    recorded_at: int
+    reason: str | None = None
+    node: str | None = None
+    session: str | None = None
+    fence: int = 0
+    claimed_at: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    error: str | None = None
+    result: str | None = None
+    progress: str | None = None
+    first: int | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record and what to do with it, written in the same atomic step as the job's document."""
+
+    op: Op
+    record: Record
+
+
+def plain(text: str | None) -> str | None:
+    """A text as every store can keep it: what is not UTF-8, and NUL, is written out; the rest stays as it is.
+
+    A traceback may hold anything. One that a store refused would keep its run from ever being finished.
+    """
+    if text is None:
+        return None
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+def run_id(job: str, incarnation: int, origin: str, what: str | int) -> str:
+    """The name of a run, the same on every node; `what` is the slot, or the request that asked for it."""
+    digest = hashlib.blake2b(f"{incarnation}|{origin}|{what}".encode(), digest_size=8).hexdigest()
+    return f"{job}@{digest}"
+
+
+def job_of(run: str) -> str:
+    """The job's name inside a run's."""
+    return run.rpartition("@")[0]
+
+
+def group_of(run: str) -> str:
+    """What the slices of one slot have in common; the run itself where there are none."""
+    return run.partition("#")[0]
+
+
+def slice_of(run: str) -> str | None:
+    """The number of the slice in a run's name."""
+    return run.partition("#")[2] or None
+
+
+def key_of(job: str, origin: Origin, slot: int, request: str | None, shard: int | str | None = None) -> str:
+    """The idempotency key: equal over attempts, nodes and reruns of a slot (or of its slice), different for any other.
+
+    Of a scheduled run, `request` is its local reading where the instant alone does not tell it from another.
+    """
+    part = "" if shard is None else f"#{shard}"
+    if origin is _TRIGGER:
+        return f"{job}!{request}{part}"
+    reading = request or ""
+    if origin is not _SCHEDULE:  # a rerun's request is the reading of its slot, and whose request it is
+        reading = reading.partition("|")[0] if origin is _RERUN else ""
+    return f"{job}@{iso(slot)}" + (f"|{reading}" if reading else "") + part

@@ -1,0 +1,321 @@
+"""Decides slots: which are owed, which did not run and why. Every slot up to the new cursor ends in one of the two.
+
+A slot is *late* until `late_for` after its instant and is then still owed, overlap permitting; after that it is
+*missed* and `catch_up` decides. A long outage costs a few records, computed in closed form.
+"""
+
+from __future__ import annotations
+
+from solocron.model._fast.values import replace
+from solocron.model.documents.job import Job, Owed, Stretch
+from solocron.model.documents.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
+from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.timetable import Timetable
+from solocron.model.transitions.claimant import patience_of
+from solocron.model.transitions.shards import each
+
+__all__ = [
+    "busy",
+    "decide",
+    "decided_up_to",
+    "did_not_run",
+    "give_up",
+    "give_up_stretch",
+    "leave_out",
+    "owe",
+    "pass_over",
+]
+
+
+def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
+    """Decide every slot up to now. The caller has seen to it that the job is neither paused nor disabled."""
+    decided, entries = _decide(job, slots, now=now, late_for=late_for)
+    if decided.cursor != job.cursor:
+        entries = (*entries, *leave_out(job, slots, job.cursor, decided.cursor, now=now))
+    return decided, entries
+
+
+def leave_out(job: Job, slots: Timetable, since: int, until: int, *, now: int) -> tuple[Entry, ...]:
+    """Record what a calendar left out in (since, until]; one record, however many they are."""
+    found = slots.left_out(since, until) if until > since else None
+    if found is None:
+        return ()
+    count, first, last, why = found
+    return (_summary(job, first, last, count, Status.SKIPPED, why, now),)
+
+
+def _decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
+    cursor = slots.settled(job.cursor, job.nominal)
+    first = slots.after(cursor)
+    if first is None or first > now:
+        return job, ()
+    entries: list[Entry] = []
+    late_from = max(now - patience_of(job.definition, late_for), cursor)
+    last = slots.before(now + 1)
+    assert last is not None, "first <= now is a slot, so there is a last one"
+    job = _missed(job, slots, entries, cursor, late_from, now)
+    job = _late(job, slots, entries, late_from, now)
+    return decided_up_to(job, slots, last), tuple(entries)
+
+
+def _missed(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int, now: int) -> Job:
+    """Slots in (since, until]: too late to be simply late."""
+    count = slots.count(since, until)
+    if not count:
+        return job
+    policy, keep, pace = job.definition.catch_up, until, job.definition.catch_up.pace
+    if policy.kind == "latest":
+        keep = (slots.before(until + 1) or until) - 1
+        reason = "nobody was there in time; a later slot ran instead (catch_up=latest)"
+    elif policy.kind == "all":
+        keep = since if policy.within is None else max(since, now - policy.within - 1)
+        if policy.limit is not None:
+            keep = slots.newest(keep, until, policy.limit)
+        reason = "nobody was there in time; beyond the bounds of catch-up"
+    else:
+        reason = "nobody was there in time (catch_up=skip)"
+    start_within = job.definition.start_within
+    if start_within is not None and now - start_within - 1 >= keep:
+        keep = min(now - start_within - 1, until)
+        reason = "nobody was there within start_within"
+    pass_over(job, slots, entries, since, keep, Status.MISSED, reason, now=now)
+    return owe(job, slots, keep, until, pace=pace)
+
+
+def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
+    """Slots in (since, until]: owed, unless an earlier run still runs and `overlap` says otherwise."""
+    count = slots.count(since, until)
+    if not count:
+        return job
+    overlap = job.definition.overlap
+    if overlap.kind == "replace":
+        return _replace(job, slots, entries, since, until)
+    behind = not busy(job) and _behind_backfill(job)
+    if not busy(job) and not behind and not _in_line(job):
+        return owe(job, slots, since, until)
+    # Behind a backfill one slot waits under every policy: nobody's live slot is skipped for the sake of the past.
+    kind = "queue" if behind and overlap.kind in ("skip", "allow") else overlap.kind
+    if kind == "queue-all":
+        room = max(0, QUEUE_LIMIT - job.queued)
+        cut = until if count <= room else _after_n(slots, since, room)
+        job = owe(job, slots, since, cut)
+        pass_over(job, slots, entries, cut, until, Status.DROPPED, f"{QUEUE_LIMIT} runs are waiting", now=until)
+        return job
+    queued = any(s.pace is None for s in job.stretches) or any(
+        not owed.begun and owed.ready_at <= until for owed in job.owed
+    )
+    if kind == "queue" and not queued:
+        first = slots.after(since)
+        assert first is not None
+        job = owe(job, slots, since, first)
+        since = first
+    what = "one run is waiting already" if kind == "queue" else _what_runs(job)
+    pass_over(job, slots, entries, since, until, Status.SKIPPED, f"overlap: {what}", now=until)
+    return job
+
+
+def _replace(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
+    """The newest slot is owed; everything before it is stopped, or never starts."""
+    newest = slots.before(until + 1)
+    assert newest is not None
+    reason = "overlap: replaced by a later slot"
+    pass_over(job, slots, entries, since, newest - 1, Status.SKIPPED, reason, now=until)
+    job = give_up(job, entries, Status.SKIPPED, reason, now=until, among=frozenset({Origin.SCHEDULE}))
+    stopped = (h if h.origin is Origin.BACKFILL else h.asked_to_stop(reason, now=until) for h in job.active)
+    job = replace(job, active=tuple(stopped))
+    return owe(job, slots, newest - 1, newest)
+
+
+def busy(job: Job) -> bool:
+    """Whether a further run would overlap: as many as may run do, a run that waits for its retry included.
+
+    The slices of one slot count as one run, from the first that is taken to the last that ends. What a backfill runs
+    does not count: slots go first.
+    """
+    past = Origin.BACKFILL
+    begun = {group_of(hold.run) for hold in job.active if hold.origin is not past}
+    begun |= {group_of(owed.run) for owed in job.owed if owed.begun and owed.origin is not past}
+    return len(begun) >= job.definition.overlap.most
+
+
+def _behind_backfill(job: Job) -> bool:
+    """Whether a slot has to wait only because a backfill runs."""
+    return len({group_of(hold.run) for hold in job.active}) >= job.definition.overlap.most
+
+
+def _in_line(job: Job) -> bool:
+    """Whether as many slots as may run wait for a permit of the job's limit: one more would only make it longer."""
+    if job.definition.limit is None:
+        return False
+    waiting = sum(1 for owed in job.owed if owed.origin is Origin.SCHEDULE and not owed.begun)
+    waiting += sum(stretch.count for stretch in job.stretches if stretch.origin is Origin.SCHEDULE and not stretch.pace)
+    return waiting >= job.definition.overlap.most
+
+
+def owe(job: Job, slots: Timetable, since: int, until: int, *, pace: int | None = None) -> Job:
+    """The job with the scheduled slots in (since, until] owed: one by name, neighbours as a stretch, perhaps paced."""
+    if since < job.cursor:
+        job, since = _owe_by_reading(job, slots, since, min(until, job.cursor))
+    count = slots.count(since, until)
+    if not count:
+        return job
+    first, last = slots.after(since), slots.before(until + 1)
+    assert first is not None
+    assert last is not None
+    tail = job.stretches[-1] if job.stretches else None
+    same = tail and (tail.origin, tail.schedule, tail.pace) == (Origin.SCHEDULE, None, pace)
+    if tail and same and slots.after(tail.last) == first:
+        longer = replace(tail, last=last, count=tail.count + count)
+        return replace(job, stretches=(*job.stretches[:-1], longer))
+    for owed in job.owed if pace is None else ():
+        plain = owed.origin is Origin.SCHEDULE and owed.attempt == 1 and owed.request is None and not owed.begun
+        if plain and slots.after(owed.slot) == first:
+            rest = tuple(other for other in job.owed if other is not owed)
+            stretch = Stretch(first=owed.slot, last=last, count=count + 1)
+            return replace(job, owed=rest, stretches=(*job.stretches, stretch))
+    if count == 1 and pace is None:
+        return replace(job, owed=(*job.owed, _owed(job, first)))
+    return replace(job, stretches=(*job.stretches, Stretch(first=first, last=last, count=count, pace=pace)))
+
+
+def _owed(job: Job, slot: int) -> Owed:
+    run = run_id(job.name, job.incarnation, Origin.SCHEDULE, slot)
+    return Owed(run=run, slot=slot, origin=Origin.SCHEDULE, ready_at=slot)
+
+
+def _owe_by_reading(job: Job, slots: Timetable, since: int, until: int) -> tuple[Job, int]:
+    """Owe slots whose instants lie behind the cursor: their local readings do not, by this node's zone data.
+
+    A node with other zone data has used these instants for other readings, so the names carry the reading as well.
+    """
+    more: list[Owed] = []
+    while (slot := slots.after(since)) is not None and slot <= until:
+        since, reading = slot, slots.nominal(slot)
+        run = run_id(job.name, job.incarnation, Origin.SCHEDULE, f"{slot}|{reading}")
+        more.append(Owed(run=run, slot=slot, origin=Origin.SCHEDULE, ready_at=slot, request=reading))
+    return replace(job, owed=(*job.owed, *more)), until
+
+
+def pass_over(
+    job: Job,
+    slots: Timetable,
+    entries: list[Entry],
+    since: int,
+    until: int,
+    status: Status,
+    reason: str,
+    *,
+    now: int,
+) -> None:
+    """Record that the slots in (since, until] did not run: one record, however many they are."""
+    count = slots.count(since, until)
+    if not count:
+        return
+    first, last = slots.after(since), slots.before(until + 1)
+    assert first is not None
+    assert last is not None
+    reading = slots.nominal(last) if first <= job.cursor else None  # as in _owe_by_reading
+    entries.append(_summary(job, first, last, count, status, reason, now, request=reading))
+
+
+def give_up(
+    job: Job,
+    entries: list[Entry],
+    status: Status,
+    reason: str,
+    *,
+    now: int,
+    among: frozenset[Origin] = frozenset(Origin),
+) -> Job:
+    """The job with nothing of these origins waiting; what never ran says why, a retry's last attempt is on record."""
+    for owed in job.owed:
+        if owed.origin in among and not owed.tried:
+            entries.extend(did_not_run(job, one, status, reason, now=now) for one in each(owed))
+    for s in job.stretches:
+        if s.origin in among:
+            entries.append(give_up_stretch(job, s, status, reason, now=now))
+    return replace(
+        job,
+        owed=tuple(owed for owed in job.owed if owed.origin not in among),
+        stretches=tuple(s for s in job.stretches if s.origin not in among),
+    )
+
+
+def give_up_stretch(job: Job, stretch: Stretch, status: Status, reason: str, *, now: int) -> Entry:
+    """Record that what is left of a stretch will not run after all."""
+    s = stretch
+    return _summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request)
+
+
+def decided_up_to(job: Job, slots: Timetable, instant: int) -> Job:
+    """The job with its cursor at an instant, local reading included; a cursor never goes back, nor does its reading."""
+    if instant <= slots.settled(job.cursor, job.nominal):
+        return job
+    return replace(job, cursor=max(instant, job.cursor), nominal=slots.nominal(instant))
+
+
+def _summary(
+    job: Job,
+    first: int,
+    last: int,
+    count: int,
+    status: Status,
+    reason: str,
+    now: int,
+    origin: Origin = Origin.SCHEDULE,
+    request: str | None = None,
+) -> Entry:
+    what = last if count == 1 else f"{first}-{last}"
+    return Entry(
+        Op.OPEN,
+        Record(
+            run=run_id(job.name, job.incarnation, origin, what if request is None else f"{what}|{request}"),
+            job=job.name,
+            attempt=0,
+            slot=last,
+            first=first,
+            count=count,
+            origin=origin,
+            status=status,
+            reason=reason,
+            key=key_of(job.name, origin, last, request),
+            recorded_at=now,
+            finished_at=now,
+        ),
+    )
+
+
+def did_not_run(job: Job, owed: Owed, status: Status, reason: str, *, now: int) -> Entry:
+    """Record that an owed run will not run after all."""
+    return Entry(
+        Op.OPEN,
+        Record(
+            run=owed.run,
+            job=job.name,
+            attempt=0,
+            slot=owed.slot,
+            first=owed.slot,
+            origin=owed.origin,
+            status=status,
+            reason=reason,
+            key=key_of(job.name, owed.origin, owed.slot, owed.request, owed.shard),
+            recorded_at=now,
+            finished_at=now,
+        ),
+    )
+
+
+def _after_n(slots: Timetable, since: int, n: int) -> int:
+    """The n-th slot after; `since` itself for none."""
+    for _ in range(n):
+        since = slots.after(since) or since
+    return since
+
+
+def _what_runs(job: Job) -> str:
+    if job.active:
+        hold = job.active[0]
+        return f"{hold.run} still runs on {hold.node}" if len(job.active) == 1 else f"{len(job.active)} runs still run"
+    if any(owed.begun for owed in job.owed):
+        return "an earlier run waits for its next attempt"
+    return f"an earlier slot waits for a permit of {job.definition.limit}"

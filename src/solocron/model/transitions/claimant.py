@@ -1,0 +1,85 @@
+"""Who claims, and what a claim leaves in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from solocron.clock import MILLISECOND
+from solocron.model._fast.values import made
+from solocron.model.documents.definition import Definition
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Record, Status, key_of
+from solocron.model.documents.session import Session
+
+__all__ = ["Claimant", "next_fence", "patience_of", "record_of", "stopping_since", "stuck_since"]
+
+
+def _unknown(handler: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimant:
+    """Who claims, and how long a slot counts as late before it is missed.
+
+    `alone`: no other node lives. `sessions` and `permit` are fetched for a job that `Needs` them.
+    """
+
+    session: str
+    node: str
+    late_for: int
+    alone: bool = True
+    sessions: tuple[Session, ...] | None = None
+    permit: str | None = None
+    spare: bool = True
+    """Whether this node has a place left for a backfill."""
+    application: Callable[[str], str | None] = _unknown
+    """From the name of a handler to the application that this node has it from."""
+
+
+def next_fence(last: int, now: int) -> int:
+    """Above every fence handed out so far; over removal and restore too, as long as the store's clock is not behind."""
+    return max(last + 1, now // MILLISECOND)
+
+
+def patience_of(definition: Definition, late_for: int) -> int:
+    """How long after its instant a slot may still start before it is missed."""
+    limit = definition.start_within
+    return late_for if limit is None else min(late_for, limit + 1)
+
+
+def stopping_since(hold: Hold, *, now: int) -> int | None:
+    """Since when its body is being stopped: somebody asked, or its deadline passed; None while it may run."""
+    moments = [moment for moment in (hold.asked_at, hold.deadline) if moment is not None and moment <= now]
+    return min(moments, default=None)
+
+
+def stuck_since(hold: Hold, *, lease: int, now: int) -> int | None:
+    """Since when its body is being stopped, if that was more than a lease ago: a thread that ignores it.
+
+    Within a lease the holder has heard of it with a beat, and its body has had time to end.
+    """
+    since = stopping_since(hold, now=now)
+    return since if since is not None and now > since + lease else None
+
+
+def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) -> Record:
+    """The record of an attempt; `more` are the fields that its end adds."""
+    facts = {
+        "run": hold.run,
+        "job": job.name,
+        "attempt": hold.attempt,
+        "slot": hold.slot,
+        "first": hold.slot,
+        "origin": hold.origin,
+        "status": status,
+        "key": key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
+        "recorded_at": now,
+        "node": hold.node,
+        "session": hold.session,
+        "fence": hold.fence,
+        "claimed_at": hold.claimed_at,
+    }
+    return made(Record, facts | more if more else facts)

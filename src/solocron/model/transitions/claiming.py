@@ -1,0 +1,344 @@
+"""Claim: decide what is due, and take at most one run of it. Finish and takeover end what was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from solocron.clock import MILLISECOND
+from solocron.model._fast.claim import ordinary
+from solocron.model._fast.values import replace
+from solocron.model.applications import is_anothers
+from solocron.model.change import Absent, Change
+from solocron.model.documents.job import GIVEN_WAY, Hold, Job, Missed, Owed, Stretch
+from solocron.model.documents.run import Entry, Op, Origin, Status, group_of, run_id
+from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
+from solocron.model.timetable import Resolve, Timetable
+from solocron.model.transitions.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
+from solocron.model.transitions.claimant import Claimant, next_fence, record_of
+from solocron.model.transitions.shards import SPREAD, cut, rest_of
+from solocron.model.transitions.untold import write_off_untold
+
+__all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "settle", "wake"]
+
+_ASKED = (Origin.TRIGGER, Origin.RERUN)
+"""What a person asked for by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The answer of a claim that took nothing although something is due: others go first, until an instant."""
+
+    until: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """The answer of a claim that would take a run if its claimant brought the sessions, or a permit of this limit."""
+
+    sessions: bool = False
+    limit: str | None = None
+
+
+def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
+    """Decide every slot up to now and hold at most one run; the answer is the hold, `Needs`, `Later`, or None.
+
+    None for a job of another application: the function that this node has under its name is not the job's.
+    """
+    if isinstance(doc, Absent) or is_anothers(doc.definition, by.application(doc.definition.handler)):
+        return None
+    slots = resolve(doc.definition.schedule)
+    if not slots.known:
+        return None
+    return ordinary(doc, slots, now=now, by=by) or _claim(doc, slots, now=now, by=by, resolve=resolve)
+
+
+def _claim(doc: Job, slots: Timetable, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
+    """The long way, which knows every policy."""
+    if doc.stretches and not all(resolve(s.schedule).known for s in doc.stretches if _under_calendar(s)):
+        return None
+    job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
+    job, taken, opened = _take(job, resolve, now=now, by=by)
+    job = _noting_missed(job, opened)
+    job = settle(job, slots)
+    answer: Hold | Needs | Later | None = taken
+    if taken is None and job.due_at is not None and job.due_at <= now:
+        answer = Later(_look_again(job, slots, now=now, by=by))
+    if job is doc and answer is None:
+        return None
+    return Change(job, (*decided, *opened), answer)
+
+
+def _under_calendar(stretch: Stretch) -> bool:
+    return stretch.schedule is not None and "calendar" in stretch.schedule
+
+
+def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
+    """Decide every slot up to now, a pause that has ended on its own included.
+
+    A removed job has no slots, and a schedule that only a node with the code can tell is left to such a node.
+    """
+    if job.removed or not slots.known:
+        return job, ()
+    entries: list[Entry] = []
+    if job.back is not None:
+        job, untold = write_off_untold(job, slots, now=now)
+        entries.extend(untold)
+    pause = job.paused
+    if pause is not None and pause.until is not None and pause.until <= now:
+        job = replace(wake(job, slots, entries, until=pause.until, now=now), failures=0)
+    if job.paused is not None or not job.definition.enabled:
+        return job, tuple(entries)
+    job, decided = decide(job, slots, now=now, late_for=late_for)
+    return _noting_missed(job, decided), (*entries, *decided)
+
+
+def _noting_missed(job: Job, entries: tuple[Entry, ...]) -> Job:
+    """The job with the newest slots that these entries say were missed."""
+    missed = [entry.record for entry in entries if entry.record.status is Status.MISSED] if entries else None
+    if not missed:
+        return job
+    newest = max(missed, key=lambda record: record.slot)
+    first = newest.slot if newest.first is None else newest.first
+    return replace(job, missed=Missed(at=newest.recorded_at, first=first, last=newest.slot, count=newest.count))
+
+
+def wake(job: Job, slots: Timetable, entries: list[Entry], *, until: int, now: int, why: str | None = None) -> Job:
+    """End a pause or a time of being disabled: the slots up to `until` are on record as skipped."""
+    if why is None:
+        why = "disabled" if job.paused is None else "paused" + (f": {job.paused.note}" if job.paused.note else "")
+    since = slots.settled(job.cursor, job.nominal)
+    pass_over(job, slots, entries, since, until, Status.SKIPPED, why, now=now)
+    entries.extend(leave_out(job, slots, since, until, now=now))
+    return decided_up_to(replace(job, paused=None), slots, until)
+
+
+def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, Hold | Needs | None, tuple[Entry, ...]]:
+    """Hold the first run that may start now; runs that waited beyond start_within are recorded as missed instead."""
+    entries: list[Entry] = []
+    fleet: frozenset[str] = frozenset()
+    if _asks_who_lives(job, now=now, by=by):
+        if by.sessions is None:
+            return job, Needs(sessions=True), ()
+        fleet = fleet_of(job.definition, by.sessions, now=now) | {by.node}
+        job, gone = moved(job, fleet)
+        for part in gone:
+            if not part.tried:
+                entries.append(did_not_run(job, part, Status.MISSED, f"its node {part.only} is gone", now=now))
+    while True:
+        owed, rest = _first(job, resolve, now, by, fleet)
+        if owed is None:
+            return job, None, tuple(entries)
+        limit = job.definition.start_within
+        if limit is not None and owed.origin is Origin.SCHEDULE and not owed.begun and now > owed.slot + limit:
+            job = replace(job, **rest)
+            entries.append(did_not_run(job, owed, Status.MISSED, "waited longer than start_within", now=now))
+            continue
+        if job.definition.limit is not None and by.permit is None:
+            return job, Needs(limit=job.definition.limit), tuple(entries)
+        owed, others = _parts(job, owed, by, fleet)
+        if others:
+            rest = {**rest, "owed": (*rest.get("owed", job.owed), *others)}
+        timeout = job.definition.timeout
+        hold = Hold(
+            run=owed.run,
+            slot=owed.slot,
+            origin=owed.origin,
+            attempt=owed.attempt,
+            tries=owed.tries,
+            session=by.session,
+            node=by.node,
+            fence=next_fence(job.fence, now),
+            claimed_at=now,
+            deadline=None if timeout is None else now + timeout,
+            request=owed.request,
+            payload=owed.payload,
+            crashed=owed.crashed,
+            shard=owed.shard,
+            shards=owed.shards,
+            only=owed.only,
+            among=owed.among,
+            permit=by.permit if job.definition.limit is not None else None,
+        )
+        job = replace(job, **rest, active=(*job.active, hold), fence=hold.fence)
+        entries.append(Entry(Op.OPEN, record_of(job, hold, Status.RUNNING, now=now)))
+        return job, hold, tuple(entries)
+
+
+def _parts(job: Job, owed: Owed, by: Claimant, fleet: frozenset[str]) -> tuple[Owed, tuple[Owed, ...]]:
+    """What this node takes of an entry, and what of it goes on waiting: slices, or the parts of other nodes."""
+    definition = job.definition
+    if definition.nodes is not None and owed.shards is None and owed.attempt == 1:
+        mine, *others = route(owed, definition.nodes, fleet, node=by.node)
+        return mine, tuple(others)
+    owed = cut(owed, definition.shards)
+    following = rest_of(owed)
+    return owed, () if following is None else (following,)
+
+
+def _first(
+    job: Job, resolve: Resolve, now: int, by: Claimant, fleet: frozenset[str] = frozenset()
+) -> tuple[Owed | None, Mapping[str, Any]]:
+    """What to run next, and what the job is without it: retries first, then by slot, then what is paced."""
+    waiting, stretches = _may_start(job)
+    wait = _courtesy(job, by, fleet)
+    ready = [owed for owed in waiting if owed.ready_at + wait <= now and _turn(job, owed, by, now) <= now]
+    best = min(ready, key=lambda owed: (not owed.begun, owed.slot), default=None)
+    if best is not None and best.begun:
+        return best, _without(job, best)
+    usual = [s for s in stretches if s.pace is None]
+    spans = [s for s in usual if s.first + wait <= now and (best is None or s.first < best.slot)]
+    if not spans and best is None:
+        past = by.spare and not _live_is_ready(waiting, stretches, now)
+        aside = [s for s in stretches if s.pace is not None and (past or s.origin is not Origin.BACKFILL)]
+        spans = [s for s in aside if _ready_at(job, s) + wait <= now]
+        spans = [s for s in spans if s.origin is Origin.SCHEDULE] or spans  # what was missed before what is asked for
+    if not spans:
+        return (best, {} if best is None else _without(job, best))
+    span = min(spans, key=lambda s: s.first)
+    what: str | int = span.first if span.request is None else f"{span.first}|{span.request}"
+    owed = Owed(
+        run=run_id(job.name, job.incarnation, span.origin, what),
+        slot=span.first,
+        origin=span.origin,
+        ready_at=span.first,
+        request=span.request,
+    )
+    rest = tuple(s for s in job.stretches if s is not span)
+    if span.first < span.last:
+        following = resolve(span.schedule or job.definition.schedule).after(span.first)
+        # Zone data that differ from those of whoever made the stretch may know no slot here: its last is one for sure.
+        following = span.last if following is None else min(following, span.last)
+        rest = (replace(span, first=following, count=max(span.count - 1, 1)), *rest)
+    return owed, {"stretches": rest} | ({} if span.pace is None else {"paced": now})
+
+
+def _live_is_ready(waiting: Sequence[Owed], stretches: Sequence[Stretch], now: int) -> bool:
+    """Whether something live may start on some node, be it that another one goes first: the past comes after it."""
+    return any(o.ready_at <= now and o.only is None for o in waiting) or any(
+        s.pace is None and s.first <= now for s in stretches
+    )
+
+
+def _ready_at(job: Job, stretch: Stretch) -> int:
+    """When its next run may start. One pace for all that is paced in a job: two stretches are not twice as fast."""
+    return stretch.first if stretch.pace is None else max(stretch.first, job.paced + stretch.pace)
+
+
+def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
+    """Whether what is due depends on which nodes live: it is for several, for certain ones, or another goes first."""
+    definition, last = job.definition, job.last
+    if definition.nodes is None and definition.prefer is None and not any(owed.only for owed in job.owed):
+        return False
+    waiting, stretches = _may_start(job)
+    ready = [owed for owed in waiting if owed.ready_at <= now]
+    if any(owed.only not in (None, by.node) for owed in ready):
+        return True
+    due = any(owed.only is None for owed in ready) or any(_ready_at(job, s) <= now for s in stretches)
+    other_first = definition.prefer == "last" and last is not None and last.node not in (None, by.node)
+    return due and (definition.nodes is not None or other_first)
+
+
+def _courtesy(job: Job, by: Claimant, fleet: frozenset[str]) -> int:
+    """How long this node leaves what is due to the node that ran the job last, if that one lives."""
+    last = job.last
+    if job.definition.prefer != "last" or last is None or last.node in (None, by.node) or last.node not in fleet:
+        return 0
+    return PREFER
+
+
+def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
+    """When this node has something to do here, or should see whether another node has done its part."""
+    waiting, stretches = _may_start(job)
+    fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
+    wait = _courtesy(job, by, fleet)
+    if not by.spare or _live_is_ready(waiting, stretches, now):
+        stretches = [stretch for stretch in stretches if stretch.origin is not Origin.BACKFILL]
+    moments = [now + ELSEWHERE, *(_ready_at(job, stretch) + wait for stretch in stretches)]
+    moments += [max(owed.ready_at + wait, _turn(job, owed, by, now)) for owed in waiting]
+    if job.paused is None and job.definition.enabled and slots.known:
+        following = slots.after(slots.settled(job.cursor, job.nominal))
+        if following is not None:
+            moments.append(following)
+    return max(min(moments), now + MILLISECOND)
+
+
+def _turn(job: Job, owed: Owed, by: Claimant, now: int) -> int:
+    """From when on this node may take it, if ever: who has a slice of the slot lets the others take theirs first."""
+    if owed.only is not None:
+        return owed.ready_at if owed.only == by.node else now + ELSEWHERE
+    if by.alone or owed.shards is None or owed.tried:
+        return owed.ready_at
+    group = group_of(owed.run)
+    mine = [hold.claimed_at for hold in job.active if hold.session == by.session and group_of(hold.run) == group]
+    latest = max(mine, default=now)
+    return latest + SPREAD if mine and latest <= now else owed.ready_at  # a clock that stepped back makes nobody wait
+
+
+def _without(job: Job, owed: Owed) -> Mapping[str, Any]:
+    return {"owed": tuple(other for other in job.owed if other is not owed)}
+
+
+def _may_start(job: Job) -> tuple[list[Owed], list[Stretch]]:
+    """What may start once its time has come.
+
+    A disabled job runs nothing, a pause stops everything but what a person asked for by name, and slots wait also for
+    a run that waits for its retry: it counts as running. A slice may start beside the others of its slot.
+    """
+    if not (job.owed or job.stretches) or not job.definition.enabled or job.removed:
+        return [], []
+    running = {group_of(hold.run) for hold in job.active}
+    full = len(running) >= job.definition.overlap.most
+    if full and not any(owed.shards is not None for owed in job.owed):
+        return [], []
+    slots, retries = job.paused is None and not busy(job), job.paused is None
+    owed = [
+        o
+        for o in job.owed
+        if (o.origin in _ASKED or (retries if o.begun else slots)) and not (full and group_of(o.run) not in running)
+    ]
+    return owed, [
+        s
+        for s in job.stretches
+        if (s.origin in _ASKED or slots)
+        and not full
+        and (s.origin is not Origin.BACKFILL or _has_room_for_the_past(job))
+    ]
+
+
+def _has_room_for_the_past(job: Job) -> bool:
+    """Whether a backfill may have one more run: half of what the job allows at once, its retries included."""
+    begun = {group_of(hold.run) for hold in job.active if hold.origin is Origin.BACKFILL}
+    begun |= {group_of(owed.run) for owed in job.owed if owed.begun and owed.origin is Origin.BACKFILL}
+    return len(begun) < max(1, job.definition.overlap.most // 2)
+
+
+def settle(job: Job, slots: Timetable) -> Job:
+    """The job with its `due_at` computed anew."""
+    due = due_at(job, slots)
+    return job if due == job.due_at else replace(job, due_at=due)
+
+
+def due_at(job: Job, slots: Timetable) -> int | None:
+    """The earliest instant at which anything must be decided; None when nothing ever must."""
+    moments: list[int] = []
+    if job.removed:
+        return None
+    if job.back is not None:
+        moments.append(job.back.cursor)
+    if job.source == GIVEN_WAY and job.due_at is not None:
+        moments.append(job.due_at)  # stays due until a node has written its definition
+    if job.paused is not None:
+        if job.paused.until is not None:
+            moments.append(job.paused.until)
+    elif job.definition.enabled:
+        if not slots.known:
+            return job.cursor  # only a node with the code can tell: let the next one look
+        following = slots.after(slots.settled(job.cursor, job.nominal))
+        if following is not None:
+            moments.append(following)
+    waiting, stretches = _may_start(job)
+    moments += [owed.ready_at for owed in waiting]
+    moments += [_ready_at(job, stretch) for stretch in stretches]
+    return min(moments, default=None)

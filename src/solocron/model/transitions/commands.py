@@ -1,0 +1,169 @@
+"""What people and programs ask of a job: trigger, cancel, pause, resume. Each request is recognised when repeated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from solocron.model.change import Absent, Change
+from solocron.model.documents.job import Job, Owed, Pause, Request
+from solocron.model.documents.run import Entry, Origin, Status, group_of, plain, run_id
+from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.timetable import Resolve
+from solocron.model.transitions.catchup import did_not_run
+from solocron.model.transitions.claiming import catch_up_to, settle, wake
+from solocron.model.transitions.shards import labels, without
+
+__all__ = ["REMEMBERED", "Preview", "answered", "cancel", "pause", "preview_resume", "remember", "resume", "trigger"]
+
+REMEMBERED = 32
+"""How many requests a job remembers."""
+
+
+def trigger(
+    doc: Job | Absent,
+    *,
+    request: str,
+    payload: Any,
+    at: int | None,
+    now: int,
+    resolve: Resolve,
+    shard: int | str | None = None,
+) -> Change | None:
+    """Owe one run, now or at an instant; the answer is its id. The same request again is the same run.
+
+    Of a sliced job it is a run for each slice, or for the one that is named, and the answer what they have in common.
+    """
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    known = answered(doc, request)
+    if known is not None:
+        return Change(doc, answer=known)
+    if not doc.definition.enabled:
+        return Change(doc, answer="!disabled")
+    if shard is not None:
+        known_as = labels(doc.definition.shards or ())
+        if str(shard) not in map(str, known_as):
+            return Change(doc, answer="!slice")
+        shard = next(label for label in known_as if str(label) == str(shard))
+    if doc.queued >= QUEUE_LIMIT:
+        return Change(doc, answer="!full")
+    run = run_id(doc.name, doc.incarnation, Origin.TRIGGER, request)
+    if run in {group_of(hold.run) for hold in doc.active} | {group_of(owed.run) for owed in doc.owed}:
+        return Change(doc, answer=run)  # forgotten, but not done yet
+    slot = now if at is None else max(at, now)
+    owed = Owed(
+        run=run if shard is None else f"{run}#0",
+        slot=slot,
+        origin=Origin.TRIGGER,
+        ready_at=slot,
+        request=request,
+        payload=payload,
+        shard=shard,
+    )
+    job = remember(replace(doc, owed=(*doc.owed, owed)), request, run)
+    return Change(settle(job, resolve(job.definition.schedule)), answer=run)
+
+
+def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resolve) -> Change | None:
+    """Stop a run, or all slices of a slot: holders are told and end it; what only waits is recorded as cancelled."""
+    if isinstance(doc, Absent):
+        return None
+    asked = [hold for hold in doc.active if run in (hold.run, group_of(hold.run))]
+    holds = tuple(hold.asked_to_stop(reason, now=now) if hold in asked else hold for hold in doc.active)
+    kept: list[Owed] = []
+    gone: list[Owed] = []
+    for owed in doc.owed:
+        left, out = without(owed, run)
+        kept += left
+        gone += out
+    if not asked and not gone:
+        return None
+    answer = "asked" if asked else "cancelled"
+    if not gone:
+        return Change(doc if holds == doc.active else replace(doc, active=holds), answer=answer)
+    job = replace(doc, active=holds, owed=tuple(kept))
+    # An earlier attempt is on record and stays the last word on its run.
+    entries = tuple(did_not_run(doc, one, Status.CANCELLED, reason, now=now) for one in gone if not one.tried)
+    return Change(settle(job, resolve(job.definition.schedule)), entries, answer)
+
+
+def pause(
+    doc: Job | Absent,
+    *,
+    by: str | None,
+    note: str | None,
+    until: int | None,
+    now: int,
+    late_for: int,
+    resolve: Resolve,
+) -> Change | None:
+    """Start nothing more by schedule; slots that were due before are decided first, as ever."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    slots = resolve(doc.definition.schedule)
+    job, entries = catch_up_to(doc, slots, now=now, late_for=late_for)
+    was = job.paused
+    since = was.at if was is not None else now
+    job = replace(job, paused=Pause(at=since, by=plain(by), note=plain(note), until=until))
+    return Change(settle(job, slots), entries, "paused")
+
+
+def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
+    """Go on from now; the slots of the pause are on record as skipped, and failures are counted anew."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    if doc.paused is None:
+        return Change(doc, answer="was not paused")
+    until = now if doc.paused.until is None else min(now, doc.paused.until)
+    slots = resolve(doc.definition.schedule)
+    entries: list[Entry] = []
+    if slots.known:
+        job = replace(wake(doc, slots, entries, until=until, now=now), failures=0)
+    else:  # only a node with the code can tell what was skipped: it ends the pause
+        job = replace(doc, paused=replace(doc.paused, until=until))
+    return Change(settle(job, slots), tuple(entries), "resumed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a resume would do now: slots of the pause that are skipped, slots since then that are missed, and runs owed.
+
+    `first` and `last` are the first and the last slot that do not run.
+    """
+
+    skipped: int
+    missed: int
+    waiting: int
+    first: int | None
+    last: int | None
+    job: Job
+
+
+def preview_resume(doc: Job, *, now: int, late_for: int, resolve: Resolve) -> Preview:
+    """Resume, and what the next look of a node would decide, without writing anything."""
+    change = resume(doc, now=now, resolve=resolve)
+    assert change is not None
+    assert isinstance(change.doc, Job)
+    job, decided = catch_up_to(change.doc, resolve(doc.definition.schedule), now=now, late_for=late_for)
+    records = [entry.record for entry in (*change.entries, *decided)]
+    return Preview(
+        skipped=sum(record.count for record in records if record.status is Status.SKIPPED),
+        missed=sum(record.count for record in records if record.status is Status.MISSED),
+        waiting=job.waiting,
+        first=min((record.slot if record.first is None else record.first for record in records), default=None),
+        last=max((record.slot for record in records), default=None),
+        job=job,
+    )
+
+
+def answered(job: Job, request: str) -> str | None:
+    for known in job.requests:
+        if known.id == request:
+            return known.answer
+    return None
+
+
+def remember(job: Job, request: str, answer: str) -> Job:
+    """Know this request again."""
+    return replace(job, requests=(*job.requests, Request(id=request, answer=answer))[-REMEMBERED:])

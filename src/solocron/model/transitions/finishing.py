@@ -1,0 +1,218 @@
+"""The ends of an attempt: finished by its holder, handed back, or taken from a session that died."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solocron.model._fast.values import made, quick, replace
+from solocron.model.change import Absent, Change
+from solocron.model.documents.job import Hold, Job, Last, Owed, Pause
+from solocron.model.documents.run import Entry, Op, Status, plain
+from solocron.model.timetable import Resolve
+from solocron.model.transitions.claimant import next_fence, record_of
+from solocron.model.transitions.claiming import settle
+from solocron.model.transitions.shards import count
+
+__all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "end_hold", "finish", "hand_back", "note_progress", "take_over"]
+
+ACCEPTED = "accepted"
+PAUSED = "accepted, and paused"
+"""The answer to an end that was accepted and was the last failure that `pause_after` allows."""
+
+_CLOSE = Op.CLOSE
+_SUCCEEDED, _FAILED, _TIMED_OUT = Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT
+_CANCELLED, _LOST = Status.CANCELLED, Status.LOST
+
+_REMEMBERED = 256
+"""How many accepted finishes a job remembers at most."""
+_ERROR_KEPT = 200
+"""Characters of an error that travel with the document to the next run; the log has the whole."""
+
+
+@quick
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a body ended. `again` says whether a cancelled one is owed anew (a shutdown), budget permitting.
+
+    `final` is the job's own word that it shall not be repeated. `unasked`: its `on_retry` has not answered, so that
+    what an earlier attempt left undone when it crashed is still open.
+    """
+
+    status: Status
+    reason: str | None = None
+    error: str | None = None
+    result: str | None = None
+    started_at: int | None = None
+    progress: str | None = None
+    again: bool = False
+    final: bool = False
+    unasked: bool = False
+
+    @classmethod
+    def succeeded(cls, result: str | None = None) -> Outcome:
+        return cls(status=Status.SUCCEEDED, result=result)
+
+    @classmethod
+    def failed(cls, error: str) -> Outcome:
+        return cls(status=Status.FAILED, error=error)
+
+    @classmethod
+    def timed_out(cls, reason: str) -> Outcome:
+        return cls(status=Status.TIMED_OUT, reason=reason)
+
+    @classmethod
+    def cancelled(cls, reason: str, *, again: bool = False) -> Outcome:
+        return cls(status=Status.CANCELLED, reason=reason, again=again)
+
+
+@dataclass(frozen=True, slots=True)
+class HandBack:
+    """Not an outcome: the body never started, and why."""
+
+    reason: str
+
+
+def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: int, resolve: Resolve) -> Change | None:
+    """End the very hold (run, fence). None: it is not there, the write is stale and nothing changes.
+
+    A finish that was accepted before, its answer lost on the way, is answered as accepted again.
+    """
+    if isinstance(doc, Absent):
+        return None
+    hold = doc.hold(run, fence)
+    if hold is None:
+        return Change(doc, answer="accepted before") if fence in doc.accepted else None
+    keep = max(4, min(doc.definition.overlap.most * count(hold.shards), _REMEMBERED))
+    job, entry = end_hold(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
+    return _closed(doc, job, (entry,), now=now, resolve=resolve)
+
+
+def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str, resolve: Resolve) -> Change | None:
+    """Give up a hold whose body never started: owed again at once, on nobody's retry budget."""
+    hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
+    if isinstance(doc, Absent) or hold is None:
+        return None
+    if hold.cancel is not None:  # somebody asked for its end meanwhile
+        job, entry = end_hold(doc, hold, Outcome.cancelled(hold.cancel), now=now)
+        return _closed(doc, job, (entry,), now=now, resolve=resolve)
+    entry = Entry(Op.CLOSE, record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now))
+    owed = _owed_again(hold, ready_at=now, tries=hold.tries, crashed=hold.crashed)
+    job = replace(doc, active=_without(doc, hold), owed=(*doc.owed, owed))
+    return _closed(doc, job, (entry,), now=now, resolve=resolve)
+
+
+def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve: Resolve) -> Change | None:
+    """End every hold of a buried session: `lost`, and owed again where the owner allowed retries of a crash."""
+    if isinstance(doc, Absent) or not any(hold.session == session for hold in doc.active):
+        return None
+    job, entries = doc, []
+    for hold in doc.active:
+        if hold.session == session:
+            job, entry = end_hold(job, hold, Outcome(status=Status.LOST, reason=reason), now=now)
+            entries.append(entry)
+    # A fence above every fence handed out so far: whoever compares fences sees the old holder as stale at once.
+    job = replace(job, fence=next_fence(job.fence, now))
+    return _closed(doc, job, tuple(entries), now=now, resolve=resolve)
+
+
+def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now: int) -> Change | None:
+    """Write how far a run has come; refused like any other write once the hold is gone."""
+    hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
+    if isinstance(doc, Absent) or hold is None:
+        return None
+    record = record_of(doc, hold, Status.RUNNING, now=now, progress=plain(progress))
+    return Change(doc, (Entry(Op.NOTE, record),))
+
+
+def end_hold(
+    job: Job, hold: Hold, outcome: Outcome, *, now: int, accepted: tuple[int, ...] | None = None
+) -> tuple[Job, Entry]:
+    """The job without the hold, with its next attempt owed if it has one, and the record closed."""
+    policy, status = job.definition, outcome.status
+    failed = status is _FAILED or status is _TIMED_OUT
+    crashed = status is _LOST and policy.on_crash == "retry"
+    again = (failed or crashed or outcome.again) and hold.tries < policy.retries and hold.cancel is None
+    again = again and not outcome.final
+    reason, owed = outcome.reason, job.owed
+    if again and not job.removed:
+        wait = policy.backoff.delay(hold.tries + 1, f"{hold.run}/{hold.attempt}") if failed else 0
+        doubt = crashed or (hold.crashed and outcome.unasked)
+        owed = (*owed, _owed_again(hold, ready_at=now + wait, tries=hold.tries + 1, crashed=doubt))
+    elif status is _LOST and not reason:
+        reason = "its node died"
+    record = record_of(
+        job,
+        hold,
+        status,
+        now=now,
+        reason=plain(reason),
+        started_at=outcome.started_at,
+        finished_at=now,
+        error=plain(outcome.error),
+        result=plain(outcome.result),
+        progress=plain(outcome.progress),
+    )
+    error = record.error or record.reason
+    good = status is _SUCCEEDED
+    job = replace(
+        job,
+        active=_without(job, hold),
+        owed=owed,
+        accepted=job.accepted if accepted is None else accepted,
+        failures=0 if good else job.failures + (not again and status is not _CANCELLED),
+        last=made(
+            Last,
+            {
+                "run": hold.run,
+                "slot": hold.slot,
+                "attempt": hold.attempt,
+                "status": status,
+                "finished_at": now,
+                "error": None if good or error is None else error[-_ERROR_KEPT:],
+                "node": hold.node,
+            },
+        ),
+    )
+    return job, Entry(_CLOSE, record)
+
+
+def _owed_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> Owed:
+    return Owed(
+        run=hold.run,
+        slot=hold.slot,
+        origin=hold.origin,
+        ready_at=max(ready_at, hold.slot),  # a store clock that stepped back makes nothing early
+        attempt=hold.attempt + 1,
+        tries=tries,
+        request=hold.request,
+        payload=hold.payload,
+        crashed=crashed,
+        shard=hold.shard,
+        shards=hold.shards,
+        only=hold.only,
+        among=hold.among,
+    )
+
+
+def _without(job: Job, hold: Hold) -> tuple[Hold, ...]:
+    return tuple(other for other in job.active if other is not hold)
+
+
+def _closed(before: Job, job: Job, entries: tuple[Entry, ...], *, now: int, resolve: Resolve) -> Change:
+    """A removed job goes with its last hold; one that has failed as often as `pause_after` allows is paused."""
+    if job.removed and not job.active:
+        return Change(None, entries, ACCEPTED)
+    answer, most = ACCEPTED, job.definition.pause_after
+    if most is not None and job.failures >= most and job.failures > before.failures and job.paused is None:
+        job, answer = replace(job, paused=_give_pause(job, now=now)), PAUSED
+    if not (before.owed or before.stretches or job.owed or job.stretches) and job.paused is before.paused:
+        return Change(job, entries, answer)  # nothing waited or waits: what is due next is what the claim found
+    return Change(settle(job, resolve(job.definition.schedule)), entries, answer)
+
+
+def _give_pause(job: Job, *, now: int) -> Pause:
+    note = f"{job.failures} {'run' if job.failures == 1 else 'runs in a row'} failed (pause_after)"
+    error = job.last.error if job.last is not None else None
+    if error:
+        note += f"; the last: {error.strip().splitlines()[-1]}"
+    return Pause(at=now, by="solocron", note=note)

@@ -1,0 +1,198 @@
+"""Register, redefine, remove: how definitions get into the store without ever losing or inventing a slot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from solocron.model.applications import Fleet, TakenOn, is_anothers
+from solocron.model.change import Absent, Change
+from solocron.model.documents.definition import CALENDAR_REVISION, Definition
+from solocron.model.documents.job import GIVEN_WAY, Job
+from solocron.model.documents.run import Entry, Status
+from solocron.model.timetable import Resolve, Timetable
+from solocron.model.transitions.catchup import give_up, leave_out
+from solocron.model.transitions.claiming import catch_up_to, settle, wake
+from solocron.model.transitions.untold import write_off_untold
+
+__all__ = ["Proposal", "define", "give_way", "move_to_now", "propose", "remove"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What a node would like a job to be: its definition, its deploy's revision, the set that it belongs to."""
+
+    definition: Definition
+    source: str | None
+    revision: int | None = None
+    zone_data: str = ""
+
+
+def propose(
+    doc: Job | Absent, *, proposal: Proposal, fleet: Fleet, now: int, late_for: int, resolve: Resolve
+) -> Change | None:
+    """Write a declared job, unless the stored definition has the better right to stand.
+
+    A job of another application is left alone while a node of the fleet declares it from there, and taken on when none
+    does; their revisions are not compared, for each application counts its own. A lower revision never overwrites a
+    higher one; a definition that has given way is left to the highest revision that lives. Between equal ones, a
+    different definition is written only when no live session still has the stored one, so that old and new code running
+    side by side do not flip-flop. New jobs are written at once.
+    """
+    if isinstance(doc, Absent):
+        return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+    if not doc.removed and is_anothers(doc.definition, proposal.definition.application):
+        before = str(doc.definition.application)
+        if fleet.declares(doc.definition.handler, before):
+            return None
+        change = define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+        return None if change is None else replace(change, answer=TakenOn(before))
+    mine, theirs = proposal.revision or 0, doc.revision or 0
+    if mine < (fleet.revision if doc.source == GIVEN_WAY else theirs):
+        return None
+    contested = mine == theirs and doc.source != proposal.source and doc.source in fleet.sets
+    # By fingerprint: a store hands back lists where tuples were declared.
+    if doc.definition.fingerprint == proposal.definition.fingerprint and not doc.removed:
+        return _adopt(doc, proposal, contested=contested, resolve=resolve)
+    if contested:
+        return None
+    return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+
+
+def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -> Change | None:
+    """The same definition: take its advertisement over from a set that is gone, and newer zone data into account.
+
+    The application is filled in where a release that did not know of it wrote the definition.
+    """
+    job = doc
+    if doc.definition.application is None and proposal.definition.application is not None:
+        job = replace(job, definition=replace(doc.definition, application=proposal.definition.application))
+    newer = (proposal.revision or 0) > (doc.revision or 0)
+    if newer or (doc.source != proposal.source and not contested):
+        job = replace(job, source=proposal.source, revision=proposal.revision)
+        if doc.source == GIVEN_WAY:  # and was due for no other reason
+            job = settle(job, resolve(job.definition.schedule))
+    if proposal.zone_data > doc.zone_data:
+        job = settle(replace(job, zone_data=proposal.zone_data), resolve(job.definition.schedule))
+    return None if job is doc else Change(job, answer="adopted")
+
+
+def give_way(doc: Job | Absent, *, now: int) -> Change | None:
+    """Forget the revision, so that the nodes that look at the job next write the definition that they declare.
+
+    Due at once, so that they look. Until one of them has written, the stored definition goes on to count.
+    """
+    if isinstance(doc, Absent) or doc.removed or doc.source in (None, GIVEN_WAY):
+        return None
+    due = now if doc.due_at is None else min(doc.due_at, now)
+    return Change(replace(doc, revision=None, source=GIVEN_WAY, due_at=due), answer="gives way")
+
+
+def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, resolve: Resolve) -> Change | None:
+    """Make the job what is proposed. Slots up to now are decided by the old rule, then the cursor is now.
+
+    None where the old rule is a revision of a calendar that is not known here: its slots would be lost.
+    """
+    new = proposal.definition if isinstance(doc, Absent) else _no_older(doc.definition, proposal.definition)
+    slots = resolve(new.schedule)
+    if isinstance(doc, Absent):
+        job = Job(
+            name=doc.name,
+            incarnation=now,
+            definition=new,
+            revision=proposal.revision,
+            source=proposal.source,
+            zone_data=proposal.zone_data,
+            cursor=now,
+        )
+        return Change(settle(job, slots), answer="added")
+    old = doc.definition
+    entries: list[Entry] = []
+    job = doc
+    changed = old.schedule != new.schedule
+    if doc.removed:  # a new job beside the last bodies of the old: no slots in between, and no pause
+        job = _from_now(replace(job, paused=None), resolve(old.schedule), slots, now)
+    elif changed or old.enabled != new.enabled:
+        old_slots = resolve(old.schedule)
+        if _to_be_fetched(old, old_slots):
+            return None
+        job, decided = catch_up_to(job, old_slots, now=now, late_for=late_for)
+        entries.extend(decided)
+        pause = job.paused
+        asleep = not old.enabled if pause is None else changed
+        if asleep:  # its slots so far belong to the old rule; a pause itself goes on
+            job = replace(wake(job, old_slots, entries, until=now, now=now), paused=pause)
+        if pause is None or changed:
+            entries.extend(leave_out(job, old_slots, job.cursor, now, now=now))
+            job = _from_now(job, old_slots, slots, now)
+        if changed:
+            job = replace(
+                job, stretches=tuple(s if s.schedule else replace(s, schedule=old.schedule) for s in job.stretches)
+            )
+    job = replace(
+        job,
+        definition=new,
+        revision=proposal.revision,
+        source=proposal.source,
+        zone_data=proposal.zone_data,
+        removed=False,
+    )
+    return Change(settle(job, slots), tuple(entries), "changed")
+
+
+def _to_be_fetched(definition: Definition, slots: Timetable) -> bool:
+    """Whether its slots are not known here, but could be: a revision of a calendar is in the store."""
+    return not slots.known and "calendar" in (definition.schedule or {})
+
+
+def _no_older(old: Definition, new: Definition) -> Definition:
+    """The new definition, under no older revision of its calendar: who proposed it may not have heard of the latest."""
+    had, has = old.schedule or {}, new.schedule or {}
+    revision = had.get(CALENDAR_REVISION, 0) if had.get("calendar") == has.get("calendar") else 0
+    if revision <= has.get(CALENDAR_REVISION, 0):
+        return new
+    return replace(new, schedule={**has, CALENDAR_REVISION: revision})
+
+
+def _from_now(job: Job, old: Timetable, new: Timetable, now: int) -> Job:
+    """The job with nothing to decide before now, nor before what nodes with other zone data have decided."""
+    cursor = max(now, job.cursor, old.settled(job.cursor, job.nominal))
+    return replace(job, cursor=cursor, nominal=new.nominal(cursor))
+
+
+def remove(doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve) -> Change | None:
+    """Forget the job: what waits is recorded as cancelled, what runs is asked to stop; the last one takes it along."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    reason = "the job was removed"
+    job, decided = catch_up_to(doc, resolve(doc.definition.schedule), now=now, late_for=late_for)
+    entries = list(decided)
+    job = give_up(job, entries, Status.CANCELLED, reason, now=now)
+    if not job.active:
+        return Change(None, tuple(entries), "removed")
+    job = replace(
+        job,
+        removed=True,
+        due_at=None,
+        active=tuple(hold.asked_to_stop(reason, now=now) for hold in job.active),
+    )
+    return Change(job, tuple(entries), "removed")
+
+
+def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) -> Change | None:
+    """After a backup was restored: what the backup does not know may have run, so nothing before now runs again."""
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    slots = resolve(doc.definition.schedule)
+    entries: list[Entry] = []
+    why = "the store was restored from a backup"
+    job, untold = write_off_untold(doc, slots, now=now) if slots.known else (doc, ())
+    entries.extend(untold)
+    job = give_up(job, entries, Status.SKIPPED, why, now=now)
+    job = replace(
+        wake(job, slots, entries, until=now, now=now, why=why),
+        paused=doc.paused,
+        fence=max(doc.fence + 1, fence),
+        # What was held when the backup was made may have ended well since: asked to stop, it is never repeated.
+        active=tuple(hold.asked_to_stop(why, now=now) for hold in job.active),
+    )
+    return Change(settle(job, slots), tuple(entries), "moved")

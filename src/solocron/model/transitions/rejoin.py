@@ -1,0 +1,274 @@
+"""After the store went back: put into a job's document what a living node remembers, and write off what nobody does.
+
+A node remembers the claims that the store acknowledged to it and how their bodies ended. What of that is missing in the
+document was lost. Each run is brought to the further of both: an attempt is owed, then held, then ended, and a later
+attempt is further than an earlier one. Slots that the lost claims had passed, and of which no node tells anything, are
+recorded as lost by the first claim after the check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from solocron.model._fast.values import replace
+from solocron.model.change import Absent, Change
+from solocron.model.documents.job import Back, Hold, Job, Owed, Stretch, Told
+from solocron.model.documents.run import Entry, Op, Origin, Status, group_of, run_id
+from solocron.model.timetable import Resolve, Timetable
+from solocron.model.transitions.catchup import did_not_run, give_up_stretch, leave_out, pass_over
+from solocron.model.transitions.claimant import next_fence, record_of
+from solocron.model.transitions.claiming import catch_up_to, settle
+from solocron.model.transitions.commands import answered, remember
+from solocron.model.transitions.finishing import Outcome, end_hold, finish
+from solocron.model.transitions.shards import each, without
+from solocron.model.transitions.untold import WENT_BACK, write_off_untold
+
+__all__ = ["Remembered", "rejoin", "write_off"]
+
+_TAKEN = f"taken over before {WENT_BACK}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A claim that the store acknowledged to this process."""
+
+    job: str
+    incarnation: int
+    hold: Hold
+    cursor: int
+    nominal: str | None
+    outcome: Outcome | None = None
+    """How its body ended; None while it runs, or if this process has lost the session under which it ran."""
+
+
+def rejoin(
+    doc: Job | Absent,
+    memories: Iterable[Remembered],
+    *,
+    epoch: str,
+    session: str | None,
+    now: int,
+    resolve: Resolve,
+) -> Change | None:
+    """Bring the job to what this node remembers; None where the document lacks nothing of it.
+
+    `session` is the one that the node holds: runs of its earlier sessions have stopped, and end as lost. A job that was
+    removed or made anew is left alone. Repeating it, its answer lost, changes nothing.
+    """
+    if isinstance(doc, Absent) or doc.removed:
+        return None
+    slots = resolve(doc.definition.schedule)
+    base = _base(doc, epoch)
+    job: Job = doc
+    entries: list[Entry] = []
+    for memory in sorted(memories, key=lambda one: one.hold.fence):
+        if memory.incarnation != doc.incarnation:
+            continue
+        known = memory.hold.fence <= base.fence and not _still_waits(job, memory.hold)
+        if known or _is_told(job, memory.hold):
+            job = _end_known(job, memory, entries, now=now, resolve=resolve)
+        else:
+            job = _tell(job, base, memory, slots, entries, session=session, now=now)
+    if job is doc:
+        return None
+    return Change(settle(job, slots), tuple(entries), job.back is not None)
+
+
+def _base(job: Job, epoch: str) -> Back:
+    """The job as the store had it when it had gone back.
+
+    If it went back again before the check was over, that is how it stood the first time: what some nodes put back has
+    raised the fence since, and what others put back may be lost again.
+    """
+    back = job.back
+    if back is None:
+        return Back(epoch=epoch, fence=job.fence, cursor=job.cursor)
+    return back if back.epoch == epoch else replace(back, epoch=epoch)
+
+
+def _still_waits(job: Job, hold: Hold) -> bool:
+    """Whether the document says that an attempt waits which was claimed: then it lacks that, whatever its fence is."""
+    for owed in job.owed:
+        uncut = owed.shards is None and owed.run == group_of(hold.run)
+        if owed.attempt <= hold.attempt and (uncut or any(one.run == hold.run for one in each(owed))):
+            return True
+    return False
+
+
+def _is_told(job: Job, hold: Hold) -> bool:
+    told = () if job.back is None else job.back.told
+    return any(one.run == hold.run and one.attempt == hold.attempt for one in told)
+
+
+def _end_known(job: Job, memory: Remembered, entries: list[Entry], *, now: int, resolve: Resolve) -> Job:
+    """End a hold that the store still has although its body ended: only its end was lost."""
+    hold = memory.hold
+    if memory.outcome is None or job.hold(hold.run, hold.fence) is None:
+        return job
+    change = finish(job, run=hold.run, fence=hold.fence, outcome=memory.outcome, now=now, resolve=resolve)
+    assert change is not None
+    assert isinstance(change.doc, Job)
+    entries.extend(change.entries)
+    return change.doc
+
+
+def _tell(
+    job: Job, base: Back, memory: Remembered, slots: Timetable, entries: list[Entry], *, session: str | None, now: int
+) -> Job:
+    """Put in a claim that was lost, and its end if it has one."""
+    hold, back = memory.hold, job.back if job.back is not None and job.back.epoch == base.epoch else base
+    told = [one for one in back.told if one.run == hold.run]
+    over = memory.outcome
+    if over is None and hold.session != session:
+        over = Outcome(status=Status.LOST, reason=f"its lease ended before {WENT_BACK}")
+    further = any(one.attempt > hold.attempt for one in told) or any(
+        o.attempt > hold.attempt for owed in job.owed for o in each(owed) if o.run == hold.run
+    )
+    fresh = _is_fresh(job, base, hold)
+    job = _lift(job, memory, slots)
+    if further:
+        entries.append(_closed(job, hold, over or Outcome(status=Status.LOST, reason=_TAKEN), now=now))
+    else:
+        job = _take_out(job, hold, slots, entries, now=now)
+        if over is None:
+            job = replace(job, active=(*job.active, hold))
+            entries.append(Entry(Op.OPEN, record_of(job, hold, Status.RUNNING, now=hold.claimed_at)))
+        else:
+            held = replace(job, active=(*job.active, hold))
+            job, entry = end_hold(held, hold, over, now=now, accepted=(*held.accepted, hold.fence)[-256:])
+            job = replace(job, owed=tuple(_owed_since(one, hold) for one in job.owed))
+            entries.append(Entry(Op.OPEN, entry.record))
+            if over.status is Status.LOST:
+                job = replace(job, fence=next_fence(job.fence, now))
+    new = Told(run=hold.run, attempt=hold.attempt, slot=hold.slot, shards=hold.shards if fresh else None)
+    job = replace(job, back=replace(back, told=(*back.told, new)))
+    return _with_request(job, hold)
+
+
+def _owed_since(owed: Owed, hold: Hold) -> Owed:
+    """The next attempt of a run that ended in what was lost was owed then, and another node may have made it."""
+    return replace(owed, ready_at=min(owed.ready_at, hold.claimed_at)) if owed.run == hold.run else owed
+
+
+def _lift(job: Job, memory: Remembered, slots: Timetable) -> Job:
+    """Raise fence and cursor to what was granted and decided."""
+    job = replace(job, fence=max(job.fence, memory.hold.fence))
+    if memory.cursor <= slots.settled(job.cursor, job.nominal):
+        return job
+    return replace(job, cursor=max(memory.cursor, job.cursor), nominal=memory.nominal)
+
+
+def _is_fresh(job: Job, base: Back, hold: Hold) -> bool:
+    """Whether claims that are lost had cut the slot into shards: then the document tells nothing of the others."""
+    if hold.shards is None:
+        return False
+    group = group_of(hold.run)
+    if hold.origin is Origin.SCHEDULE and hold.slot > base.cursor:
+        return True
+    uncut = any(owed.run == group and owed.shards is None for owed in job.owed)
+    return uncut or any(_of_stretch(job, stretch, hold) for stretch in job.stretches)
+
+
+def _take_out(job: Job, hold: Hold, slots: Timetable, entries: list[Entry], *, now: int) -> Job:
+    """The job without what the document says of a run that was claimed since."""
+    for older in job.active:
+        if older.run == hold.run and older.attempt < hold.attempt:
+            job, entry = end_hold(job, older, Outcome(status=Status.LOST, reason=_TAKEN), now=now)
+            entries.append(entry)
+    owed: list[Owed] = []
+    for one in job.owed:
+        kept, _ = without(one, hold.run)
+        owed.extend(kept if one.run != group_of(hold.run) or one.shards is not None else ())
+    stretches: list[Stretch] = []
+    for stretch in job.stretches:
+        stretches.extend(_around(stretch, hold.slot, slots) if _of_stretch(job, stretch, hold) else (stretch,))
+    return replace(job, owed=tuple(owed), stretches=tuple(stretches))
+
+
+def _of_stretch(job: Job, stretch: Stretch, hold: Hold) -> bool:
+    if stretch.origin is not hold.origin or not stretch.first <= hold.slot <= stretch.last:
+        return False
+    what: str | int = hold.slot if stretch.request is None else f"{hold.slot}|{stretch.request}"
+    return run_id(job.name, job.incarnation, stretch.origin, what) == group_of(hold.run)
+
+
+def _around(stretch: Stretch, slot: int, slots: Timetable) -> Sequence[Stretch]:
+    """A stretch without one of its slots."""
+    parts = []
+    before, after = slots.before(slot), slots.after(slot)
+    if before is not None and before >= stretch.first:
+        parts.append(replace(stretch, last=before, count=slots.count(stretch.first - 1, before)))
+    if after is not None and after <= stretch.last:
+        parts.append(replace(stretch, first=after, count=slots.count(after - 1, stretch.last)))
+    return parts
+
+
+def _with_request(job: Job, hold: Hold) -> Job:
+    """The job that knows the request of a run again: repeated, it must not become a second run."""
+    if hold.request is None or hold.origin is Origin.SCHEDULE:
+        return job
+    if hold.origin is Origin.TRIGGER:
+        mark, answer = hold.request, group_of(hold.run)
+    elif hold.origin is Origin.RERUN:
+        mark, answer = f"rerun|{hold.slot}|{hold.request.partition('|')[2]}", group_of(hold.run)
+    else:
+        mark, answer = run_id(job.name, job.incarnation, Origin.BACKFILL, hold.request), "begun"
+    return job if answered(job, mark) is not None else remember(job, mark, answer)
+
+
+def _closed(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> Entry:
+    """The record of an attempt that others have gone beyond."""
+    _, entry = end_hold(replace(job, active=(hold,)), hold, outcome, now=now)
+    return Entry(Op.OPEN, entry.record)
+
+
+def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve: Resolve) -> Change | None:
+    """After a node died during the check: what was due or owed at `until` may have been started by that node.
+
+    It is recorded as lost. Where retries of a crash are left, it is owed as the next attempt instead.
+    """
+    if isinstance(doc, Absent) or doc.removed or doc.due_at is None or doc.due_at > until:
+        return None
+    slots = resolve(doc.definition.schedule)
+    if not slots.known:
+        return None
+    job, untold = write_off_untold(doc, slots, now=now)
+    entries = list(untold)
+    policy = job.definition
+    repeats = policy.retries > 0 and policy.on_crash == "retry"
+    if policy.enabled and job.paused is None:
+        if repeats:
+            job, decided = catch_up_to(job, slots, now=until, late_for=late_for)
+            entries.extend(decided)
+        else:
+            since = slots.settled(job.cursor, job.nominal)
+            last = slots.before(until + 1)
+            pass_over(job, slots, entries, since, until, Status.LOST, WENT_BACK, now=now)
+            entries.extend(leave_out(job, slots, since, until, now=now))
+            if last is not None and last > since:
+                job = replace(job, cursor=max(last, job.cursor), nominal=slots.nominal(last))
+    owed: list[Owed] = []
+    for one in job.owed:
+        again = policy.on_crash == "retry" and one.tries < policy.retries
+        if one.ready_at > until:
+            owed.append(one)
+        elif not again and not one.tried:
+            entries.extend(did_not_run(job, o, Status.LOST, WENT_BACK, now=now) for o in each(one))
+        else:
+            entries.extend(_may_have_run(job, o, now=now) for o in each(one))
+            if again:
+                owed.extend(replace(o, attempt=o.attempt + 1, tries=o.tries + 1, crashed=True) for o in each(one))
+    stretches = job.stretches
+    if not repeats:
+        entries.extend(give_up_stretch(job, s, Status.LOST, WENT_BACK, now=now) for s in stretches)
+        stretches = ()
+    # A fence above every fence handed out so far: a node that comes back later cannot put back what is written off.
+    job = replace(job, owed=tuple(owed), stretches=stretches, fence=next_fence(job.fence, now))
+    return Change(settle(job, slots), tuple(entries), True)
+
+
+def _may_have_run(job: Job, owed: Owed, *, now: int) -> Entry:
+    """Record an attempt as lost that a node may have made and that the store knows nothing of."""
+    entry = did_not_run(job, owed, Status.LOST, WENT_BACK, now=now)
+    return Entry(entry.op, replace(entry.record, attempt=owed.attempt))

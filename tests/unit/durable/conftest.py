@@ -1,3 +1,0 @@
-"""The stores and crowds of the lock tests serve here too."""
-
-from tests.unit.locks.conftest import crowd, nothing_held, room, url  # noqa: F401

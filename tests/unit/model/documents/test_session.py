@@ -1,0 +1,108 @@
+"""A session lives until it is buried, dies once, and is swept once; no renewal, late or not, ever revives it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from solocron.clock import SECOND
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.documents.session import Life, Session, begin, bury, end, expired, renew, swept
+from tests.fundamentals.one_job import T0
+
+LEASE = 15 * SECOND
+GONE = Absent(Kind.SESSION, "s1")
+NEW = Session(name="s1", node="a", host="h", pid=1, lease=LEASE)
+
+
+def live(expires_at: int = T0 + LEASE) -> Session:
+    return replace(NEW, started_at=T0, expires_at=expires_at)
+
+
+def dead() -> Session:
+    return replace(live(), state=Life.DEAD, ended_at=T0, reason="x")
+
+
+def made(change: Change | None) -> Session:
+    assert change is not None
+    assert isinstance(change.doc, Session)
+    return change.doc
+
+
+def test_it_begins_with_a_whole_lease_by_the_stores_clock() -> None:
+    session = made(begin(GONE, NEW, now=T0))
+    assert (session.started_at, session.expires_at, session.state) == (T0, T0 + LEASE, Life.LIVE)
+
+
+def test_i13_beginning_again_after_a_lost_reply_is_the_same_session() -> None:
+    assert made(begin(live(), NEW, now=T0 + 5)) == live()
+
+
+@pytest.mark.parametrize("state", [Life.DEAD, Life.SWEPT])
+def test_i4_a_buried_one_cannot_begin_again(state: Life) -> None:
+    assert begin(replace(live(), state=state), NEW, now=T0) is None
+
+
+def test_a_renewal_sets_the_expiry_and_never_adds_to_it() -> None:
+    session = made(renew(live(), now=T0 + SECOND, running=3))
+    assert (session.expires_at, session.running) == (T0 + SECOND + LEASE, 3)
+    assert made(renew(session, now=T0 + SECOND)).expires_at == T0 + SECOND + LEASE
+
+
+def test_a_renewal_sets_the_expiry_by_the_stores_clock_wherever_that_has_stepped_to() -> None:
+    renewed = made(renew(live(), now=T0 - 60 * SECOND))
+    assert renewed.expires_at == T0 - 60 * SECOND + LEASE
+    assert renewed.beats == live().beats + 1, "so that a watcher sees it renewed even where the expiry looks the same"
+
+
+def test_a_late_renewal_counts_as_long_as_nobody_buried_it() -> None:
+    assert made(renew(live(), now=T0 + 3 * LEASE)).expires_at == T0 + 4 * LEASE
+
+
+@pytest.mark.parametrize("state", [Life.DEAD, Life.SWEPT])
+def test_i4_a_renewal_never_revives(state: Life) -> None:
+    assert renew(replace(live(), state=state), now=T0) is None
+
+
+def test_i4_a_renewal_of_a_pruned_session_does_not_bring_it_back() -> None:
+    assert renew(GONE, now=T0) is None
+
+
+def test_it_has_expired_from_the_very_instant_on() -> None:
+    assert not expired(live(), now=T0 + LEASE - 1)
+    assert expired(live(), now=T0 + LEASE)
+    assert not expired(dead(), now=T0 + LEASE)
+
+
+def test_burial_is_for_one_that_is_unchanged_since_it_was_seen_to_expire() -> None:
+    over, seen = T0 + LEASE, live().beats
+    assert bury(live(), now=over - 1, reason="x", seen=seen) is None, "not over yet"
+    renewed = replace(live(), beats=seen + 1)
+    assert bury(renewed, now=over + 60 * SECOND, reason="x", seen=seen) is None, "renewed since"
+    buried = made(bury(live(), now=over, reason="not renewed", seen=seen))
+    assert (buried.state, buried.ended_at, buried.reason) == (Life.DEAD, over, "not renewed")
+
+
+def test_a_node_may_bury_its_own_old_session_at_once() -> None:
+    assert made(bury(live(), now=T0 + 1, reason="its node gave it up")).state is Life.DEAD
+
+
+@pytest.mark.parametrize("doc", [GONE, dead(), replace(dead(), state=Life.SWEPT)])
+def test_it_dies_once(doc: Session | Absent) -> None:
+    assert bury(doc, now=T0 + 9 * LEASE, reason="x") is None
+    assert end(doc, now=T0 + 9 * LEASE, reason="x") is None
+
+
+def test_only_a_dead_one_is_swept_and_only_once() -> None:
+    assert swept(live(), now=T0) is None
+    assert swept(GONE, now=T0) is None
+    done = made(swept(dead(), now=T0))
+    assert done.state is Life.SWEPT
+    assert swept(done, now=T0) is None
+
+
+def test_a_nodes_own_goodbye_leaves_the_rest_to_the_sweep() -> None:
+    ended = made(end(live(), now=T0 + SECOND, reason="stopped"))
+    assert (ended.state, ended.expires_at, ended.reason) == (Life.DEAD, T0 + SECOND, "stopped")
+    assert end(ended, now=T0 + 2 * SECOND, reason="again") is None

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from solocron.clock import from_us, iso, to_us
-from solocron.model.change import Note
-from solocron.model.documents.job import Hold, Job, Owed
-from solocron.model.documents.run import Record, Shards, slice_of
+from solocron.model.change import SmallDocument
+from solocron.model.documents.job import Hold, Job, WaitingRun
+from solocron.model.documents.run import Record, Shards, shard_of
 from solocron.model.documents.session import Life, Session
 from solocron.model.transitions.claimant import stopping_since, stuck_since
 from solocron.schedules import Schedule, load_zone
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 WAITING = "waiting"
-"""A run that is owed and not yet claimed; not a status of the log."""
+"""A run that waits and not yet claimed; not a status of the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class RunView:
     first: datetime
     count: int
     shard: str | None
-    """The slice of its slot, where the job is sliced."""
+    """The shard of its slot, where the job is sharded."""
     deadline: datetime | None = None
     """Of a run that goes on: when its timeout is over."""
     stopping: str | None = None
@@ -96,22 +96,26 @@ class RunView:
             output=output,
             first=from_us(record.slot if record.first is None else record.first),
             count=record.count,
-            shard=record.key.rpartition("#")[2] if slice_of(record.run) else None,
+            shard=record.key.rpartition("#")[2] if shard_of(record.run) else None,
         )
 
     @classmethod
-    def waiting(cls, job: str, owed: Owed, key: str) -> RunView:
-        reason = f"attempt {owed.attempt} at {iso(owed.ready_at)}" if owed.attempt > 1 else f"from {iso(owed.ready_at)}"
+    def waiting(cls, job: str, waiting_run: WaitingRun, key: str) -> RunView:
+        reason = (
+            f"attempt {waiting_run.attempt} at {iso(waiting_run.ready_at)}"
+            if waiting_run.attempt > 1
+            else f"from {iso(waiting_run.ready_at)}"
+        )
         return cls(
-            run=owed.run,
+            run=waiting_run.run,
             job=job,
-            slot=from_us(owed.slot),
-            attempt=owed.attempt,
+            slot=from_us(waiting_run.slot),
+            attempt=waiting_run.attempt,
             status=WAITING,
             reason=reason,
             node=None,
             fence=0,
-            origin=str(owed.origin),
+            origin=str(waiting_run.origin),
             key=key,
             claimed_at=None,
             started_at=None,
@@ -120,9 +124,9 @@ class RunView:
             result=None,
             progress=None,
             output=None,
-            first=from_us(owed.slot),
+            first=from_us(waiting_run.slot),
             count=1,
-            shard=None if owed.shard is None else str(owed.shard),
+            shard=None if waiting_run.shard is None else str(waiting_run.shard),
         )
 
     def held(self, hold: Hold, *, lease: int | None, now: int) -> RunView:
@@ -161,7 +165,7 @@ class LimitView:
     """Runs of these jobs that are due and wait."""
 
     @classmethod
-    def of(cls, name: str, jobs: Sequence[Job], permits: Sequence[Note], *, now: int) -> LimitView:
+    def of(cls, name: str, jobs: Sequence[Job], permits: Sequence[SmallDocument], *, now: int) -> LimitView:
         runs = {hold.permit: hold.run for job in jobs for hold in job.active if hold.permit is not None}
         return cls(
             name=name,
@@ -257,7 +261,7 @@ class JobView:
     overlap: str
     catch_up: str
     shards: Shards | None
-    """Into how many slices each slot is cut, or what they are called."""
+    """Into how many shards each slot is cut, or what they are called."""
     nodes: int | str | None
     prefer: str | None
     limit: str | None

@@ -36,7 +36,7 @@ class Figures:
     takeovers: list[float] = field(default_factory=list)
     """Seconds from the last renewal of a node that was killed in peace to the next start of a run that it had."""
     healed_s: float = 0.0
-    """Seconds after the last fault until nothing was owed any more."""
+    """Seconds after the last fault until nothing waited any more."""
     calls_per_run: float | None = None
     """What the server counted, all nodes and all of their idle work included; None where nobody counts."""
     attempts_twice_once: int = 0

@@ -185,13 +185,15 @@ def _open_window(arena: Arena, judges: Sequence[Judge]) -> None:
 
 
 def _heal(arena: Arena, judges: Sequence[Judge], figures: Figures, tell: Tell) -> None:
-    """The faults are over: whatever is owed must be done soon."""
+    """The faults are over: whatever waits must be done soon."""
     healed = time.monotonic()
     for judge in judges:
         judge.close()
     for judge in judges:
         if not judge.wait_settled(within=SETTLED_WITHIN, recorded=judge is not judges[0]):
-            figures.faults.append(f"still owed {SETTLED_WITHIN:g} s after the last fault: {len(judge.owed())} slots")
+            figures.faults.append(
+                f"still waiting {SETTLED_WITHIN:g} s after the last fault: {len(judge.missing())} slots"
+            )
     figures.healed_s = round(time.monotonic() - healed, 1)
     tell(f"        settled {figures.healed_s:g} s after the last fault")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.model.applications import Fleet
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import session
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
@@ -152,7 +152,11 @@ class _Story:
                 )
             case "cancel":
                 doc = self._read(Kind.JOB, job)
-                runs = [*(hold.run for hold in doc.active), *(owed.run for owed in doc.owed)] if doc else []
+                runs = (
+                    [*(hold.run for hold in doc.active), *(waiting_run.run for waiting_run in doc.waiting_runs)]
+                    if doc
+                    else []
+                )
                 if runs:
                     change = partial(commands.cancel, run=self.dice.choice(runs), reason="enough", resolve=resolve)
                     self._write(Kind.JOB, job, change)
@@ -189,10 +193,10 @@ class _Story:
         holder = self.dice.choice((None, *self.live.values()))
         body = {"roll": self.dice.randint(0, 99), "text": "☂"}
 
-        def change(doc: Note | Absent, *, now: int) -> Change | None:
-            if body["roll"] == 0 or (isinstance(doc, Note) and doc.body["roll"] > 90):
+        def change(doc: SmallDocument | Absent, *, now: int) -> Change | None:
+            if body["roll"] == 0 or (isinstance(doc, SmallDocument) and doc.body["roll"] > 90):
                 return Change(None)
-            return Change(Note(kind=kind, name=name, body=body, session=holder, expires_at=now))
+            return Change(SmallDocument(kind=kind, name=name, body=body, session=holder, expires_at=now))
 
         self._write(kind, name, change, session=holder if self.dice.random() < 0.5 else None)
 

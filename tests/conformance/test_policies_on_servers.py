@@ -1,4 +1,4 @@
-"""What jobs keep beside their slots, on every store: calendars in their revisions, paced stretches, pauses."""
+"""What jobs keep beside their slots, on every store: calendars in their revisions, paced ranges, pauses."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_a_slot_that_no_body_ended_is_lost(case: Case) -> None:
     case.records(third, Status.SUCCEEDED)  # the log is not believed
     verdict = case.judge.verdict()
     assert (verdict.once, verdict.lost) == (1, 2)
-    assert case.judge.owed() == [("job", second), ("job", third)]
+    assert case.judge.missing() == [("job", second), ("job", third)]
     assert any("attempt 1 failed" in fault for fault in verdict.faults)
     assert not verdict.clean
 
@@ -205,7 +205,7 @@ def test_an_end_that_is_not_recorded_is_not_settled(case: Case) -> None:
     case.ran(*case.slots[1:])
     case.says("start", case.slots[0], after=0.1)
     case.says("end", case.slots[0], after=0.2)
-    assert case.judge.owed() == []
+    assert case.judge.missing() == []
     assert not case.judge.wait_settled(within=0.01)
     case.records(case.slots[0], Status.SUCCEEDED)
     assert case.judge.settled()

@@ -1,4 +1,4 @@
-"""Real processes, killed again and again: no slice twice or lost, no limit exceeded, a part for every node."""
+"""Real processes, killed again and again: no shard twice or lost, no limit exceeded, a part for every node."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_slices_limits_and_nodes_survive_kill_9(make_fleet: MakeFleet, kills: in
     assert [limit.most for limit in permits] == [2]
     assert set(fleet.stop()) == {0}
     lines, log = fleet.ledger.lines(), _log(fleet)
-    _judge_slices(lines, log, "sliced", ("eu", "us", "apac"), since, until)
-    _judge_slices(lines, log, "scarce-two", ("0", "1"), since, until)
-    _judge_slices(lines, log, "scarce-one", (None,), since, until)
+    _judge_shards(lines, log, "sharded", ("eu", "us", "apac"), since, until)
+    _judge_shards(lines, log, "scarce-two", ("0", "1"), since, until)
+    _judge_shards(lines, log, "scarce-one", (None,), since, until)
     _judge_limit(fleet, lines)
     _judge_nodes(fleet, lines, log, since, until)
     assert [limit.taken for limit in fleet.scheduler.limits()] == [()], "a permit leaked"
@@ -69,7 +69,7 @@ def _open(fleet: Fleet, since: int, until: int) -> list[str]:
             last[record.run] = record
     ended = Counter((r.job, r.slot) for r in last.values() if r.status == "succeeded")
     found = [run for run, record in last.items() if record.status not in ENDED or record.status in ("lost", "failed")]
-    for job, parts in (("sliced", 3), ("scarce-two", 2), ("scarce-one", 1)):
+    for job, parts in (("sharded", 3), ("scarce-two", 2), ("scarce-one", 1)):
         found += [f"{job} {slot}" for slot in _slots(since, until, 1) if ended[(job, slot)] < parts]
     return [run for run in found if not run.startswith("everywhere")]
 
@@ -79,23 +79,23 @@ def _slots(since: int, until: int, period: int) -> list[int]:
     return list(range((since // step + 1) * step, until + 1, step))
 
 
-def _judge_slices(
+def _judge_shards(
     lines: list[Line], log: list[Record], job: str, labels: tuple[str | None, ...], since: int, until: int
 ) -> None:
-    """Each slice of each slot: one accepted result, and no attempt of it started twice."""
+    """Each shard of each slot: one accepted result, and no attempt of it started twice."""
     done = Counter(record.key for record in log if record.job == job and record.status == "succeeded")
     starts = Counter((line.run, line.attempt) for line in lines if line.job == job and line.event == "start")
     runs: dict[str, set[str]] = defaultdict(set)
     for line in lines:
         runs[line.key].add(line.run)
     assert [who for who, count in starts.items() if count > 1] == [], "an attempt started twice"
-    assert [key for key, count in done.items() if count > 1] == [], "a slice succeeded twice"
+    assert [key for key, count in done.items() if count > 1] == [], "a shard succeeded twice"
     assert [key for key, found in runs.items() if len(found) > 1 and key.startswith(f"{job}@")] == []
     for slot in _slots(since, until, 1):
         keys = [record.key for record in log if record.job == job and record.slot == slot]
         for label in labels:
             mine = [key for key in keys if label is None or key.endswith(f"#{label}")]
-            assert any(done[key] for key in mine), f"{job} {slot} slice {label} was lost"
+            assert any(done[key] for key in mine), f"{job} {slot} shard {label} was lost"
 
 
 def _judge_limit(fleet: Fleet, lines: list[Line]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solocron.clock import SECOND
-from solocron.model.change import Absent, Kind, Note
+from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.alarm import Bounds, causes, close, is_open, open_
 from solocron.model.documents.session import Session
 from tests.fundamentals.one_job import T0, OneJob
@@ -25,12 +25,12 @@ def test_a_job_that_nobody_claims_is_late_until_somebody_does() -> None:
     raised = open_(absent, cause, seen=361, now=361, token="a")  # type: ignore[arg-type]
     assert raised is not None
     assert raised.answer == "raised"
-    assert isinstance(raised.doc, Note)
+    assert isinstance(raised.doc, SmallDocument)
     assert open_(raised.doc, cause, seen=362, now=362, token="b") is None, "another node finds it open"  # type: ignore[arg-type]
     job.at(400).run_all()
     assert look(400) == {"missed:work": look(400)["missed:work"]}, "it runs again; what was missed is another alarm"
     cleared = close(raised.doc, seen=400, now=400, token="b")
     assert cleared is not None
     assert cleared.answer == "cleared"
-    assert isinstance(cleared.doc, Note)
+    assert isinstance(cleared.doc, SmallDocument)
     assert not is_open(cleared.doc)

@@ -90,13 +90,13 @@ def test_a_part_of_all_whose_node_is_gone_is_missed() -> None:
     job.finish(held(claims(job, "a", "a", "b")))
     assert claims(job, "a", "a") is None
     assert job.reasons("missed") == ["its node b is gone"]
-    assert job.job.owed == ()
+    assert job.job.waiting_runs == ()
 
 
 def test_two_nodes_of_three_and_the_third_steps_in() -> None:
     job = OneJob("1m", nodes=2).at(60)
     mine = held(claims(job, "a", "a", "b", "c"))
-    (waiting,) = job.job.owed
+    (waiting,) = job.job.waiting_runs
     chosen = waiting.only
     assert chosen in ("b", "c")
     third = "c" if chosen == "b" else "b"

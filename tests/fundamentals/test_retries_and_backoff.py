@@ -24,7 +24,7 @@ def test_each_failure_doubles_the_wait_up_to_a_cap() -> None:
         job.fail(hold)
         assert job.claim("any node") is None, "it waits"
     assert attempts == [1, 2, 3, 4, 5]
-    assert job.job.owed == ()
+    assert job.job.waiting_runs == ()
 
 
 def test_attempts_share_the_run_and_its_idempotency_key_but_not_the_fence() -> None:

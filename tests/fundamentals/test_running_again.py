@@ -8,7 +8,7 @@ import pytest
 
 from solocron import Conflict, Invalid, NotFound, Run, Scheduler
 from solocron.clock import SECOND, to_us
-from solocron.model.documents.job import Stretch
+from solocron.model.documents.job import WaitingRange
 from solocron.model.documents.run import Origin
 from solocron.model.policy import allow
 from solocron.model.transitions import backfill as again
@@ -19,9 +19,9 @@ NOON = datetime(2027, 1, 4, 12, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-def backfill(job: OneJob, start: float, end: float, request: str = "b1", **options: object) -> Stretch | str:
+def backfill(job: OneJob, start: float, end: float, request: str = "b1", **options: object) -> WaitingRange | str:
     how = {"limit": None, "pace": None, **options}
-    answer: Stretch | str = job.apply(
+    answer: WaitingRange | str = job.apply(
         lambda doc: again.backfill(
             doc, start=T0 + round(start * SECOND), end=T0 + round(end * SECOND), request=request, now=job.now,
             resolve=job.by, **how,  # type: ignore[arg-type]

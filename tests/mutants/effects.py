@@ -6,7 +6,7 @@ from typing import Any
 
 from solocron.effects.steps import Steps
 from solocron.engine.context import Run
-from solocron.model.change import Change, Note
+from solocron.model.change import Change, SmallDocument
 from solocron.model.documents import steps as steps_model
 from tests.mutants import checks
 from tests.mutants.mutant import Bites, Mutant, Patches
@@ -19,7 +19,7 @@ def _x25(bites: Bites) -> Patches:
     real = steps_model.save
 
     def under_any_fence(doc: Any, *, fence: int, **more: Any) -> Change | None:
-        if isinstance(doc, Note):
+        if isinstance(doc, SmallDocument):
             bites(doc.body["fence"] != fence)
             fence = doc.body["fence"]
         return real(doc, fence=fence, **more)

@@ -1,4 +1,4 @@
-"""Bugs of slices, limits and routing, beside the list: the simulator's own checks of them must be able to fail."""
+"""Bugs of shards, limits and routing, beside the list: the simulator's own checks of them must be able to fail."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from solocron.model._fast.values import replace
 from solocron.model.documents import permit
-from solocron.model.documents.job import Owed
+from solocron.model.documents.job import WaitingRun
 from solocron.model.transitions import claiming
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Worlds
@@ -17,8 +17,8 @@ __all__ = ["MUTANTS"]
 def _p1(bites: Bites) -> Patches:
     real = claiming.rest_of
 
-    def one_too_few(owed: Owed) -> Owed | None:
-        rest = real(owed)
+    def one_too_few(waiting_run: WaitingRun) -> WaitingRun | None:
+        rest = real(waiting_run)
         if rest is None or not rest.more:
             return rest
         bites()
@@ -40,15 +40,15 @@ def _p2(bites: Bites) -> Patches:
 def _p3(bites: Bites) -> Patches:
     real = claiming._turn
 
-    def anybodys(job: Any, owed: Owed, by: Any, now: int) -> int:
-        bites(owed.only not in (None, by.node))
-        return real(job, replace(owed, only=None), by, now)
+    def anybodys(job: Any, waiting_run: WaitingRun, by: Any, now: int) -> int:
+        bites(waiting_run.only not in (None, by.node))
+        return real(job, replace(waiting_run, only=None), by, now)
 
     return [(claiming, "_turn", anybodys)]
 
 
 MUTANTS = [
-    Mutant("P-01", "a row of slices loses its last", "I5", _p1, Worlds({"jobs": 10})),
+    Mutant("P-01", "a row of shards loses its last", "I5", _p1, Worlds({"jobs": 10})),
     Mutant("P-02", "a permit is taken from whoever has it", "I9", _p2, Worlds({"jobs": 12})),
     Mutant("P-03", "a part is claimed by any node", "I1", _p3, Worlds({"jobs": 10})),
 ]

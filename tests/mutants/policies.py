@@ -11,9 +11,9 @@ from solocron.engine.runner import Runner
 from solocron.engine.transactional_triggers import Intake
 from solocron.jobs.retrying import Retry
 from solocron.model._fast.values import replace
-from solocron.model.change import Change, Kind, Note
+from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents import alarm, request
-from solocron.model.documents.job import Hold, Job, Owed, Stretch
+from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, group_of
 from solocron.model.transitions import backfill, catchup, claiming
 from solocron.stores.contract import ChangeFn, Named, Verdict
@@ -32,7 +32,9 @@ def _p9(bites: Bites) -> Patches:
     real = catchup.busy
 
     def with_the_past(job: Job) -> bool:
-        begun = {group_of(hold.run) for hold in job.active} | {group_of(owed.run) for owed in job.owed if owed.begun}
+        begun = {group_of(hold.run) for hold in job.active} | {
+            group_of(waiting_run.run) for waiting_run in job.waiting_runs if waiting_run.begun
+        }
         full = len(begun) >= job.definition.overlap.most
         bites(full is not real(job))
         return full
@@ -43,12 +45,12 @@ def _p9(bites: Bites) -> Patches:
 def _p10(bites: Bites) -> Patches:
     real = claiming._first
 
-    def once_more(job: Job, *args: Any) -> tuple[Owed | None, Any]:
-        owed, rest = real(job, *args)
-        if owed is None or owed.origin is not Origin.BACKFILL or "stretches" not in rest:
-            return owed, rest
+    def once_more(job: Job, *args: Any) -> tuple[WaitingRun | None, Any]:
+        waiting_run, rest = real(job, *args)
+        if waiting_run is None or waiting_run.origin is not Origin.BACKFILL or "waiting_ranges" not in rest:
+            return waiting_run, rest
         bites()
-        return owed, {**rest, "stretches": job.stretches}
+        return waiting_run, {**rest, "waiting_ranges": job.waiting_ranges}
 
     return [(claiming, "_first", once_more)]
 
@@ -69,9 +71,9 @@ def _p11(bites: Bites) -> Patches:
 def _p12(bites: Bites) -> Patches:
     real = claiming._ready_at
 
-    def at_once(job: Job, stretch: Stretch) -> int:
-        bites(real(job, stretch) > stretch.first)
-        return stretch.first
+    def at_once(job: Job, waiting_range: WaitingRange) -> int:
+        bites(real(job, waiting_range) > waiting_range.first)
+        return waiting_range.first
 
     return [(claiming, "_ready_at", at_once)]
 
@@ -116,7 +118,7 @@ def _p15(bites: Bites) -> Patches:
 def _p16(bites: Bites) -> Patches:
     def whatever_came_of_it(self: Alarms, name: str, what: str, token: str, change: ChangeFn) -> None:
         result = self._store.update(Named(Kind.ALARM, (name,)), change).results[0]
-        if result.verdict in (Verdict.APPLIED, Verdict.DECLINED) and isinstance(result.doc, Note):
+        if result.verdict in (Verdict.APPLIED, Verdict.DECLINED) and isinstance(result.doc, SmallDocument):
             bites(result.answer != what)
             self._tell(what, result.doc)
 
@@ -136,7 +138,7 @@ def _p17(bites: Bites) -> Patches:
 
 
 def _p18(bites: Bites) -> Patches:
-    def unwritten(self: Intake, fresh: Sequence[Note], session: str) -> list[Note]:
+    def unwritten(self: Intake, fresh: Sequence[SmallDocument], session: str) -> list[SmallDocument]:
         bites()
         return list(fresh)
 
@@ -146,7 +148,7 @@ def _p18(bites: Bites) -> Patches:
 def _p19(bites: Bites) -> Patches:
     real = request.may_be_known
 
-    def never(note: Note) -> bool:
+    def never(note: SmallDocument) -> bool:
         bites(real(note))
         return False
 

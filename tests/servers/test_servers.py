@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = {"postgres": "postgres", "mariadb": "mariadb", "redis": "redis_server", "valkey": "valkey"}
 
 
-class Notes:
+class SmallDocuments:
     """Keeps a note in a database of any kind, through the driver that the store uses."""
 
     def __init__(self, url: str, timeout: int = 10) -> None:
@@ -88,13 +88,13 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 def test_a_server_answers_through_the_driver_of_its_store(server: Server) -> None:
-    notes = Notes(server.fresh_url())
+    notes = SmallDocuments(server.fresh_url())
     notes.write("kept")
     assert notes.read() == "kept"
 
 
 def test_what_a_server_has_acknowledged_survives_kill_9(server: Server) -> None:
-    notes = Notes(server.fresh_url())
+    notes = SmallDocuments(server.fresh_url())
     notes.write("kept")
     before = server.pid
     server.kill9()
@@ -106,7 +106,7 @@ def test_what_a_server_has_acknowledged_survives_kill_9(server: Server) -> None:
 
 
 def test_a_restart_in_the_normal_way_keeps_the_data_and_the_url(server: Server) -> None:
-    notes = Notes(server.fresh_url())
+    notes = SmallDocuments(server.fresh_url())
     notes.write("kept")
     url = server.url
     server.restart()
@@ -116,18 +116,18 @@ def test_a_restart_in_the_normal_way_keeps_the_data_and_the_url(server: Server) 
 
 def test_a_frozen_server_is_silent_until_it_is_thawed(server: Server) -> None:
     url = server.fresh_url()
-    Notes(url).write("kept")
+    SmallDocuments(url).write("kept")
     server.freeze()
     try:
         with pytest.raises((psycopg.OperationalError, pymysql.OperationalError, redis.TimeoutError)):
-            Notes(url, timeout=2).read()
+            SmallDocuments(url, timeout=2).read()
     finally:
         server.thaw()
-    assert Notes(url).read() == "kept"
+    assert SmallDocuments(url).read() == "kept"
 
 
 def test_two_fresh_databases_know_nothing_of_each_other(server: Server) -> None:
-    one, other = Notes(server.fresh_url()), Notes(server.fresh_url())
+    one, other = SmallDocuments(server.fresh_url()), SmallDocuments(server.fresh_url())
     one.write("one")
     other.write("other")
     assert one.read() == "one"
@@ -176,12 +176,12 @@ def test_settings_reach_each_server(start_server: StartServer) -> None:
     with psycopg.connect(start_server(Postgres, settings={"synchronous_commit": "off"}).url) as connection:
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("off",)
     mariadb = start_server(MariaDB, settings={"innodb_flush_log_at_trx_commit": "2"})
-    with Notes(mariadb.url).mariadb() as session, session.cursor() as cursor:
+    with SmallDocuments(mariadb.url).mariadb() as session, session.cursor() as cursor:
         cursor.execute("SELECT @@innodb_flush_log_at_trx_commit")
         assert cursor.fetchone() == (2,)
     for kind in (Redis, Valkey):
         server = start_server(kind, settings={"appendonly": "no", "requirepass": "canary"})
-        with Notes(server.url).client() as client:
+        with SmallDocuments(server.url).client() as client:
             assert client.config_get("appendonly") == {"appendonly": "no"}
 
 

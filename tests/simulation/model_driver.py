@@ -245,7 +245,11 @@ class Driver:
 
     def _cancel(self, dice: random.Random, name: str) -> None:
         job = self.world.jobs.get(name)
-        runs = [] if job is None else [hold.run for hold in job.active] + [owed.run for owed in job.owed]
+        runs = (
+            []
+            if job is None
+            else [hold.run for hold in job.active] + [waiting_run.run for waiting_run in job.waiting_runs]
+        )
         if runs:
             run = dice.choice([*runs, group_of(dice.choice(runs))])
             self.world.on_job(
@@ -295,7 +299,7 @@ class Driver:
     # --- after the faults --------------------------------------------------------------------------------------------
 
     def heal(self) -> None:
-        """No more faults: the dead are swept, all is resumed and enabled, and one node works off what is owed."""
+        """No more faults: the dead are swept, all is resumed and enabled, and one node works off what waits."""
         dice = random.Random(0)
         for node in self.nodes:
             node.forget()

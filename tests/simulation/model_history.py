@@ -16,8 +16,8 @@ from unittest.mock import patch
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import decode, encode
-from solocron.model.documents.job import Hold, Job, Owed
-from solocron.model.documents.run import Entry, Op, Origin, Record, group_of, slice_of
+from solocron.model.documents.job import Hold, Job, WaitingRun
+from solocron.model.documents.run import Entry, Op, Origin, Record, group_of, shard_of
 from solocron.model.documents.session import Life, Session
 from solocron.model.timetable import EMPTY, Timetable
 from solocron.model.transitions import catchup, commands
@@ -158,7 +158,7 @@ class Tale:
     over: bool = False
     claimed_when_over: bool = False
     waits: bool = True
-    """At the end of the history: whether it is still owed or held."""
+    """At the end of the history: whether it is still waiting or held."""
 
     @property
     def started(self) -> int:
@@ -215,28 +215,32 @@ def covered(job: Job, record: Record, before: Job | Session | None) -> Iterator[
     schedule = job.definition.schedule
     if isinstance(before, Job):
         schedule = before.definition.schedule
-        for stretch in before.stretches:
-            if stretch.first == record.first and stretch.last == record.slot and stretch.schedule is not None:
-                schedule = stretch.schedule
+        for waiting_range in before.waiting_ranges:
+            if (
+                waiting_range.first == record.first
+                and waiting_range.last == record.slot
+                and waiting_range.schedule is not None
+            ):
+                schedule = waiting_range.schedule
     slots, slot = resolve(schedule), record.slot if record.first is None else record.first
-    label = slice_of(record.run)
+    label = shard_of(record.run)
     for _ in range(record.count):
         yield job.name, job.incarnation, f"slot {slot}" if label is None else f"slot {slot}#{label}"
         slot = slots.after(slot) or slot
 
 
-def _named(job: Job) -> list[Hold | Owed]:
-    return [*job.active, *(one for owed in job.owed for one in each(owed))]
+def _named(job: Job) -> list[Hold | WaitingRun]:
+    return [*job.active, *(one for waiting_run in job.waiting_runs for one in each(waiting_run))]
 
 
-def _labelled(what: object, one: Hold | Owed) -> set[str]:
-    """What a run is called here: with its slice (of a request by its name, of a slot by its number), and without."""
-    label = one.shard if one.origin is Origin.TRIGGER else slice_of(one.run)
+def _labelled(what: object, one: Hold | WaitingRun) -> set[str]:
+    """What a run is called here: with its shard (of a request by its name, of a slot by its number), and without."""
+    label = one.shard if one.origin is Origin.TRIGGER else shard_of(one.run)
     return {f"{what}"} if label is None else {f"{what}", f"{what}#{label}"}
 
 
 def waiting(job: Job, which: Which) -> bool:
-    """Whether a run is owed or held."""
+    """Whether a run waits or held."""
     if job.incarnation != which[1]:
         return False
     what = which[2]
@@ -249,7 +253,7 @@ def waiting(job: Job, which: Which) -> bool:
         return False
     slot = int(what[5:])
     return any(
-        stretch.first <= slot <= stretch.last
-        and resolve(stretch.schedule or job.definition.schedule).count(slot - 1, slot)
-        for stretch in job.stretches
+        waiting_range.first <= slot <= waiting_range.last
+        and resolve(waiting_range.schedule or job.definition.schedule).count(slot - 1, slot)
+        for waiting_range in job.waiting_ranges
     )

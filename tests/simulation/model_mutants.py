@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from solocron.clock import SECOND
 from solocron.model.change import Change
-from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.run import Entry, Record
 from solocron.model.policy import CatchUp, allow
 from solocron.model.transitions import catchup, claiming, commands, finishing
@@ -177,20 +177,20 @@ def _still_owed(bites: Bites) -> Patches:
         taken, hold, entries = real(job, *args, **more)
         if isinstance(hold, Hold):
             bites()
-            owed = Owed(
+            waiting_run = WaitingRun(
                 run=hold.run, slot=hold.slot, origin=hold.origin, ready_at=hold.slot, request=hold.request,
                 shard=hold.shard, shards=hold.shards,
             )  # fmt: skip
-            taken = replace(taken, owed=(*taken.owed, owed))
+            taken = replace(taken, waiting_runs=(*taken.waiting_runs, waiting_run))
         return taken, hold, entries
 
     return [(claiming, "_take", take)]
 
 
 def _same_attempt(bites: Bites) -> Patches:
-    real = finishing._owed_again
+    real = finishing._waits_again
 
-    def owed_again(hold: Hold, **more: Any) -> Owed:
+    def owed_again(hold: Hold, **more: Any) -> WaitingRun:
         bites()
         return replace(real(hold, **more), attempt=hold.attempt)
 
@@ -236,15 +236,15 @@ def _moody(bites: Bites) -> Patches:
 
 
 def _asleep(bites: Bites) -> Patches:
-    def settle(job: Job, slots: Any) -> Job:
+    def recompute_due(job: Job, slots: Any) -> Job:
         bites()
         return job
 
-    return [(finishing, "settle", settle)]
+    return [(finishing, "recompute_due", recompute_due)]
 
 
 HARNESS = [
-    Mutant("H-1", "a claimed run stays owed", ("i1", "i2"), _still_owed),
+    Mutant("H-1", "a claimed run stays waiting", ("i1", "i2"), _still_owed),
     Mutant("H-2", "a retry has the number of the attempt before", ("i2", "i12"), _same_attempt),
     Mutant("H-3", "a record is stamped with another time than its commit", ("i12",), _late_entry),
     Mutant("H-4", "requests are not remembered", ("i13",), _forgetful),

@@ -14,7 +14,7 @@ __all__ = ["expected"]
 def expected(
     job: Job, resolve: Resolve, *, verb: str, now: int, late_for: int, upto: int, queue: int
 ) -> dict[int, str]:
-    """For each slot after the cursor and not after `upto`: "owed", "missed", "skipped", "dropped" or "cancelled".
+    """For each slot after the cursor and not after `upto`: "waiting", "missed", "skipped", "dropped" or "cancelled".
 
     `job` is the document before the decision; `verb` tells a person's resume, removal or restore from the rest;
     `queue` is how many runs may wait.
@@ -40,10 +40,10 @@ def expected(
     missed = [slot for slot in awake if _too_late(job, slot, now, late_for)]
     late = [slot for slot in awake if not _too_late(job, slot, now, late_for)]
     for index, slot in enumerate(missed):
-        verdicts[slot] = "owed" if _caught_up(job, slot, now, newer=len(missed) - 1 - index) else "missed"
+        verdicts[slot] = "waiting" if _caught_up(job, slot, now, newer=len(missed) - 1 - index) else "missed"
     _overlap(job, late, verdicts, now, queue)
     if verb == "remove":  # what waits is given up in the same step
-        verdicts = {slot: "cancelled" if verdict == "owed" else verdict for slot, verdict in verdicts.items()}
+        verdicts = {slot: "cancelled" if verdict == "waiting" else verdict for slot, verdict in verdicts.items()}
     return verdicts
 
 
@@ -67,29 +67,37 @@ def _caught_up(job: Job, slot: int, now: int, *, newer: int) -> bool:
 
 def _overlap(job: Job, late: list[int], verdicts: dict[int, str], now: int, queue: int) -> None:
     kind = job.definition.overlap.kind
-    begun = [owed.run for owed in job.owed if owed.tries > 0 or owed.shards is not None]
+    begun = [
+        waiting_run.run for waiting_run in job.waiting_runs if waiting_run.tries > 0 or waiting_run.shards is not None
+    ]
     running = len({run.partition("#")[0] for run in [*(hold.run for hold in job.active), *begun]})
-    waiting = len({owed.run.partition("#")[0] for owed in job.owed}) + sum(s.count for s in job.stretches)
-    caught_up = sum(verdict == "owed" for verdict in verdicts.values())
+    waiting = len({waiting_run.run.partition("#")[0] for waiting_run in job.waiting_runs}) + sum(
+        s.count for s in job.waiting_ranges
+    )
+    caught_up = sum(verdict == "waiting" for verdict in verdicts.values())
     line = 0
     if job.definition.limit is not None:  # who waits for a permit counts, or the line would only get longer
-        line = caught_up + sum(s.count for s in job.stretches if s.origin == "schedule")
-        line += sum(owed.origin == "schedule" and not owed.tries and owed.shards is None for owed in job.owed)
+        line = caught_up + sum(s.count for s in job.waiting_ranges if s.origin == "schedule")
+        line += sum(
+            waiting_run.origin == "schedule" and not waiting_run.tries and waiting_run.shards is None
+            for waiting_run in job.waiting_runs
+        )
     for index, slot in enumerate(late):
         if kind == "replace":
-            verdicts[slot] = "owed" if slot == late[-1] else "skipped"
+            verdicts[slot] = "waiting" if slot == late[-1] else "skipped"
         elif running < job.definition.overlap.most and line < job.definition.overlap.most:
-            verdicts[slot] = "owed"
+            verdicts[slot] = "waiting"
         elif kind == "queue-all":
-            verdicts[slot] = "owed" if waiting + caught_up + index < queue else "dropped"
+            verdicts[slot] = "waiting" if waiting + caught_up + index < queue else "dropped"
         elif kind == "queue":
-            queued = job.stretches or any(
-                owed.tries == 0 and owed.shards is None and owed.ready_at <= now for owed in job.owed
+            queued = job.waiting_ranges or any(
+                waiting_run.tries == 0 and waiting_run.shards is None and waiting_run.ready_at <= now
+                for waiting_run in job.waiting_runs
             )
-            verdicts[slot] = "owed" if index == 0 and not queued and not caught_up else "skipped"
+            verdicts[slot] = "waiting" if index == 0 and not queued and not caught_up else "skipped"
         else:
             verdicts[slot] = "skipped"
     if kind == "replace" and late:
         for slot, verdict in list(verdicts.items()):
-            if verdict == "owed" and slot != late[-1]:
+            if verdict == "waiting" and slot != late[-1]:
                 verdicts[slot] = "skipped"

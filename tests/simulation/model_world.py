@@ -102,7 +102,7 @@ def i4_no_stale_write(world: World, tales: Mapping[Which, Tale]) -> Iterator[str
 
 
 def i5_nothing_lost(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
-    """After the heal every slot and slice has its last word, nothing is held, and what was due is decided."""
+    """After the heal every slot and shard has its last word, nothing is held, and what was due is decided."""
     cut = {(name, incarnation, what.partition("#")[0]) for name, incarnation, what in tales if "#" in what}
     for which, tale in tales.items():
         if tale.waits or not (tale.passed or tale.closed) or tale.held:
@@ -118,7 +118,7 @@ def i5_nothing_lost(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
             assert isinstance(commit.before, Job)
             for label in range(hold.shards if isinstance(hold.shards, int) else len(hold.shards)):
                 if (commit.name, commit.before.incarnation, f"slot {hold.slot}#{label}") not in tales:
-                    yield f"slice {label} of slot {hold.slot} of {commit.name} is not in the log"
+                    yield f"shard {label} of slot {hold.slot} of {commit.name} is not in the log"
     for job in world.jobs.values():
         if job.active or job.waiting:
             yield f"{job.name} still has {len(job.active)} held and {job.waiting} waiting"
@@ -133,7 +133,7 @@ def i6_one_terminal_record(world: World, tales: Mapping[Which, Tale]) -> Iterato
         ended = [attempt for attempt, _ in tale.closed]
         if len(ended) != len(set(ended)):
             yield f"{which}: an attempt ended twice, {ended}"
-        # One that was handed back after somebody asked for its end is not owed again: that is its last word.
+        # One that was handed back after somebody asked for its end is not waiting again: that is its last word.
         words = len(tale.passed) + any(
             commit.verb != "hand back" or not (isinstance(commit.after, Job) and waiting(commit.after, which))
             for _, commit in tale.closed
@@ -156,7 +156,7 @@ def i9_overlap(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
 
 
 def _slots(job: Job) -> set[str]:
-    """The slots and requests of which something runs: slices count as one."""
+    """The slots and requests of which something runs: shards count as one."""
     return {hold.run.partition("#")[0] for hold in job.active}
 
 
@@ -176,7 +176,7 @@ def i10_catch_up_complete(world: World, tales: Mapping[Which, Tale]) -> Iterator
 
 
 def _decided(commit: Commit, slots: Collection[int]) -> dict[int, str]:
-    """What a commit made of these slots: "owed" or the status under which it recorded them."""
+    """What a commit made of these slots: "waiting" or the status under which it recorded them."""
     before, after = commit.before, commit.after
     assert isinstance(before, Job)
     found: dict[int, str] = {}
@@ -189,12 +189,12 @@ def _decided(commit: Commit, slots: Collection[int]) -> dict[int, str]:
     if isinstance(after, Job):
         for slot in slots:
             if slot not in found and waiting(after, (after.name, after.incarnation, f"slot {slot}")):
-                found[slot] = "owed"
+                found[slot] = "waiting"
     return found
 
 
 def i11_cursor(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
-    """The cursor never goes back, and with each move every slot passed is on record, owed or held in the same step."""
+    """The cursor never goes back, and each move leaves every slot passed on record, waiting or held in one step."""
     for commit in world.commits:
         if commit.jobs is None:
             continue
@@ -294,7 +294,7 @@ def i18_schedule_determinism(world: World, tales: Mapping[Which, Tale]) -> Itera
         made = claim(commit.before, now=commit.at, by=theirs_by, resolve=resolve)
         theirs = _anonymous(commit.before if made is None else made.doc)
         placed = commit.before.definition.nodes or commit.before.definition.prefer
-        bound = any(owed.only for owed in commit.before.owed)
+        bound = any(waiting_run.only for waiting_run in commit.before.waiting_runs)
         if not by.alone or placed or bound:  # whose turn it is depends on who asks, what becomes of the slots does not
             one, two = (doc if isinstance(doc, Job) else commit.before for doc in (theirs, commit.after))
             if (one.cursor, one.nominal, one.paused) != (two.cursor, two.nominal, two.paused):

@@ -10,7 +10,7 @@ import pytest
 from solocron import Run, at, every
 from solocron.clock import to_us
 from solocron.model._fast.values import replace
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.simulator.database import Commit
 from solocron.stores.contract import HeldBy, Named, Result, Verdict
@@ -203,8 +203,8 @@ MONDAY = datetime(2026, 6, 15, 9, tzinfo=UTC)
 def _bank(cluster: Cluster, revision: int) -> None:
     """A revision is written and announced, and whoever did it dies before any job was put under it."""
     body = {"revision": revision, "weekend": [5, 6], "holidays": [["2026-12-24", f"revision {revision}"]]}
-    cluster.fleet.database.put(Note(kind=Kind.CALENDAR, name=f"bank@{revision}", body=body))
-    cluster.fleet.database.put(Note(kind=Kind.CALENDAR, name="bank", body={"revision": revision}))
+    cluster.fleet.database.put(SmallDocument(kind=Kind.CALENDAR, name=f"bank@{revision}", body=body))
+    cluster.fleet.database.put(SmallDocument(kind=Kind.CALENDAR, name="bank", body={"revision": revision}))
 
 
 @every("10s", name="job", calendar="bank", catch_up="all")

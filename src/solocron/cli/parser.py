@@ -204,7 +204,7 @@ def _trigger(parser: ArgumentParser) -> None:
     parser.add_argument("--payload", metavar="JSON", help="what the run gets to see as its payload")
     parser.add_argument("--at", metavar="INSTANT", help="not now but then, or after a time such as 10m")
     parser.add_argument("--key", metavar="KEY", help="the same key twice is one run")
-    parser.add_argument("--slice", metavar="SLICE", help="of a sliced job, only this slice")
+    parser.add_argument("--shard", metavar="SLICE", help="of a sharded job, only this shard")
     parser.add_argument(
         "--wait",
         metavar="SECONDS",

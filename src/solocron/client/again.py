@@ -17,7 +17,7 @@ from solocron.client.past import (
 )
 from solocron.errors import Invalid
 from solocron.model.change import Absent, Change
-from solocron.model.documents.job import Hold, Job, Owed, Stretch
+from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin
 from solocron.model.transitions import backfill
 from solocron.stores.contract import Query
@@ -97,7 +97,7 @@ class PastAsker(Asker):
             answer = self._ask(job, ask)
         if isinstance(answer, str):
             raise backfill_refused(job, answer)
-        assert isinstance(answer, Stretch)
+        assert isinstance(answer, WaitingRange)
         return backfill_view(doc, answer, dry_run=dry_run)
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
@@ -108,6 +108,6 @@ class PastAsker(Asker):
     def backfill_running(self, view: BackfillView) -> int:
         """How many runs of a backfill have started and are not over."""
         doc = self._one(view.job)
-        begun: list[Hold | Owed] = [*doc.active, *doc.owed]
+        begun: list[Hold | WaitingRun] = [*doc.active, *doc.waiting_runs]
         past = [one for one in begun if one.origin is Origin.BACKFILL]
         return sum(backfill.backfill_id(doc, one.request or "") == view.id for one in past)

@@ -12,7 +12,7 @@ from solocron.duration import parse_duration
 from solocron.effects.requests import check_connection, leave
 from solocron.errors import Conflict, Invalid, NotFound, StoreError
 from solocron.jobs.declaration import check_payload
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.request import leave as request_left
 from solocron.model.documents.request import run_named
@@ -45,7 +45,7 @@ class Asker(Reader):
     ) -> str:
         """Run a job now, or at an instant; answers the run's id. The same key twice is one run.
 
-        A sliced job runs every slice, or the one named; `run`, `wait` and `cancel` take the answer for all of them.
+        A sharded job runs every shard, or the one named; `run`, `wait` and `cancel` take the answer for all of them.
         With `connection`, in the transaction that is open there: no commit, no run.
         """
         if connection is not None:
@@ -67,8 +67,8 @@ class Asker(Reader):
                 doc, request=request, payload=payload, at=when, now=now, resolve=self._registry.resolve, shard=shard
             ),
         )
-        if answer == "!slice":
-            raise _no_slice(job, shard)
+        if answer == "!shard":
+            raise _no_shard(job, shard)
         if answer == "!disabled":
             raise _disabled(job)
         if answer == "!full":
@@ -85,7 +85,7 @@ class Asker(Reader):
         at: datetime | None = None,
         key: str | None = None,
         shard: int | str | None = None,
-    ) -> Note:
+    ) -> SmallDocument:
         """A trigger as a document that a transaction of the caller's own can leave in the store."""
         payload, when = self._checked(job, payload, at=at, key=key)
         doc = self._one(job)
@@ -94,7 +94,7 @@ class Asker(Reader):
         if not doc.definition.enabled:
             raise _disabled(job)
         if shard is not None and str(shard) not in map(str, labels(doc.definition.shards or ())):
-            raise _no_slice(job, shard)
+            raise _no_shard(job, shard)
         request, rng = key if key is not None else self._runtime.rng.token(), self._runtime.rng
         self._asked += 1
         return request_left(
@@ -224,8 +224,8 @@ class Asker(Reader):
         )
 
 
-def _no_slice(job: str, shard: int | str | None) -> Invalid:
-    return Invalid(f"{job} has no slice {shard!r}, so it was not triggered; `solocron jobs {job}` shows them.")
+def _no_shard(job: str, shard: int | str | None) -> Invalid:
+    return Invalid(f"{job} has no shard {shard!r}, so it was not triggered; `solocron jobs {job}` shows them.")
 
 
 def _disabled(job: str) -> Conflict:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import Conflict, Invalid, NotFound
-from solocron.model.documents.job import Hold, Job, Owed, Stretch
+from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status, run_id
 from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
 from solocron.model.transitions import backfill
@@ -82,14 +82,14 @@ def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str
             known = last.get(record.key)
             if known is None or _order(record) > _order(known):
                 last[record.key] = record
-    begun: list[Hold | Owed] = [*job.active, *job.owed]
+    begun: list[Hold | WaitingRun] = [*job.active, *job.waiting_runs]
     busy = {one.slot for one in begun if one.origin is not Origin.TRIGGER}  # it runs, or waits to be run again
     found = {
         (record.slot, _reading(record))
         for record in last.values()
         if record.status in BAD
         and record.slot not in busy
-        and not any(s.first <= record.slot <= s.last for s in job.stretches)
+        and not any(s.first <= record.slot <= s.last for s in job.waiting_ranges)
     }
     if len(found) > QUEUE_LIMIT:
         raise Invalid(
@@ -146,24 +146,24 @@ def backfill_refused(job: str, answer: str) -> Conflict | Invalid | NotFound:
     return Conflict(f"{backfill.AT_ONCE} backfills of {job} are under way already; nothing was asked for.")
 
 
-def backfill_view(job: Job, stretch: Stretch, *, dry_run: bool = False) -> BackfillView:
-    request = stretch.request or ""
-    begun: list[Hold | Owed] = [*job.active, *job.owed]
+def backfill_view(job: Job, waiting_range: WaitingRange, *, dry_run: bool = False) -> BackfillView:
+    request = waiting_range.request or ""
+    begun: list[Hold | WaitingRun] = [*job.active, *job.waiting_runs]
     mine = [one for one in begun if one.origin is Origin.BACKFILL and one.request == request]
-    total = stretch.total or stretch.count
+    total = waiting_range.total or waiting_range.count
     return BackfillView(
         id=None if dry_run else backfill.backfill_id(job, request),
         job=job.name,
-        first=from_us(stretch.first),
-        last=from_us(stretch.last),
+        first=from_us(waiting_range.first),
+        last=from_us(waiting_range.last),
         total=total,
-        waiting=stretch.count,
+        waiting=waiting_range.count,
         running=len(mine),
-        done=total - stretch.count - len(mine),
-        rate=stretch.pace / 1_000_000 if stretch.pace else None,
+        done=total - waiting_range.count - len(mine),
+        rate=waiting_range.pace / 1_000_000 if waiting_range.pace else None,
     )
 
 
 def under_way(job: Job) -> list[BackfillView]:
     """The backfills of a job of which something is left to start."""
-    return [backfill_view(job, s) for s in job.stretches if s.origin is Origin.BACKFILL]
+    return [backfill_view(job, s) for s in job.waiting_ranges if s.origin is Origin.BACKFILL]

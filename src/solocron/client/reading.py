@@ -11,12 +11,12 @@ from solocron.engine.calendars import Calendars
 from solocron.errors import Invalid, NotFound
 from solocron.jobs.registry import Registry
 from solocron.model.applications import can_run
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.alarm import is_open
-from solocron.model.documents.job import Job, Owed
+from solocron.model.documents.job import Job, WaitingRun
 from solocron.model.documents.permit import limit_of, parse
 from solocron.model.documents.request import first_name
-from solocron.model.documents.run import Origin, Record, Status, group_of, job_of, key_of, slice_of
+from solocron.model.documents.run import Origin, Record, Status, group_of, job_of, key_of, shard_of
 from solocron.model.documents.session import Life, Session
 from solocron.model.pools import unserved
 from solocron.model.transitions.shards import each
@@ -86,7 +86,7 @@ class Reader:
 
     def attempts(self, id: str) -> list[RunView]:
         """Every attempt of a run that is on record, oldest first."""
-        records = self.store.history(Query(run=id, limit=1_000)) or self._slices(id)
+        records = self.store.history(Query(run=id, limit=1_000)) or self._shards(id)
         return sorted(map(RunView.of, records), key=lambda view: (view.attempt, view.run))
 
     def nodes(self) -> list[NodeView]:
@@ -102,7 +102,7 @@ class Reader:
         for job in found:
             if job.definition.limit is not None and not job.removed:
                 named.setdefault(parse(job.definition.limit)[0], []).append(job)
-        permits = [doc for doc in self.store.read(All(Kind.PERMIT)) if isinstance(doc, Note)]
+        permits = [doc for doc in self.store.read(All(Kind.PERMIT)) if isinstance(doc, SmallDocument)]
         return [
             LimitView.of(name, jobs, [doc for doc in permits if limit_of(doc.name) == name], now=now)
             for name, jobs in sorted(named.items())
@@ -140,7 +140,7 @@ class Reader:
                 f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
             )
         info = load_zone(str((doc.definition.schedule or {}).get("tz", "UTC"))).info
-        at = max(slots.settled(doc.cursor, doc.nominal), self.store.clock()) if start is None else to_us(start)
+        at = max(slots.decided_until(doc.cursor, doc.nominal), self.store.clock()) if start is None else to_us(start)
         found: list[datetime] = []
         while len(found) < n:
             following = slots.after(at)
@@ -168,7 +168,7 @@ class Reader:
             return JobView.of(job, None, following=None, orphaned=orphaned, unreadable=str(error))
         following = None
         if job.paused is None and job.definition.enabled and slots.schedule is not None:
-            following = instants.after(slots.schedule, max(slots.settled(job.cursor, job.nominal), now))
+            following = instants.after(slots.schedule, max(slots.decided_until(job.cursor, job.nominal), now))
         return JobView.of(job, slots.schedule, following=following, orphaned=orphaned)
 
     def _as_held(self, views: list[RunView]) -> list[RunView]:
@@ -180,7 +180,7 @@ class Reader:
         return _with_holds(views, jobs, self._sessions(), self.store.clock())
 
     def _alarms(self) -> tuple[AlarmView, ...]:
-        notes = [doc for doc in self.store.read(All(Kind.ALARM)) if isinstance(doc, Note) and is_open(doc)]
+        notes = [doc for doc in self.store.read(All(Kind.ALARM)) if isinstance(doc, SmallDocument) and is_open(doc)]
         return tuple(
             AlarmView(
                 kind=doc.body["kind"],
@@ -230,7 +230,7 @@ class Reader:
             else None
         )
         records = self.store.history(Query(run=run, limit=1_000))
-        parts = () if records else self._slices(run)
+        parts = () if records else self._shards(run)
         last = max(map(RunView.of, records), key=lambda view: view.attempt, default=None)
         if parts:  # the one that stands for all: what still runs, else what ended worst, else the last
             views = {record.run: RunView.of(record) for record in sorted(parts, key=lambda record: record.attempt)}
@@ -239,8 +239,8 @@ class Reader:
                 views.values(), key=lambda view: order.index(view.status) if view.status in order else len(order)
             )
         if job is not None:
-            for owed in job.owed:
-                for one in each(owed):
+            for waiting_run in job.waiting_runs:
+                for one in each(waiting_run):
                     if run in (one.run, group_of(one.run)):
                         key = key_of(job.name, one.origin, one.slot, one.request, one.shard)
                         return RunView.waiting(job.name, one, key), False
@@ -251,9 +251,9 @@ class Reader:
         # The document was read before the log: a run that ended in between is found by its record.
         return last, last.status != Status.RUNNING
 
-    def _slices(self, run: str) -> tuple[Record, ...]:
-        """The records of the slices of one slot or request."""
-        if slice_of(run) is not None or not job_of(run):
+    def _shards(self, run: str) -> tuple[Record, ...]:
+        """The records of the shards of one slot or request."""
+        if shard_of(run) is not None or not job_of(run):
             return ()
         records = self.store.history(Query(job=job_of(run), limit=10_000))
         return tuple(record for record in records if group_of(record.run) == run)
@@ -262,10 +262,12 @@ class Reader:
         """A run that a transaction has asked for and that no node has taken in yet."""
         first = first_name(run)
         for note in self.store.read(All(Kind.REQUEST, after=first, limit=1)):
-            if isinstance(note, Note) and note.name.startswith(first):
+            if isinstance(note, SmallDocument) and note.name.startswith(first):
                 request, at = note.body["request"], note.body.get("at") or self.store.clock()
-                owed = Owed(run=run, slot=at, origin=Origin.TRIGGER, ready_at=at, request=request)
-                return RunView.waiting(job_of(run), owed, key_of(job_of(run), owed.origin, at, request)), False
+                waiting_run = WaitingRun(run=run, slot=at, origin=Origin.TRIGGER, ready_at=at, request=request)
+                return RunView.waiting(
+                    job_of(run), waiting_run, key_of(job_of(run), waiting_run.origin, at, request)
+                ), False
         return None
 
 

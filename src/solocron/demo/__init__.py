@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         default=SECONDS,
         metavar="S",
-        help=f"time under load, after which it waits for what is owed ({SECONDS:g})",
+        help=f"time under load, after which it waits for what waits ({SECONDS:g})",
     )
     parser.add_argument(
         "--replicas", type=_replicas, default=REPLICAS, metavar="N", help=f"how many processes ({REPLICAS})"

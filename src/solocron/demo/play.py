@@ -94,7 +94,7 @@ class Play:
             self._pause.wait(min(left, _FRAME))
 
     def _end_load(self) -> None:
-        """Slots from now on do not count; what is owed still does, and a replica may still be killed or frozen."""
+        """Slots from now on do not count; what waits still does, and a replica may still be killed or frozen."""
         self._over = True
         self._judge.close()
-        self._screen.say(f"the time under load is over; still owed: {len(self._judge.owed())} slots")
+        self._screen.say(f"the time under load is over; still waiting: {len(self._judge.missing())} slots")

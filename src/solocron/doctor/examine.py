@@ -14,7 +14,7 @@ from solocron.doctor.line import FAIL, fail, ok, warn
 from solocron.doctor.sight import look
 from solocron.duration import format_duration
 from solocron.errors import StoreError
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.run import ENDED
 from solocron.runtime import Runtime
 from solocron.schedules import zone_data_version
@@ -197,9 +197,9 @@ def _not_tried() -> Check:
     return ok("writing", "not tried: only --repair writes")
 
 
-def _write(doc: Note | Absent, now: int, *, name: str) -> Change:
-    return Change(Note(kind=Kind.KEY, name=name, body={"by": "doctor"}))
+def _write(doc: SmallDocument | Absent, now: int, *, name: str) -> Change:
+    return Change(SmallDocument(kind=Kind.KEY, name=name, body={"by": "doctor"}))
 
 
-def _remove(doc: Note | Absent, now: int) -> Change:
+def _remove(doc: SmallDocument | Absent, now: int) -> Change:
     return Change(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from solocron.model.applications import can_run
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import namespace as namespaces
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace
@@ -28,7 +28,7 @@ class Sight:
     holders: frozenset[str] = frozenset()
     namespace: Namespace | None = None
     """Whether claims are granted; None before the first node has been there."""
-    requests: tuple[Note, ...] = ()
+    requests: tuple[SmallDocument, ...] = ()
     """What committed transactions have asked for and no node has taken in; the first page of it."""
 
     @property
@@ -80,5 +80,5 @@ def look(store: Store) -> Sight:
         blocked=tuple(store.blocked()),
         holders=holders,
         namespace=namespaces.read(next(iter(store.read(Named(Kind.NAMESPACE, (namespaces.NAME,)))), None)),
-        requests=tuple(doc for doc in store.read(All(Kind.REQUEST, limit=_PAGE)) if isinstance(doc, Note)),
+        requests=tuple(doc for doc in store.read(All(Kind.REQUEST, limit=_PAGE)) if isinstance(doc, SmallDocument)),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from solocron.effects.connections import Link, Script, adapt, carry_out, carry_out_async
 from solocron.errors import Invalid
-from solocron.model.change import Note
+from solocron.model.change import SmallDocument
 from solocron.stores.contract import Store
 from solocron.stores.mailbox import HasMailbox, Mailbox
 
@@ -25,13 +25,13 @@ def check_connection(store: Store, connection: Any) -> None:
         adapt(connection)
 
 
-def leave(store: Store, connection: Any, note: Note) -> None:
+def leave(store: Store, connection: Any, note: SmallDocument) -> None:
     """Write the request with the user's connection."""
     with _open(store) as box:
         carry_out(connection, lambda link: _put(link, box, store.url, note))
 
 
-async def leave_async(store: Store, connection: Any, note: Note) -> None:
+async def leave_async(store: Store, connection: Any, note: SmallDocument) -> None:
     """The same from a coroutine, over connections whose calls are awaited too."""
     from solocron.effects.locks.aio import (
         in_thread,  # with it comes asyncio, which a program without a loop never needs
@@ -50,7 +50,7 @@ def _open(store: Store) -> AbstractContextManager[Mailbox]:
     return store.mailbox()
 
 
-def _put(link: Link, box: Mailbox, where: str, note: Note) -> Script[None]:
+def _put(link: Link, box: Mailbox, where: str, note: SmallDocument) -> Script[None]:
     if link.dialect != box.dialect:
         raise Invalid(
             f"this is a connection to a {link.dialect} database, and the store is {where}; nothing was written. "

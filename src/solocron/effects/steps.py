@@ -21,7 +21,7 @@ from solocron.effects.desk import Desk
 from solocron.effects.locks.writing import check_text, write
 from solocron.effects.results import close, plain_json
 from solocron.errors import Invalid, LeaseLost, StaleFence, WaitTimeout
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import steps as model
 from solocron.model.documents.steps import Finished
 from solocron.model.policy import Backoff, whole
@@ -51,7 +51,7 @@ def steps_of(store: Store, run: str) -> list[StepView]:
     return [
         StepView(name=name, value=done.value, at=from_us(done.at))
         for doc in docs
-        if isinstance(doc, Note)
+        if isinstance(doc, SmallDocument)
         for name, done in model.finished(doc).items()
     ]
 
@@ -123,7 +123,7 @@ class Steps:
         return value
 
     def _pause(self, seconds: float) -> None:
-        """Wait in slices, so that a body that must stop does so soon."""
+        """Wait in short intervals, so that a body that must stop does so soon."""
         clock, until = self._desk.runtime.clock, self._desk.runtime.clock.boot() + seconds
         sleeper = self._desk.runtime.event()
         while True:

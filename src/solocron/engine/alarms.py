@@ -9,7 +9,7 @@ from __future__ import annotations
 from solocron.engine.attempts import Board, Standing
 from solocron.engine.settings import Settings
 from solocron.events import Events
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import alarm
 from solocron.model.documents.alarm import TURN, Bounds, Cause
 from solocron.model.documents.job import Job
@@ -61,7 +61,7 @@ class Alarms:
             self._jobs(), sessions, aside=self._aside(), tier=str(self._store.capabilities.tier), bounds=self._bounds,
             now=seen,
         )  # fmt: skip
-        known = {doc.name: doc for doc in self._store.read(All(Kind.ALARM)) if isinstance(doc, Note)}
+        known = {doc.name: doc for doc in self._store.read(All(Kind.ALARM)) if isinstance(doc, SmallDocument)}
         for name, cause in sorted(found.items()):
             if name not in known or not alarm.is_open(known[name]):
                 self._raise(cause, seen)
@@ -104,7 +104,7 @@ class Alarms:
         if result.verdict is Verdict.UNKNOWN:
             return
         del self._unsure[name]
-        if result.verdict is Verdict.APPLIED and isinstance(result.doc, Note) and result.answer == what:
+        if result.verdict is Verdict.APPLIED and isinstance(result.doc, SmallDocument) and result.answer == what:
             self._tell(what, result.doc)
 
     def _make_sure(self) -> None:
@@ -115,10 +115,10 @@ class Alarms:
         unsure, self._unsure = self._unsure, {}
         for doc in found:
             what, token = unsure[doc.name]
-            if isinstance(doc, Note) and doc.body.get("state") != "waiting" and doc.body.get(what) == token:
+            if isinstance(doc, SmallDocument) and doc.body.get("state") != "waiting" and doc.body.get(what) == token:
                 self._tell(what, doc)
 
-    def _tell(self, what: str, doc: Note) -> None:
+    def _tell(self, what: str, doc: SmallDocument) -> None:
         kind, subject, detail, since = (doc.body[name] for name in ("kind", "subject", "detail", "since"))
         job, node = None if kind in ("no node", "tier") else subject, self._settings.node
         if what == "raised":

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from solocron.jobs.registry import Registry
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.calendar import advance, calendar_of, document_of, named, revision_of
 from solocron.model.documents.job import Job
 from solocron.schedules.calendar import Calendar
@@ -34,7 +34,7 @@ class Calendars:
 
     def unknown(self, job: Job) -> list[tuple[str, int]]:
         """The revisions that a job's document names and this process does not know."""
-        specs = [job.definition.schedule, *(stretch.schedule for stretch in job.stretches)]
+        specs = [job.definition.schedule, *(waiting_range.schedule for waiting_range in job.waiting_ranges)]
         wanted = {(calendar_of(spec) or "", revision_of(spec) or 0) for spec in specs}
         return sorted(one for one in wanted if one[0] and one not in self._registry.calendars)
 
@@ -49,7 +49,7 @@ class Calendars:
         names = {document_of(*one): one for one in missing}
         found = False
         for doc in self.store.read(Named(Kind.CALENDAR, tuple(sorted(names)))):
-            if isinstance(doc, Note):
+            if isinstance(doc, SmallDocument):
                 name, revision = names[doc.name]
                 self._registry.calendars[(name, revision)] = Calendar.from_json(name, doc.body)
                 found = True
@@ -59,7 +59,7 @@ class Calendars:
         """The latest revision of these calendars, or of all."""
         which = All(Kind.CALENDAR) if names is None else Named(Kind.CALENDAR, tuple(sorted(set(names))))
         docs = self.store.read(which)
-        return {doc.name: doc.body["revision"] for doc in docs if isinstance(doc, Note) and named(doc.body)}
+        return {doc.name: doc.body["revision"] for doc in docs if isinstance(doc, SmallDocument) and named(doc.body)}
 
     def follow(self, late_for: int, latest: Mapping[str, int] | None = None) -> list[str]:
         """Put every job under the latest revision of its calendar; answers which. Repeating it does no harm."""

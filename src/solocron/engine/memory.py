@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.job import Hold, Job
 from solocron.model.transitions.finishing import Outcome
 from solocron.model.transitions.rejoin import Remembered
@@ -43,7 +43,7 @@ class Memory:
         self._under_way: dict[Key, _Claim] = {}
         self._over: dict[Key, _Claim] = {}
         self._ends: deque[tuple[float, Key]] = deque()
-        self._effects: dict[tuple[Kind, str], tuple[float, Note]] = {}
+        self._effects: dict[tuple[Kind, str], tuple[float, SmallDocument]] = {}
         """Locks, keys and steps as this process wrote them last."""
         self._age = 0.0
         """Seconds for which the namespace was open, as renewals have shown: the memory's own clock."""
@@ -75,7 +75,7 @@ class Memory:
         with self._mutex:
             self._under_way.pop(key, None)
 
-    def wrote(self, note: Note) -> None:
+    def wrote(self, note: SmallDocument) -> None:
         """The store acknowledged a lock, a key or the steps of a run."""
         with self._mutex:
             self._effects[note.kind, note.name] = (self._age, note)
@@ -84,10 +84,10 @@ class Memory:
         with self._mutex:
             self._effects.pop((kind, name), None)
 
-    def effects(self) -> dict[Kind, dict[str, Note]]:
+    def effects(self) -> dict[Kind, dict[str, SmallDocument]]:
         """Locks, keys and steps, by kind and name."""
         with self._mutex:
-            found: dict[Kind, dict[str, Note]] = {}
+            found: dict[Kind, dict[str, SmallDocument]] = {}
             for (kind, name), (_, note) in self._effects.items():
                 found.setdefault(kind, {})[name] = note
             return found
@@ -148,7 +148,7 @@ class Memory:
             return found
 
 
-def _is_held(note: Note, runs: set[str]) -> bool:
+def _is_held(note: SmallDocument, runs: set[str]) -> bool:
     """Whether this process still has it: a lock, a key at work, the steps of a run that goes on."""
     is_lock = note.kind is Kind.LOCK and note.body.get("token") is not None
     return is_lock or note.session is not None or note.name in runs

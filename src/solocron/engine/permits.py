@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from solocron.errors import StoreError
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Hold
 from solocron.model.documents.permit import free, give, names_of, take, turn_of
 from solocron.runtime import Runtime
@@ -58,7 +58,7 @@ class Permits:
             turn = self._turn
         try:
             docs = self._store.read(Named(Kind.PERMIT, tuple(names)))
-            held = {doc.name for doc in docs if isinstance(doc, Note) and not free(doc)}
+            held = {doc.name for doc in docs if isinstance(doc, SmallDocument) and not free(doc)}
             # In vain one is asked for all the same: whoever gives it back then wakes the others.
             chosen = [name for name in names if name not in held][:wanted] or names[:1]
             if not chosen:
@@ -125,7 +125,7 @@ class Permits:
                 return
             self._flushing = True
 
-        def change(doc: Note | Absent, at: int) -> Change | None:
+        def change(doc: SmallDocument | Absent, at: int) -> Change | None:
             return give(doc, session=session, turn=back[doc.name], now=at)
 
         try:
@@ -148,7 +148,7 @@ class Permits:
         with self._mutex:
             held = {name: mine.turn for name, mine in self._used.items()} if self._session == session else {}
 
-        def change(doc: Note | Absent, at: int) -> Change | None:
+        def change(doc: SmallDocument | Absent, at: int) -> Change | None:
             return take(doc, session=session, node=self._node, turn=held[doc.name], now=at)
 
         if held:
@@ -161,7 +161,7 @@ class Permits:
             quiet, seen = self._calls == 0 and self._session == session, self._turn
         if not quiet:
             return
-        ours = [doc for doc in self._store.read(HeldBy(session, Kind.PERMIT)) if isinstance(doc, Note)]
+        ours = [doc for doc in self._store.read(HeldBy(session, Kind.PERMIT)) if isinstance(doc, SmallDocument)]
         with self._mutex:
             if self._calls or self._turn != seen or self._session != session:
                 return

@@ -16,7 +16,7 @@ from solocron.engine.memory import Memory
 from solocron.engine.settings import Settings
 from solocron.errors import StoreUnavailable
 from solocron.events import Events
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import namespace as model
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import NAME, Namespace, Openness
@@ -154,7 +154,7 @@ class Recovery:
 
     def wrote(self, kind: Kind, name: str, doc: object) -> None:
         """The store acknowledged a lock, a key or the steps of a run: they are put back if it goes back."""
-        if isinstance(doc, Note):
+        if isinstance(doc, SmallDocument):
             self._memory.wrote(doc)
         else:
             self._memory.removed(kind, name)
@@ -512,7 +512,9 @@ class Recovery:
         return found
 
 
-def _rejoin_effect(doc: Note | Absent, now: int, *, notes: Mapping[str, Note], session: str) -> Change | None:
+def _rejoin_effect(
+    doc: SmallDocument | Absent, now: int, *, notes: Mapping[str, SmallDocument], session: str
+) -> Change | None:
     return rejoin_effect(doc, notes[doc.name], session=session, now=now)
 
 

@@ -372,7 +372,7 @@ def _moment(us: int, zone: str) -> datetime:
 
 
 def _scope(running: Running) -> str:
-    """Fences are compared per job and slice; where several slots of it may run at once, per run."""
+    """Fences are compared per job and shard; where several slots of it may run at once, per run."""
     if running.definition.overlap.kind == "allow":
         return running.hold.run
     return running.job if running.hold.shard is None else f"{running.job}#{running.hold.shard}"

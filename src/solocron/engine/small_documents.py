@@ -1,6 +1,6 @@
 """Looks after the plain documents: what a dead session held of them is given up, what is too old is removed.
 
-A key or a step of a run that is still running or owed is never removed, however old: a retry must find it.
+A key or a step of a run that is still running or waiting is never removed, however old: a retry must find it.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from solocron.model.change import Change, Kind, Note
+from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents import key, lock, permit, request, steps
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import job_of
 from solocron.stores.contract import All, Gate, HeldBy, Named, Store, Verdict
 
-__all__ = ["Notes"]
+__all__ = ["SmallDocuments"]
 
 PAGE = 500
 PAGES = 10
@@ -23,7 +23,7 @@ PAGES = 10
 _TRIES = 20
 
 
-class Notes:
+class SmallDocuments:
     """The sweeper's hand for locks, keys, steps and requests."""
 
     def __init__(self, store: Store) -> None:
@@ -62,36 +62,38 @@ class Notes:
             self._prune(Kind.STEP, lambda doc: doc.body["at"] < now - keep, partial(_prune_steps, before=now - keep))
         )
 
-    def _prune(self, kind: Kind, old: Callable[[Note], bool], remove: Callable[..., Change | None]) -> int:
+    def _prune(self, kind: Kind, old: Callable[[SmallDocument], bool], remove: Callable[..., Change | None]) -> int:
         removed = 0
         for _ in range(PAGES):
             page = self._store.read(All(kind, after=self._at[kind], limit=PAGE))
             self._at[kind] = page[-1].name if len(page) == PAGE else ""
-            gone = [doc for doc in page if isinstance(doc, Note) and old(doc)]
+            gone = [doc for doc in page if isinstance(doc, SmallDocument) and old(doc)]
             if gone:
-                owed = self._owed({_run_of(doc) for doc in gone} - {""})
+                unfinished = self._unfinished({_run_of(doc) for doc in gone} - {""})
                 applied = self._store.update(
                     Named(kind, tuple(doc.name for doc in gone)),
-                    lambda doc, at, owed=owed: remove(doc, now=at, owed=owed),  # type: ignore[misc]
+                    lambda doc, at, unfinished=unfinished: remove(doc, now=at, unfinished=unfinished),  # type: ignore[misc]
                 )
                 removed += sum(result.verdict is Verdict.APPLIED for result in applied.results)
             if len(page) < PAGE:
                 break
         return removed
 
-    def _owed(self, runs: set[str]) -> dict[str, object]:
-        """Those of the runs that are running or owed: what is neither has ended, and never comes back."""
+    def _unfinished(self, runs: set[str]) -> dict[str, object]:
+        """Those of the runs that are running or waiting: what is neither has ended, and never comes back."""
         jobs = self._store.read(Named(Kind.JOB, tuple(sorted({job_of(run) for run in runs} - {""})))) if runs else ()
         found: dict[str, object] = {}
         for job in jobs:
             if isinstance(job, Job):
-                found |= {hold.run: hold for hold in job.active} | {owed.run: owed for owed in job.owed}
+                found |= {hold.run: hold for hold in job.active} | {
+                    waiting_run.run: waiting_run for waiting_run in job.waiting_runs
+                }
         return found
 
 
-def _run_of(doc: Note) -> str:
+def _run_of(doc: SmallDocument) -> str:
     return doc.name if doc.kind is Kind.STEP else str(doc.body.get("run", ""))
 
 
-def _prune_steps(doc: Any, *, now: int, owed: dict[str, object], before: int) -> Change | None:
-    return steps.prune(doc, before=before, owed=owed)
+def _prune_steps(doc: Any, *, now: int, unfinished: dict[str, object], before: int) -> Change | None:
+    return steps.prune(doc, before=before, unfinished=unfinished)

@@ -15,7 +15,7 @@ from solocron.engine.attempts import Board
 from solocron.engine.calendars import Calendars
 from solocron.engine.recovery import Recovery
 from solocron.engine.settings import Settings
-from solocron.engine.small_documents import Notes
+from solocron.engine.small_documents import SmallDocuments
 from solocron.events import Events
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
@@ -68,7 +68,7 @@ class Sweeper:
         self._recovery = recovery
         self._wake_claimer = wake_claimer
         self._fleet_changed = fleet_changed
-        self._notes = Notes(store)
+        self._notes = SmallDocuments(store)
         self._calendars = calendars
         self._watched: dict[str, _Watch] = {}
         self._housekeeping = 0.0

@@ -11,7 +11,7 @@ from functools import partial
 
 from solocron.engine.attempts import Board, Standing
 from solocron.events import Events
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import request
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import group_of
@@ -22,7 +22,7 @@ from solocron.stores.contract import All, Named, Query, Result, Store, Verdict
 __all__ = ["Intake"]
 
 PAGE = 500
-"""Requests in one go; the runs of one job are owed in the order of asking within it."""
+"""Requests in one go; the runs of one job wait in the order of asking within it."""
 
 ASIDE = 60.0
 """Seconds for which the requests of a broken job are left where they are; they are not lost."""
@@ -58,23 +58,25 @@ class Intake:
             if session is None or self._board.draining or self._board.standing() is not Standing.HELD:
                 return
             page = self._store.read(All(Kind.REQUEST, after=after, limit=PAGE))
-            free = [note for note in page if isinstance(note, Note) and self._is_free(note, session)]
+            free = [note for note in page if isinstance(note, SmallDocument) and self._is_free(note, session)]
             if free and not self._take_in(free, session):
                 return
             if len(page) < PAGE:
                 return
             after = page[-1].name
 
-    def _is_free(self, note: Note, session: str) -> bool:
+    def _is_free(self, note: SmallDocument, session: str) -> bool:
         until = self._aside.get(request.job_named(note), 0.0)
         return note.session in (None, session) and self._runtime.clock.boot() >= until
 
-    def _take_in(self, free: Sequence[Note], session: str) -> bool:
+    def _take_in(self, free: Sequence[SmallDocument], session: str) -> bool:
         """False when the session is not live any more, and nothing may be written."""
         held = self._change(free, partial(request.hold, session=session), session)
         if held is None:
             return False
-        notes = [result.doc for result in held if result.verdict is Verdict.APPLIED and isinstance(result.doc, Note)]
+        notes = [
+            result.doc for result in held if result.verdict is Verdict.APPLIED and isinstance(result.doc, SmallDocument)
+        ]
         self._runtime.failpoint("request-held")
         fresh = [note for note in notes if not (request.may_be_known(note) and self._is_known(note))]
         done = [note for note in notes if note not in fresh]
@@ -86,9 +88,9 @@ class Intake:
         self._runtime.failpoint("request-accepted")
         return not done or self._change(done, partial(request.taken_in, session=session), session) is not None
 
-    def _accept(self, fresh: Sequence[Note], session: str) -> list[Note] | None:
+    def _accept(self, fresh: Sequence[SmallDocument], session: str) -> list[SmallDocument] | None:
         """Write the runs; answers the requests that are settled, None when the session is gone."""
-        of_job: dict[str, list[Note]] = {}
+        of_job: dict[str, list[SmallDocument]] = {}
         for note in fresh:
             of_job.setdefault(request.job_named(note), []).append(note)
 
@@ -98,7 +100,7 @@ class Intake:
         applied = self._store.update(Named(Kind.JOB, tuple(sorted(of_job))), change, session=session)
         if not applied.alive:
             return None
-        settled: list[Note] = []
+        settled: list[SmallDocument] = []
         for result in applied.results:
             if result.verdict in (Verdict.APPLIED, Verdict.DECLINED):
                 settled += of_job[result.name]
@@ -108,7 +110,7 @@ class Intake:
                 self._aside[result.name] = self._runtime.clock.boot() + ASIDE
         return settled
 
-    def _tell(self, result: Result, notes: Sequence[Note]) -> None:
+    def _tell(self, result: Result, notes: Sequence[SmallDocument]) -> None:
         job = result.doc if result.verdict is Verdict.APPLIED and isinstance(result.doc, Job) else None
         if job is not None:
             self._wake_claimer(job.due_at)
@@ -119,17 +121,17 @@ class Intake:
             else:
                 self._events.emit("request dropped", job=result.name, run=run)
 
-    def _is_known(self, note: Note) -> bool:
+    def _is_known(self, note: SmallDocument) -> bool:
         """Whether its run exists. The job before the log: a run that ends in between is found by its record."""
         run = request.run_named(note)
         for job in self._store.read(Named(Kind.JOB, (request.job_named(note),))):
             if isinstance(job, Job) and run in map(group_of, _runs_of(job)):
                 return True
-        # Of a sliced job, the first slice stands for all.
+        # Of a sharded job, the first shard stands for all.
         return any(self._store.history(Query(run=one, limit=1)) for one in (run, f"{run}#0"))
 
     def _change(
-        self, notes: Sequence[Note], change: Callable[[Note | Absent], Change | None], session: str
+        self, notes: Sequence[SmallDocument], change: Callable[[SmallDocument | Absent], Change | None], session: str
     ) -> Sequence[Result] | None:
         names = tuple(sorted(note.name for note in notes))
         applied = self._store.update(Named(Kind.REQUEST, names), lambda doc, now: change(doc), session=session)
@@ -137,4 +139,4 @@ class Intake:
 
 
 def _runs_of(job: Job) -> list[str]:
-    return [hold.run for hold in job.active] + [owed.run for owed in job.owed]
+    return [hold.run for hold in job.active] + [waiting_run.run for waiting_run in job.waiting_runs]

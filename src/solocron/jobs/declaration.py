@@ -52,7 +52,7 @@ def check_name(name: object, what: str = "name") -> str:
 
 
 def check_shards(shards: object) -> Shards | None:
-    """How a slot is cut: into a number of slices, or into slices with names."""
+    """How a slot is cut: into a number of shards, or into shards with names."""
     if shards is None or (whole(shards) and isinstance(shards, int) and 1 <= shards <= SHARDS):
         return shards
     names = tuple(shards) if isinstance(shards, Iterable) and not isinstance(shards, str | bytes | Mapping) else ()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from solocron.model.documents.run import Entry
     from solocron.model.documents.session import Session
 
-__all__ = ["Absent", "Change", "Kind", "Note"]
+__all__ = ["Absent", "Change", "Kind", "SmallDocument"]
 
 
 class Kind(StrEnum):
@@ -39,7 +39,7 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class SmallDocument:
     """A small document of a plain kind (lock, key, step, calendar, request, permit): a body in JSON, and its holder."""
 
     kind: Kind
@@ -56,6 +56,6 @@ class Change:
     Handing back the very document that came in, with no entries, writes nothing and still carries the answer.
     """
 
-    doc: Job | Session | Note | None
+    doc: Job | Session | SmallDocument | None
     entries: tuple[Entry, ...] = ()
     answer: Any = None

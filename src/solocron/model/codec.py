@@ -14,10 +14,10 @@ from json.encoder import c_make_encoder  # type: ignore[attr-defined]
 from json.encoder import encode_basestring as _quoted
 from typing import Any
 
-from solocron.model._fast.values import made
-from solocron.model.change import Kind, Note
+from solocron.model._fast.values import from_fields
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.definition import Definition, canonical
-from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch, Told
+from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Pause, Request, Told, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Shards, Status
 from solocron.model.documents.session import Life, Session
 
@@ -50,19 +50,19 @@ _JOB = Kind.JOB
 _STATE = frozenset(["c", "f", "n", "due", "p", "a", "o", "s", "r", "k", "x", "l", "m", "pc", "b"])
 
 
-def encode(doc: Job | Session | Note) -> tuple[str, str]:
+def encode(doc: Job | Session | SmallDocument) -> tuple[str, str]:
     """The two texts of a document: fixed part, state."""
     return encode_fixed(doc), encode_state(doc)
 
 
-def decode(kind: Kind, name: str, fixed: str, state: str) -> Job | Session | Note:
+def decode(kind: Kind, name: str, fixed: str, state: str) -> Job | Session | SmallDocument:
     """The document of two texts."""
     if kind is _JOB:
         return _job_from(name, fixed, _parsed(state))
     if kind is Kind.SESSION:
         return _session_from(name, json.loads(fixed), json.loads(state))
     body = json.loads(state)
-    return Note(kind=kind, name=name, body=body["body"], session=body.get("s"), expires_at=body.get("x"))
+    return SmallDocument(kind=kind, name=name, body=body["body"], session=body.get("s"), expires_at=body.get("x"))
 
 
 def _parsed(text: str) -> Any:
@@ -74,7 +74,7 @@ def _parsed(text: str) -> Any:
     return value if end == len(text) else json.loads(text)
 
 
-def encode_fixed(doc: Job | Session | Note) -> str:
+def encode_fixed(doc: Job | Session | SmallDocument) -> str:
     """What is rarely written: a claim hands on the very definition it read, so stores may compare by identity."""
     if isinstance(doc, Job):
         return _fixed_job(doc)
@@ -96,7 +96,7 @@ def _fixed_job(job: Job) -> str:
     return canonical(out)
 
 
-def encode_state(doc: Job | Session | Note) -> str:
+def encode_state(doc: Job | Session | SmallDocument) -> str:
     """How it stands."""
     if isinstance(doc, Job):
         return _job_text(doc)
@@ -126,10 +126,10 @@ def _job_text(job: Job) -> str:
         text += f',"p":{_compact([pause.at, pause.by, pause.note, pause.until])}'
     if job.active:
         text += f',"a":[{",".join([_hold_text(hold) for hold in job.active])}]'
-    if job.owed:
-        text += f',"o":{_compact([_trim(_owed_to(owed)) for owed in job.owed])}'
-    if job.stretches:
-        text += f',"s":{_compact([_trim(_stretch_to(stretch)) for stretch in job.stretches])}'
+    if job.waiting_runs:
+        text += f',"o":{_compact([_trim(_waiting_run_to(waiting_run)) for waiting_run in job.waiting_runs])}'
+    if job.waiting_ranges:
+        text += f',"s":{_compact([_trim(_range_to(waiting_range)) for waiting_range in job.waiting_ranges])}'
     if job.requests:
         text += f',"r":{_compact([[request.id, request.answer] for request in job.requests])}'
     if job.accepted:
@@ -172,17 +172,17 @@ def _hold_from(v: list[Any]) -> Hold:
     )  # fmt: skip
 
 
-def _owed_to(o: Owed) -> list[Any]:
+def _waiting_run_to(o: WaitingRun) -> list[Any]:
     return [
         o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload, o.crashed or None,
         o.shard, o.shards, o.more or None, o.only, o.among or None,
     ]  # fmt: skip
 
 
-def _owed_from(v: list[Any]) -> Owed:
+def _waiting_run_from(v: list[Any]) -> WaitingRun:
     run, slot, origin, ready_at, attempt, tries, request, payload, crashed, *rest = _pad(v, 14)
     shard, shards, more, only, among = rest
-    return Owed(
+    return WaitingRun(
         run=run, slot=slot, origin=_ORIGINS[origin], ready_at=ready_at, attempt=attempt, tries=tries,
         request=request, payload=payload, crashed=bool(crashed), shard=shard, shards=_shards(shards), more=more or 0,
         only=only, among=tuple(among or ()),
@@ -193,13 +193,13 @@ def _shards(value: int | list[str] | None) -> Shards | None:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _stretch_to(s: Stretch) -> list[Any]:
+def _range_to(s: WaitingRange) -> list[Any]:
     return [s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace, s.total]
 
 
-def _stretch_from(v: list[Any]) -> Stretch:
+def _range_from(v: list[Any]) -> WaitingRange:
     first, last, count, origin, request, schedule, pace, total = _pad(v, 8)
-    return Stretch(
+    return WaitingRange(
         first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule, pace=pace,
         total=total,
     )  # fmt: skip
@@ -256,7 +256,7 @@ def _job_from(name: str, fixed: str, s: dict[str, Any]) -> Job:
             facts[read[0]] = read[1](value)
         elif key not in _STATE:
             facts["extra"] = {key: s[key] for key in s.keys() - _STATE}
-    return made(Job, facts)
+    return from_fields(Job, facts)
 
 
 def _last_text(last: Last) -> str:
@@ -280,8 +280,8 @@ _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "due": ("due_at", lambda v: v),
     "p": ("paused", lambda v: Pause(at=v[0], by=v[1], note=v[2], until=v[3])),
     "a": ("active", lambda v: tuple(map(_hold_from, v))),
-    "o": ("owed", lambda v: tuple(map(_owed_from, v))),
-    "s": ("stretches", lambda v: tuple(map(_stretch_from, v))),
+    "o": ("waiting_runs", lambda v: tuple(map(_waiting_run_from, v))),
+    "s": ("waiting_ranges", lambda v: tuple(map(_range_from, v))),
     "r": ("requests", lambda v: tuple(Request(id=i, answer=a) for i, a in v)),
     "k": ("accepted", tuple),
     "x": ("failures", lambda v: v),

@@ -13,7 +13,7 @@ from solocron.clock import SECOND
 from solocron.model._fast.values import replace
 from solocron.model.applications import can_run
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Job, Owed
+from solocron.model.documents.job import Job, WaitingRun
 from solocron.model.documents.run import group_of
 from solocron.model.documents.session import Life, Session
 
@@ -36,37 +36,44 @@ def fleet_of(definition: Definition, sessions: Sequence[Session], *, now: int) -
     )
 
 
-def route(owed: Owed, nodes: int | str, fleet: frozenset[str], *, node: str) -> tuple[Owed, ...]:
+def route(waiting_run: WaitingRun, nodes: int | str, fleet: frozenset[str], *, node: str) -> tuple[WaitingRun, ...]:
     """The parts of a slot, each bound to a node; the first is the one of whoever decides."""
-    others = sorted(fleet - {node}, key=lambda other: _rank(owed.run, other))
+    others = sorted(fleet - {node}, key=lambda other: _rank(waiting_run.run, other))
     chosen = [node, *others] if nodes == "all" else [node, *others][: int(nodes)]
     # Where a part may move, each one knows who has the others; where none may, that would only make it large.
     among = () if nodes == "all" else tuple(chosen)
     return tuple(
-        replace(owed, run=f"{owed.run}#{index}", shard=index, shards=len(chosen), only=one, among=among)
+        replace(waiting_run, run=f"{waiting_run.run}#{index}", shard=index, shards=len(chosen), only=one, among=among)
         for index, one in enumerate(chosen)
     )
 
 
-def moved(job: Job, fleet: frozenset[str]) -> tuple[Job, tuple[Owed, ...]]:
+def moved(job: Job, fleet: frozenset[str]) -> tuple[Job, tuple[WaitingRun, ...]]:
     """The job with every part that waits for a node that is gone on another node; and the parts that have none."""
-    lost: list[Owed] = []
+    lost: list[WaitingRun] = []
     while True:
         # Looked for anew each time: a part that moved has changed what the others of its slot know.
-        part = next((owed for owed in job.owed if owed.only is not None and owed.only not in fleet), None)
+        part = next(
+            (
+                waiting_run
+                for waiting_run in job.waiting_runs
+                if waiting_run.only is not None and waiting_run.only not in fleet
+            ),
+            None,
+        )
         if part is None:
             return job, tuple(lost)
         new = _substitute(part, fleet) if part.among else None
-        rest = tuple(owed for owed in job.owed if owed is not part)
+        rest = tuple(waiting_run for waiting_run in job.waiting_runs if waiting_run is not part)
         if new is None:
             lost.append(part)
-            job = replace(job, owed=rest)
+            job = replace(job, waiting_runs=rest)
             continue
         among = tuple(new if one == part.only else one for one in part.among)
         group = group_of(part.run)
         job = replace(
             job,
-            owed=(
+            waiting_runs=(
                 *(replace(o, among=among) if group_of(o.run) == group and o.among else o for o in rest),
                 replace(part, only=new, among=among),
             ),
@@ -74,7 +81,7 @@ def moved(job: Job, fleet: frozenset[str]) -> tuple[Job, tuple[Owed, ...]]:
         )
 
 
-def _substitute(part: Owed, fleet: Collection[str]) -> str | None:
+def _substitute(part: WaitingRun, fleet: Collection[str]) -> str | None:
     """A live node that has no part of the slot."""
     free = [node for node in fleet if node not in part.among]
     return min(free, key=lambda node: _rank(part.run, node), default=None)

@@ -34,7 +34,7 @@ class Timetable:
         """The local reading of a slot, for schedules with a zone."""
         return None if self.schedule is None else instants.nominal(self.schedule, us)
 
-    def settled(self, cursor: int, nominal: str | None) -> int:
+    def decided_until(self, cursor: int, nominal: str | None) -> int:
         """The cursor as this machine's zone data reads it.
 
         Nodes may know different rules for a zone: one has decided "09:00 on the 16th" at an instant that another

@@ -1,7 +1,7 @@
 """A wall clock in a zone: from readings to instants, through the hours that clock changes skip and repeat.
 
 Time is cut into spans in which a zone's clocks run evenly. A reading belongs to a slot of a span; a span leaves out
-the hour that a chosen rule gives to its neighbour; and a gap's lost readings may be owed at the gap's end.
+the hour that a chosen rule gives to its neighbour; and a gap's lost readings may be waiting at the gap's end.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Local:
     """The slots of a wall clock in a zone, in seconds since 1970 UTC.
 
     `fold` says which of two equal readings count: "first", "last" or "both". With `run_after`, readings inside a
-    gap are owed once, together, at the first instant after it.
+    gap wait once, together, at the first instant after it.
     """
 
     __slots__ = ("_run_after", "_spans", "wall")

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from solocron.events import Event
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.alarm import TURN, is_open
 from solocron.model.documents.job import Job
 from solocron.scheduler import Scheduler
@@ -57,7 +57,7 @@ class AlarmWatch:
             return
         if commit.kind is not Kind.ALARM or commit.name == TURN:
             return
-        was, is_ = (isinstance(doc, Note) and is_open(doc) for doc in (commit.before, after))
+        was, is_ = (isinstance(doc, SmallDocument) and is_open(doc) for doc in (commit.before, after))
         if was and is_:
             raise Violation("alarms", f"{commit.name} was opened although it was open")
         if was != is_:
@@ -86,7 +86,7 @@ class AlarmWatch:
             counts = job.paused is None and not job.removed and job.definition.enabled
             for kind, cause in (("failing", job.failures >= FAILING), ("orphaned", self._world.is_nobodys(job))):
                 found = database.docs.get((Kind.ALARM, f"{kind}:{job.name}"))
-                has = found is not None and isinstance(found[0], Note) and is_open(found[0])
+                has = found is not None and isinstance(found[0], SmallDocument) and is_open(found[0])
                 self.did["alarms compared"] += 1
                 if has is not (cause and counts):
                     word = "is still open" if has else "is not open"

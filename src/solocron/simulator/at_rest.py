@@ -9,7 +9,7 @@ from solocron.model.documents.run import Status
 from solocron.model.documents.session import Life, Session
 from solocron.simulator import limits
 from solocron.simulator.checker import Checker, Violation
-from solocron.simulator.slices import slot_of
+from solocron.simulator.shards import slot_of
 
 __all__ = ["AT_REST", "DRAINED"]
 
@@ -28,19 +28,21 @@ def i14_nothing_is_stuck(checker: Checker, patience: float) -> None:
 
 
 def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
-    """What is owed has been run."""
+    """What waits has been run."""
     database = checker.world.database
     long_ago = database.clock() - round(patience * SECOND)
     for job in database.jobs.values():
         if job.waiting and job.paused is None and job.definition.enabled and not checker.world.is_nobodys(job):
             # What is paced takes its time.
-            ready = [owed.ready_at for owed in job.owed] + [s.first for s in job.stretches if s.pace is None]
+            ready = [waiting_run.ready_at for waiting_run in job.waiting_runs] + [
+                s.first for s in job.waiting_ranges if s.pace is None
+            ]
             if ready and (oldest := min(ready)) < long_ago:
                 raise Violation("I5", f"{job.name} owes a run since {iso(oldest)}")
 
 
 def i13_answers_were_kept(checker: Checker, _: float) -> None:
-    """Every run that somebody was promised has been recorded, or is still owed."""
+    """Every run that somebody was promised has been recorded, or is still waiting."""
     known = _known(checker)
     for run in checker.world.clients.promised:
         if run not in known:
@@ -61,9 +63,11 @@ def i5_no_request_lies_there(checker: Checker, _: float) -> None:
 
 
 def _known(checker: Checker) -> set[str]:
-    """The runs that are on record or owed, slices by what they have in common."""
-    owed = {slot_of(owed.run) for job in checker.world.database.jobs.values() for owed in job.owed}
-    return owed | {slot_of(run) for run in checker.attempts} | {slot_of(run) for run, _ in checker.ended}
+    """The runs that are on record or waiting, shards by what they have in common."""
+    waiting_run = {
+        slot_of(waiting_run.run) for job in checker.world.database.jobs.values() for waiting_run in job.waiting_runs
+    }
+    return waiting_run | {slot_of(run) for run in checker.attempts} | {slot_of(run) for run, _ in checker.ended}
 
 
 def i14_takeover_in_time(checker: Checker, _: float) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Op, Origin, Record, Status
 from solocron.model.documents.session import Life, Session
@@ -24,7 +24,7 @@ from solocron.simulator.workdays import Slots
 if TYPE_CHECKING:
     from solocron.simulator.world import World
 
-__all__ = ["Checker", "Violation", "first_owed", "new_holds"]
+__all__ = ["Checker", "Violation", "first_waiting", "new_holds"]
 
 
 _NOTHING: list[Hold] = []
@@ -91,7 +91,7 @@ class Checker:
     triggered: dict[tuple[str, int, str | None], str] = field(default_factory=dict)
     """The run that each of them became, by job, incarnation and request."""
     cut: set[str] = field(default_factory=set)
-    """Slots and requests that were cut into slices."""
+    """Slots and requests that were cut into shards."""
     recorded: Counter[str] = field(default_factory=Counter)
     """Slots and runs on record so far, by status."""
     slots: int = 0
@@ -192,7 +192,7 @@ class Checker:
     def _revision(self, calendar: str, revision: int) -> Mapping[str, Any]:
         """What the store has under this number; it never changes, which is checked."""
         doc, _ = self.world.database.docs[(Kind.CALENDAR, f"{calendar}@{revision}")]
-        assert isinstance(doc, Note)
+        assert isinstance(doc, SmallDocument)
         return doc.body
 
 
@@ -209,7 +209,13 @@ def new_holds(commit: Commit) -> list[Hold]:
     return [hold for hold in after.active if (hold.run, hold.fence) not in known]
 
 
-def first_owed(job: Job) -> int:
+def first_waiting(job: Job) -> int:
     """Scheduled slots that wait to begin; one that was handed back has not begun, one that was cut has."""
-    singles = sum(1 for owed in job.owed if not owed.tries and owed.origin is Origin.SCHEDULE and "#" not in owed.run)
-    return singles + sum(stretch.count for stretch in job.stretches if stretch.origin is Origin.SCHEDULE)
+    singles = sum(
+        1
+        for waiting_run in job.waiting_runs
+        if not waiting_run.tries and waiting_run.origin is Origin.SCHEDULE and "#" not in waiting_run.run
+    )
+    return singles + sum(
+        waiting_range.count for waiting_range in job.waiting_ranges if waiting_range.origin is Origin.SCHEDULE
+    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from solocron.clock import from_us
 from solocron.errors import Conflict, Invalid, NotFound, StoreError
-from solocron.model.change import Change, Kind, Note
+from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents.request import run_named
 from solocron.model.documents.run import Origin
 from solocron.schedules import Every
@@ -38,8 +38,8 @@ class Clients:
         """Different triggers asked for."""
         self.promised: dict[str, None] = {}
         """Runs whose id somebody was given."""
-        self.left: dict[str, Note] = {}
-        """Runs that a committed transaction has asked for; not owed if their job was removed before."""
+        self.left: dict[str, SmallDocument] = {}
+        """Runs that a committed transaction has asked for; not waiting if their job was removed before."""
         self.attempts: dict[str, int] = {}
         """How often each job that was added as data may start a run."""
         self._answers: dict[tuple[str, str], str] = {}
@@ -185,7 +185,8 @@ class Clients:
     def _cancel(self) -> None:
         jobs = self._world.database.jobs.values()
         runs = sorted(
-            [hold.run for job in jobs for hold in job.active] + [owed.run for job in jobs for owed in job.owed]
+            [hold.run for job in jobs for hold in job.active]
+            + [waiting_run.run for job in jobs for waiting_run in job.waiting_runs]
         )
         if runs:
             self._client.cancel(self._world.dice.choice(runs))

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from solocron.clock import SECOND
-from solocron.model.change import Absent, Kind, Note
+from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import NAME, gate_of
 from solocron.model.documents.run import Entry, Op, Record, Status
@@ -113,7 +113,7 @@ class Database:
 
     def _gate(self) -> str:
         held = self.docs.get((Kind.NAMESPACE, NAME))
-        return (gate_of(held[0]) or "") if held is not None and isinstance(held[0], Note) else ""
+        return (gate_of(held[0]) or "") if held is not None and isinstance(held[0], SmallDocument) else ""
 
     def _is_open(self, session: str, gate: Gate) -> bool:
         own = self.docs[(Kind.SESSION, session)][0]
@@ -262,7 +262,7 @@ class Database:
 
     def put(self, doc: Doc) -> None:
         """Put a document there as it is, past every client."""
-        kind = doc.kind if isinstance(doc, Note) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
+        kind = doc.kind if isinstance(doc, SmallDocument) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
         self._version += 1
         self._put((kind, doc.name), doc, self._version)
 
@@ -340,7 +340,9 @@ class Database:
             if which.kind is Kind.JOB:
                 return [(Kind.JOB, name) for name in sorted(self._held.get(which.session, ()))]
             return [
-                (which.kind, name) for name in self._names[which.kind] if self._note_of(which.kind, name, which.session)
+                (which.kind, name)
+                for name in self._names[which.kind]
+                if self._small_document_of(which.kind, name, which.session)
             ]
         if isinstance(which, ToSweep):
             return [(Kind.SESSION, name) for name in self._names[Kind.SESSION] if self._to_sweep(name)]
@@ -349,9 +351,9 @@ class Database:
         last = len(names) if which.limit is None else first + which.limit
         return [(which.kind, name) for name in names[first:last]]
 
-    def _note_of(self, kind: Kind, name: str, session: str) -> bool:
+    def _small_document_of(self, kind: Kind, name: str, session: str) -> bool:
         doc = self.docs[(kind, name)][0]
-        return isinstance(doc, Note) and doc.session == session
+        return isinstance(doc, SmallDocument) and doc.session == session
 
     def _to_sweep(self, name: str) -> bool:
         doc = self.docs[(Kind.SESSION, name)][0]

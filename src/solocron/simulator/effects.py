@@ -14,7 +14,7 @@ from solocron.clock import SECOND
 from solocron.effects.locks.held import HELD, Held
 from solocron.errors import SolocronError
 from solocron.jobs.decorators import every
-from solocron.model.change import Absent, Kind, Note
+from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.key import Stand, stand_of
 from solocron.model.documents.lock import LockState, state_of
 from solocron.model.documents.session import Life, Session
@@ -158,17 +158,21 @@ class Effects:
 
     def _commit(self, commit: Commit) -> None:
         after = commit.after
-        if commit.kind is Kind.STEP and isinstance(after, Note):
+        if commit.kind is Kind.STEP and isinstance(after, SmallDocument):
             self._step(commit, after)
-        elif commit.kind is Kind.KEY and isinstance(commit.before, Note | Absent):
-            self._key(commit, commit.before, after if isinstance(after, Note) else None)
-        elif commit.kind is Kind.LOCK and isinstance(after, Note) and isinstance(commit.before, Note | Absent):
+        elif commit.kind is Kind.KEY and isinstance(commit.before, SmallDocument | Absent):
+            self._key(commit, commit.before, after if isinstance(after, SmallDocument) else None)
+        elif (
+            commit.kind is Kind.LOCK
+            and isinstance(after, SmallDocument)
+            and isinstance(commit.before, SmallDocument | Absent)
+        ):
             self._lock(commit, state_of(commit.before), state_of(after))
 
-    def _step(self, commit: Commit, after: Note) -> None:
+    def _step(self, commit: Commit, after: SmallDocument) -> None:
         """I17: one result per step, saved under the fence of the last attempt that has entered; fences grow."""
         self.did["I17 commits"] += 1
-        before = commit.before if isinstance(commit.before, Note) else None
+        before = commit.before if isinstance(commit.before, SmallDocument) else None
         known = finished(before) if before is not None else {}
         fence = before.body["fence"] if before is not None else 0
         if after.body["fence"] < fence:
@@ -184,7 +188,7 @@ class Effects:
         if any(name not in finished(after) for name in known):
             raise Violation("I17", f"{commit.name} has lost a step")
 
-    def _key(self, commit: Commit, before: Note | Absent, after: Note | None) -> None:
+    def _key(self, commit: Commit, before: SmallDocument | Absent, after: SmallDocument | None) -> None:
         """I4: only who is at work ends it, and what is done stays done; taken over only from the dead."""
         self.did["I4 keys"] += 1
         if isinstance(before, Absent):
@@ -230,5 +234,5 @@ class Effects:
     def at_rest(self) -> None:
         """I14: nothing is held by the dead."""
         for doc, _ in self._world.database.docs.values():
-            if isinstance(doc, Note) and doc.session is not None and self._is_over(doc.session):
+            if isinstance(doc, SmallDocument) and doc.session is not None and self._is_over(doc.session):
                 raise Violation("I14", f"{doc.kind} {doc.name} is held by a session that is dead")

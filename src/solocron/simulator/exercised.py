@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["POLICIES", "Exercised"]
 
 POLICIES = {
-    "shards": "slices of a slot were claimed",
+    "shards": "shards of a slot were claimed",
     "nodes": "parts of a slot were claimed by the nodes that they are for",
     "prefer": "the node that had run a job last ran it again",
     "limit": "a run was claimed under a permit",

@@ -157,7 +157,7 @@ def _give_up(small: GoingBack, state: State, request: Request) -> tuple[State, A
 
 
 def _join(small: GoingBack, state: State, request: Request) -> tuple[State, Any]:
-    """Bring the documents up to what a node remembers: each run to the further of (attempt: owed, held, ended)."""
+    """Bring the documents up to what a node remembers: each run to the further of (attempt: waiting, held, ended)."""
     store = state.store
     own = session_of(store, request.node, request.serial)
     if small.rules.join_tests_session and not _checks(store, own, request):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from solocron.model.change import Kind, Note
-from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.change import Kind, SmallDocument
+from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.session import Life, Session
 from solocron.simulator.checker import Checker, Violation, new_holds
 from solocron.simulator.database import Commit
@@ -21,7 +21,7 @@ def i9_never_above_a_limit(checker: Checker, line: Line) -> None:
     if line.what != "start" or hold is None or hold.permit is None or not _live(checker, hold.session):
         return
     found = checker.world.database.docs.get((Kind.PERMIT, hold.permit))
-    if found is None or not isinstance(found[0], Note) or found[0].session != hold.session:
+    if found is None or not isinstance(found[0], SmallDocument) or found[0].session != hold.session:
         raise Violation("I9", f"{line.run} started under {hold.permit}, which its session does not hold")
     for job in checker.world.database.jobs.values():
         for other in job.active:
@@ -37,7 +37,7 @@ def i1_a_part_runs_on_its_node(_: Checker, commit: Commit) -> None:
         if hold.only is not None and hold.only != hold.node:
             raise Violation("I1", f"{hold.run} is for {hold.only} and was claimed by {hold.node}")
     if isinstance(commit.after, Job):
-        parts: list[Hold | Owed] = [*commit.after.active, *commit.after.owed]
+        parts: list[Hold | WaitingRun] = [*commit.after.active, *commit.after.waiting_runs]
         bound = [(one.run.partition("#")[0], one.only) for one in parts if one.only]
         if len(bound) != len(set(bound)):
             raise Violation("I1", f"a node has two parts of one slot of {commit.name}: {sorted(bound)}")
@@ -61,7 +61,7 @@ def _held(checker: Checker) -> list[tuple[str, str]]:
     return [
         (name, doc.session)
         for (kind, name), (doc, _) in docs.items()
-        if kind is Kind.PERMIT and isinstance(doc, Note) and doc.session is not None
+        if kind is Kind.PERMIT and isinstance(doc, SmallDocument) and doc.session is not None
     ]
 
 

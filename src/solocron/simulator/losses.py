@@ -195,8 +195,8 @@ class GoingBack:
                 if record.count > 1 and record.first is not None:
                     spans.append((record.first, record.slot))
                 covered.add(record.slot)
-        covered |= {hold.slot for hold in job.active} | {owed.slot for owed in job.owed}
-        spans += [(one.first, one.last) for one in job.stretches]
+        covered |= {hold.slot for hold in job.active} | {waiting_run.slot for waiting_run in job.waiting_runs}
+        spans += [(one.first, one.last) for one in job.waiting_ranges]
         self.did["i22_every_slot_is_accounted_for"] += 1
         for slot in slots.between(job.incarnation, job.cursor):
             if slot not in covered and not any(first <= slot <= last for first, last in spans):

@@ -99,7 +99,7 @@ def _made(spec: Mapping[str, Any]) -> Slots | None:
 
 
 def fate_of(job: Job, slots: Slots, *, now: int, late_for: int) -> dict[int, str]:
-    """What becomes of each slot that a job has not decided by now: owed, missed, skipped or dropped."""
+    """What becomes of each slot that a job has not decided by now: waiting, missed, skipped or dropped."""
     fates: dict[int, str] = {}
     cursor = job.cursor
     pause = job.paused
@@ -117,10 +117,10 @@ def fate_of(job: Job, slots: Slots, *, now: int, late_for: int) -> dict[int, str
     missed = [slot for slot in open_slots if slot not in set(late)]
     caught_up = set(_caught_up(missed, policy, now=now))
     for slot in missed:
-        fates[slot] = "owed" if slot in caught_up else "missed"
+        fates[slot] = "waiting" if slot in caught_up else "missed"
     if policy.overlap.kind == "replace" and late:
         # The newest replaces whatever came before it, what was to be caught up included.
-        fates |= dict.fromkeys(caught_up, "skipped") | dict.fromkeys(late, "skipped") | {late[-1]: "owed"}
+        fates |= dict.fromkeys(caught_up, "skipped") | dict.fromkeys(late, "skipped") | {late[-1]: "waiting"}
         return fates
     # What is caught up at a rate of its own stands aside: it is not in the queue.
     return fates | _overlapping(job, late, 0 if policy.catch_up.pace else len(caught_up), now)
@@ -145,35 +145,38 @@ def _caught_up(missed: list[int], policy: Definition, *, now: int) -> list[int]:
 
 
 def _queue(job: Job) -> int:
-    waiting = len({owed.run.partition("#")[0] for owed in job.owed})
-    return waiting + sum(s.count for s in job.stretches if s.pace is None)
+    waiting = len({waiting_run.run.partition("#")[0] for waiting_run in job.waiting_runs})
+    return waiting + sum(s.count for s in job.waiting_ranges if s.pace is None)
 
 
 def _overlapping(job: Job, late: list[int], more: int, now: int) -> dict[int, str]:
     """Late slots beside what runs already; a run that waits for its retry counts as running."""
     kind, most = job.definition.overlap.kind, job.definition.overlap.most
     past = Origin.BACKFILL  # its runs count for nothing here
-    begun = [o.run for o in job.owed if (o.tries or o.shards is not None) and o.origin is not past]
+    begun = [o.run for o in job.waiting_runs if (o.tries or o.shards is not None) and o.origin is not past]
     begun += [hold.run for hold in job.active if hold.origin is not past]
     line = 0
     if job.definition.limit is not None:  # slots that wait for a permit count, or the line would only get longer
-        line = more + sum(s.count for s in job.stretches if s.origin is Origin.SCHEDULE and not s.pace)
-        line += sum(1 for o in job.owed if o.origin is Origin.SCHEDULE and not o.tries and o.shards is None)
+        line = more + sum(s.count for s in job.waiting_ranges if s.origin is Origin.SCHEDULE and not s.pace)
+        line += sum(1 for o in job.waiting_runs if o.origin is Origin.SCHEDULE and not o.tries and o.shards is None)
     free = len({run.partition("#")[0] for run in begun}) < most
     behind = free and len({hold.run.partition("#")[0] for hold in job.active}) >= most
     if free and not behind and line < most:
-        return dict.fromkeys(late, "owed")
+        return dict.fromkeys(late, "waiting")
     if behind and kind in ("skip", "allow"):
         kind = "queue"  # a backfill is in the way: one waits for its end
     if kind == "queue-all":
         room = max(0, QUEUE_LIMIT - _queue(job) - more)
-        return dict.fromkeys(late[:room], "owed") | dict.fromkeys(late[room:], "dropped")
+        return dict.fromkeys(late[:room], "waiting") | dict.fromkeys(late[room:], "dropped")
     fates = dict.fromkeys(late, "skipped")
     queued = (
         more
-        or any(s.pace is None for s in job.stretches)
-        or any(not owed.tries and owed.shards is None and owed.ready_at <= now for owed in job.owed)
+        or any(s.pace is None for s in job.waiting_ranges)
+        or any(
+            not waiting_run.tries and waiting_run.shards is None and waiting_run.ready_at <= now
+            for waiting_run in job.waiting_runs
+        )
     )
     if kind == "queue" and late and not queued:
-        fates[late[0]] = "owed"
+        fates[late[0]] = "waiting"
     return fates

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from solocron.clock import iso
-from solocron.model.change import Kind, Note
-from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.change import Kind, SmallDocument
+from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.run import Op, Origin, Status
 from solocron.simulator.checker import Checker, Violation, new_holds
 from solocron.simulator.database import Commit
@@ -23,7 +23,7 @@ def calendar_of(job: object) -> str | None:
 
 
 def i10_slots_are_those_of_the_revision(checker: Checker, commit: Commit) -> None:
-    """What becomes owed or is claimed is a slot of the revision that the job, or what it owed before, had named."""
+    """A slot that begins to wait or is claimed belongs to the revision that the job, or what waited, had named."""
     before = commit.before
     if not isinstance(before, Job):
         return
@@ -75,9 +75,9 @@ def i12_a_revision_never_changes(checker: Checker, commit: Commit) -> None:
     """What was written under a number stays; the latest is never replaced by an older one, and neither goes away."""
     before, after = commit.before, commit.after
     checker.written[commit.name] = commit.at
-    if not isinstance(before, Note):
+    if not isinstance(before, SmallDocument):
         return
-    if not isinstance(after, Note):
+    if not isinstance(after, SmallDocument):
         raise Violation("I12", f"the calendar {commit.name} was removed")
     if "@" in commit.name and dict(before.body) != dict(after.body):
         raise Violation("I12", f"{commit.name} said {before.body} and now says {after.body}")
@@ -88,7 +88,7 @@ def i12_a_revision_never_changes(checker: Checker, commit: Commit) -> None:
 def i12_what_is_announced_is_there(checker: Checker, commit: Commit) -> None:
     """Whoever meets the number of a revision finds it in the store."""
     after = commit.after
-    if isinstance(after, Note) and "@" not in commit.name:
+    if isinstance(after, SmallDocument) and "@" not in commit.name:
         name = f"{commit.name}@{after.body['revision']}"
         if (Kind.CALENDAR, name) not in checker.world.database.docs:
             raise Violation("I12", f"{name} was announced, and is not there")
@@ -101,7 +101,7 @@ def i14_every_job_is_under_the_latest_revision(checker: Checker, _: float) -> No
     for job in checker.world.database.jobs.values():
         calendar = calendar_of(job)
         head = docs.get((Kind.CALENDAR, calendar or ""))
-        if head is None or job.removed or not isinstance(head[0], Note):
+        if head is None or job.removed or not isinstance(head[0], SmallDocument):
             continue
         latest, has = head[0].body["revision"], _revision(job.definition.schedule)
         announced, defined = checker.written.get(calendar or "", 0.0), checker.written.get(f"{job.name} defined", 0.0)
@@ -115,19 +115,23 @@ def _revision(spec: Mapping[str, Any] | None) -> int:
     return int((spec or {}).get("calendar_revision", 0))
 
 
-def _begun(before: Job, commit: Commit) -> Iterator[tuple[Hold | Owed, Mapping[str, Any] | None]]:
-    """Slots of the schedule that were neither owed by name nor held before, and the schedule that they are of."""
-    had: list[Hold | Owed] = [*before.active, *before.owed]
+def _begun(before: Job, commit: Commit) -> Iterator[tuple[Hold | WaitingRun, Mapping[str, Any] | None]]:
+    """Slots of the schedule that were neither waiting by name nor held before, and the schedule that they are of."""
+    had: list[Hold | WaitingRun] = [*before.active, *before.waiting_runs]
     known = {one.run.partition("#")[0] for one in had}
-    owed = commit.after.owed if isinstance(commit.after, Job) and commit.after.owed is not before.owed else ()
-    found: list[Hold | Owed] = [*new_holds(commit), *owed]
+    waiting_run = (
+        commit.after.waiting_runs
+        if isinstance(commit.after, Job) and commit.after.waiting_runs is not before.waiting_runs
+        else ()
+    )
+    found: list[Hold | WaitingRun] = [*new_holds(commit), *waiting_run]
     for one in found:
         if one.origin not in (Origin.SCHEDULE, Origin.BACKFILL) or one.run.partition("#")[0] in known:
             continue
         request = one.request if one.origin is Origin.BACKFILL else None
-        of = (s for s in before.stretches if s.origin is one.origin and s.first <= one.slot <= s.last)
-        stretch = next((s for s in of if s.request == request), None)
-        yield one, (stretch and stretch.schedule) or before.definition.schedule
+        of = (s for s in before.waiting_ranges if s.origin is one.origin and s.first <= one.slot <= s.last)
+        waiting_range = next((s for s in of if s.request == request), None)
+        yield one, (waiting_range and waiting_range.schedule) or before.definition.schedule
 
 
 def _table(*tests: Any) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from solocron.model.change import Absent, Kind
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Op, Origin, Record, Status
 from solocron.model.documents.session import Life, Session
-from solocron.simulator import limits, slices
-from solocron.simulator.checker import Checker, Violation, first_owed, new_holds
+from solocron.simulator import limits, shards
+from solocron.simulator.checker import Checker, Violation, first_waiting, new_holds
 from solocron.simulator.database import Commit
 from solocron.simulator.oracle import fate_of
-from solocron.simulator.slices import opens, slot_of
+from solocron.simulator.shards import opens, slot_of
 from solocron.simulator.workdays import Workdays, is_left_out
 
 __all__ = ["JOBS", "PRUNES", "SESSIONS"]
@@ -50,7 +50,7 @@ def i2_slot_at_most_once(checker: Checker, commit: Commit) -> None:
 
 
 def i2_nothing_started_is_handed_back(checker: Checker, commit: Commit) -> None:
-    """A run that has begun is not owed again on nobody's budget."""
+    """A run that has begun is not waiting again on nobody's budget."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job):
         return
@@ -58,8 +58,8 @@ def i2_nothing_started_is_handed_back(checker: Checker, commit: Commit) -> None:
         if entry.op is not Op.CLOSE or (entry.record.run, entry.record.fence) not in checker.started:
             continue
         hold = _held(before, entry.record)
-        owed = next((o for o in after.owed if o.run == entry.record.run), None)
-        if hold is not None and owed is not None and owed.tries <= hold.tries:
+        waiting_run = next((o for o in after.waiting_runs if o.run == entry.record.run), None)
+        if hold is not None and waiting_run is not None and waiting_run.tries <= hold.tries:
             raise Violation("I2", f"{hold.run} had started and was handed back as if it had not")
 
 
@@ -75,7 +75,7 @@ def i9_overlap(_: Checker, commit: Commit) -> None:
     """Never more live claims than the job allows."""
     if isinstance(commit.after, Job) and new_holds(commit):
         most = commit.after.definition.overlap.most
-        slots = {slot_of(hold.run) for hold in commit.after.active}  # slices of one slot run side by side
+        slots = {slot_of(hold.run) for hold in commit.after.active}  # shards of one slot run side by side
         if len(slots) > most:
             raise Violation("I9", f"{commit.name} has live claims of {len(slots)} slots, {most} allowed")
 
@@ -126,21 +126,23 @@ def i12_history_tells_every_transition(_: Checker, commit: Commit) -> None:
 def i14_retries_wait_no_longer_than_their_cap(_: Checker, commit: Commit) -> None:
     """A failed run is due again within the cap of its backoff."""
     before, after = commit.before, commit.after
-    if not isinstance(before, Job) or not isinstance(after, Job) or after.owed is before.owed:
+    if not isinstance(before, Job) or not isinstance(after, Job) or after.waiting_runs is before.waiting_runs:
         return
-    known = {owed.run for owed in before.owed}
-    for owed in after.owed:
-        if owed.tries and owed.run not in known:
-            latest = max(max(commit.now, commit.decided) + before.definition.backoff.cap, owed.slot)
-            if owed.ready_at > latest:
-                raise Violation("I14", f"{owed.run} waits until {iso(owed.ready_at)}, longer than its backoff's cap")
+    known = {waiting_run.run for waiting_run in before.waiting_runs}
+    for waiting_run in after.waiting_runs:
+        if waiting_run.tries and waiting_run.run not in known:
+            latest = max(max(commit.now, commit.decided) + before.definition.backoff.cap, waiting_run.slot)
+            if waiting_run.ready_at > latest:
+                raise Violation(
+                    "I14", f"{waiting_run.run} waits until {iso(waiting_run.ready_at)}, longer than its backoff's cap"
+                )
 
 
 # --- slots -----------------------------------------------------------------------------------------------------------
 
 
 def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
-    """Every slot that the cursor passes is owed, held, or on record."""
+    """Every slot that the cursor passes waits, held, or on record."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or after.incarnation != before.incarnation:
         return
@@ -153,18 +155,20 @@ def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
     opened = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.SCHEDULE]
     recorded = sum(record.count for record in opened if record.attempt == 0 and "#" not in record.run)
     started = sum(1 for h in new_holds(commit) if not h.tries and h.origin is Origin.SCHEDULE and opens(before, h))
-    unbegun = {owed.run for owed in after.owed if not owed.tries and "#" not in owed.run}
+    unbegun = {
+        waiting_run.run for waiting_run in after.waiting_runs if not waiting_run.tries and "#" not in waiting_run.run
+    }
     returned = sum(1 for h in _gone(commit) if h.origin is Origin.SCHEDULE and h.run in unbegun)
-    if first_owed(before) + passed + returned != first_owed(after) + recorded + started:
+    if first_waiting(before) + passed + returned != first_waiting(after) + recorded + started:
         raise Violation(
             "I5",
-            f"{commit.name}: {passed} slots passed with {first_owed(before)} owed and {returned} handed back, and then "
-            f"there are {first_owed(after)} owed, {recorded} recorded and {started} started",
+            f"{commit.name}: {passed} slots passed, {first_waiting(before)} waiting and {returned} handed back; then "
+            f"there are {first_waiting(after)} waiting, {recorded} recorded and {started} started",
         )
 
 
-def i5_retries_are_owed(checker: Checker, commit: Commit) -> None:
-    """What ended badly with retries left is owed again."""
+def i5_retries_wait(checker: Checker, commit: Commit) -> None:
+    """What ended badly with retries left waits again."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or before.removed:
         return
@@ -178,21 +182,28 @@ def i5_retries_are_owed(checker: Checker, commit: Commit) -> None:
         due = status in (Status.FAILED, Status.TIMED_OUT) or (
             status is Status.LOST and before.definition.on_crash == "retry"
         )
-        if due and not any(owed.run == hold.run and owed.attempt == hold.attempt + 1 for owed in after.owed):
-            raise Violation("I5", f"{hold.run} ended {status} with retries left, but its next attempt is not owed")
+        if due and not any(
+            waiting_run.run == hold.run and waiting_run.attempt == hold.attempt + 1
+            for waiting_run in after.waiting_runs
+        ):
+            raise Violation("I5", f"{hold.run} ended {status} with retries left, but its next attempt is not waiting")
 
 
 def i5_no_trigger_vanishes(_: Checker, commit: Commit) -> None:
-    """What somebody asked for is owed until it is held or on record."""
+    """What somebody asked for waits until it is held or on record."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job):
         return
-    kept = {owed.run for owed in after.owed} | {h.run for h in after.active} if isinstance(after, Job) else set()
+    kept = (
+        {waiting_run.run for waiting_run in after.waiting_runs} | {h.run for h in after.active}
+        if isinstance(after, Job)
+        else set()
+    )
     told = {entry.record.run for entry in commit.entries}
-    known = kept | told | {slot_of(run) for run in kept}  # cut into slices it is another name
-    for owed in before.owed:
-        if owed.origin is Origin.TRIGGER and not owed.tries and owed.run not in known:
-            raise Violation("I5", f"{owed.run}, which was asked for, is neither owed nor held nor on record")
+    known = kept | told | {slot_of(run) for run in kept}  # cut into shards it is another name
+    for waiting_run in before.waiting_runs:
+        if waiting_run.origin is Origin.TRIGGER and not waiting_run.tries and waiting_run.run not in known:
+            raise Violation("I5", f"{waiting_run.run}, which was asked for, is neither waiting nor held nor on record")
 
 
 def i10_policies_are_kept(checker: Checker, commit: Commit) -> None:
@@ -206,7 +217,11 @@ def i10_policies_are_kept(checker: Checker, commit: Commit) -> None:
     if slots is None:
         return
     fates = fate_of(before, slots, now=commit.decided, late_for=checker.world.late_for)
-    waiting = {owed.slot for owed in after.owed if owed.attempt == 1 and owed.origin is Origin.SCHEDULE}
+    waiting = {
+        waiting_run.slot
+        for waiting_run in after.waiting_runs
+        if waiting_run.attempt == 1 and waiting_run.origin is Origin.SCHEDULE
+    }
     held = {hold.slot for hold in new_holds(commit) if hold.origin is Origin.SCHEDULE}
     records = [e.record for e in commit.entries if e.op is Op.OPEN and not e.record.attempt]
     for record in records:
@@ -215,10 +230,10 @@ def i10_policies_are_kept(checker: Checker, commit: Commit) -> None:
     # One record may tell of many days off, with workdays between them; `over_calendars` looks at those.
     records = [r for r in records if r.origin is Origin.SCHEDULE and not is_left_out(r)]
     for slot, promised in fates.items():
-        owed = slot in waiting or slot in held or any(s.first <= slot <= s.last for s in after.stretches)
+        waiting_run = slot in waiting or slot in held or any(s.first <= slot <= s.last for s in after.waiting_ranges)
         told = [str(r.status) for r in records if (r.first or r.slot) <= slot <= r.slot]
-        seen = "owed" if owed else told[0] if told else "forgotten"
-        if seen != promised or (owed and told):
+        seen = "waiting" if waiting_run else told[0] if told else "forgotten"
+        if seen != promised or (waiting_run and told):
             raise Violation("I10", f"{commit.name} slot {iso(slot)}: {promised} by its policies, but {seen} {told}")
 
 
@@ -232,18 +247,18 @@ def i11_cursor(_: Checker, commit: Commit) -> None:
 
 
 def i13_a_request_has_one_effect(checker: Checker, commit: Commit) -> None:
-    """A request is one run, however often it was repeated; and no run is owed that nobody asked for."""
+    """A request is one run, however often it was repeated; and no run waits that nobody asked for."""
     before, after = commit.before, commit.after
-    if not isinstance(after, Job) or (isinstance(before, Job) and after.owed is before.owed):
+    if not isinstance(after, Job) or (isinstance(before, Job) and after.waiting_runs is before.waiting_runs):
         return
-    for owed in after.owed:
-        if owed.origin is not Origin.TRIGGER:
+    for waiting_run in after.waiting_runs:
+        if waiting_run.origin is not Origin.TRIGGER:
             continue
-        run = slot_of(owed.run)
-        known = checker.triggered.setdefault((commit.name, after.incarnation, owed.request), run)
-        checker.asked[(commit.name, owed.request)] = None
+        run = slot_of(waiting_run.run)
+        known = checker.triggered.setdefault((commit.name, after.incarnation, waiting_run.request), run)
+        checker.asked[(commit.name, waiting_run.request)] = None
         if known != run:
-            raise Violation("I13", f"the request {owed.request} became {known} and then {run}")
+            raise Violation("I13", f"the request {waiting_run.request} became {known} and then {run}")
     if len(checker.asked) > checker.world.clients.requests:
         raise Violation(
             "I13", f"the store has {len(checker.asked)} requests, {checker.world.clients.requests} were made"
@@ -339,12 +354,12 @@ JOBS = _table(
     i14_retries_wait_no_longer_than_their_cap,
     i11_cursor,
     i5_no_slot_vanishes,
-    i5_retries_are_owed,
+    i5_retries_wait,
     i5_no_trigger_vanishes,
     i10_policies_are_kept,
     i13_a_request_has_one_effect,
-    slices.i2_a_slot_is_cut_once,
-    slices.i5_no_slice_vanishes,
+    shards.i2_a_slot_is_cut_once,
+    shards.i5_no_shard_vanishes,
     limits.i1_a_part_runs_on_its_node,
 )
 SESSIONS = _table(i4_burial_is_final, i4_only_the_owner_renews, i1_nobody_is_buried_alive, i5_swept_means_swept)

@@ -21,7 +21,7 @@ def i10_pause_after(_: Checker, commit: Commit) -> None:
     most = before.definition.pause_after
     by_itself = after.paused is not None and after.paused.by == "solocron" and before.paused is None
     ended = [entry.record for entry in commit.entries if entry.op is Op.CLOSE]
-    retried = {owed.run for owed in after.owed}
+    retried = {waiting_run.run for waiting_run in after.waiting_runs}
     failed = sum(record.status in _BAD and record.run not in retried for record in ended)
     succeeded = any(record.status is Status.SUCCEEDED for record in ended)
     if most is None or succeeded:
@@ -42,7 +42,9 @@ def i10_catch_up_rate(checker: Checker, commit: Commit) -> None:
         return
     taken = [(hold.origin, hold.request) for hold in new_holds(commit)]
     paces = [
-        s.pace for s in (*before.stretches, *after.stretches) if s.pace is not None and (s.origin, s.request) in taken
+        s.pace
+        for s in (*before.waiting_ranges, *after.waiting_ranges)
+        if s.pace is not None and (s.origin, s.request) in taken
     ]
     declared = before.definition.catch_up.pace
     paces += [declared] if declared is not None and (Origin.SCHEDULE, None) in taken else []
@@ -55,20 +57,20 @@ def i10_catch_up_rate(checker: Checker, commit: Commit) -> None:
 def i5_no_backfill_vanishes(_: Checker, commit: Commit) -> None:
     """Slots that a backfill owes are started or on record, one by one; none is lost, none invented."""
     before, after = commit.before, commit.after
-    if not isinstance(before, Job) or not isinstance(after, Job) or before.stretches is after.stretches:
+    if not isinstance(before, Job) or not isinstance(after, Job) or before.waiting_ranges is after.waiting_ranges:
         return
-    known = {s.request for s in before.stretches}
-    asked = sum(s.total or 0 for s in after.stretches if s.origin is Origin.BACKFILL and s.request not in known)
+    known = {s.request for s in before.waiting_ranges}
+    asked = sum(s.total or 0 for s in after.waiting_ranges if s.origin is Origin.BACKFILL and s.request not in known)
     told = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.BACKFILL]
     holds = [hold for hold in new_holds(commit) if hold.origin is Origin.BACKFILL and hold.attempt == 1]
-    # The slices and parts of a slot are taken or missed one by one, but the slot leaves the stretch as a whole.
-    begun = {owed.run.partition("#")[0] for owed in before.owed}
+    # The shards and parts of a slot are taken or missed one by one, but the slot leaves the range as a whole.
+    begun = {waiting_run.run.partition("#")[0] for waiting_run in before.waiting_runs}
     recorded = sum(r.count for r in told if r.attempt == 0 and r.run.partition("#")[0] not in begun)
     started = len({hold.run.partition("#")[0] for hold in holds} - begun)
     if _past(before) + asked != _past(after) + recorded + started:
         raise Violation(
             "I5",
-            f"{commit.name}: a backfill owed {_past(before)} and {asked} more were asked for, and then it owes "
+            f"{commit.name}: a backfill waiting {_past(before)} and {asked} more were asked for, and then it owes "
             f"{_past(after)}, {recorded} are recorded and {started} started",
         )
 
@@ -79,14 +81,14 @@ def i10_live_slots_before_the_past(_: Checker, commit: Commit) -> None:
     past = [h for h in new_holds(commit) if h.origin is Origin.BACKFILL and h.attempt == 1 and h.shard is None]
     if not past or not isinstance(after, Job):
         return
-    for owed in after.owed:
-        live = owed.origin is Origin.SCHEDULE and owed.shards is None and not owed.tries
-        if live and owed.ready_at <= commit.decided and owed.attempt == 1:
-            raise Violation("I10", f"{past[0].run} of a backfill began before {owed.run}, which was ready")
+    for waiting_run in after.waiting_runs:
+        live = waiting_run.origin is Origin.SCHEDULE and waiting_run.shards is None and not waiting_run.tries
+        if live and waiting_run.ready_at <= commit.decided and waiting_run.attempt == 1:
+            raise Violation("I10", f"{past[0].run} of a backfill began before {waiting_run.run}, which was ready")
 
 
 def _past(job: Job) -> int:
-    return sum(s.count for s in job.stretches if s.origin is Origin.BACKFILL)
+    return sum(s.count for s in job.waiting_ranges if s.origin is Origin.BACKFILL)
 
 
 def i17_asked_before_a_repeat(checker: Checker, line: Line) -> None:
@@ -113,9 +115,9 @@ def i17_answers_are_kept(checker: Checker, commit: Commit) -> None:
         others = (Status.LOST, Status.CANCELLED, Status.TIMED_OUT)
         if wanted is not None and record.status is not wanted and record.status not in others:
             raise Violation("I17", f"on_retry of {record.run} said {answer}, but it is on record as {record.status}")
-        owed = isinstance(commit.after, Job) and any(o.run == record.run for o in commit.after.owed)
-        if answer in ("done", "give up") and record.status is wanted and owed:
-            raise Violation("I17", f"on_retry of {record.run} said {answer}, but it is owed again")
+        waiting_run = isinstance(commit.after, Job) and any(o.run == record.run for o in commit.after.waiting_runs)
+        if answer in ("done", "give up") and record.status is wanted and waiting_run:
+            raise Violation("I17", f"on_retry of {record.run} said {answer}, but it waits again")
 
 
 def _asks(checker: Checker, job: Job) -> bool:

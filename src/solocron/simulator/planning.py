@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from solocron.errors import StoreError
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.schedules import WEEKDAYS
 from solocron.simulator.faults import Options
 from solocron.simulator.kernel import SimEvent
@@ -69,8 +69,8 @@ class Planner:
             days = [WEEKDAYS.index(day) for day in self._dice.choice(WEEKENDS)]
             holidays = [[f"{day}", said] for day, said in self._days_off().items()]
             body = {"revision": 1, "weekend": days, "holidays": holidays}
-            world.database.put(Note(kind=Kind.CALENDAR, name=f"{name}@1", body=body))
-            world.database.put(Note(kind=Kind.CALENDAR, name=name, body={"revision": 1}))
+            world.database.put(SmallDocument(kind=Kind.CALENDAR, name=f"{name}@1", body=body))
+            world.database.put(SmallDocument(kind=Kind.CALENDAR, name=name, body={"revision": 1}))
 
     def start(self, mean: float, until: float) -> None:
         member = self._world.join("planner")

@@ -29,10 +29,10 @@ def check(before: Job, request: Request, change: Change, what: str, *, slots: tu
             raise Wrong("I4: a stale write had an effect, or a rightful one had none", what)
     if after.cursor < before.cursor:
         raise Wrong("I11: the cursor goes back", what)
-    waiting = {one.slot for one in after.active} | {one.slot for one in after.owed}
+    waiting = {one.slot for one in after.active} | {one.slot for one in after.waiting_runs}
     recorded = {entry.record.slot for entry in change.entries}
     for slot in slots:
-        spanned = any(stretch.first <= slot <= stretch.last for stretch in after.stretches)
+        spanned = any(waiting_range.first <= slot <= waiting_range.last for waiting_range in after.waiting_ranges)
         if before.cursor < slot <= after.cursor and slot not in waiting | recorded and not spanned:
             raise Wrong("I11: the cursor passes a slot without a word", what)
     for hold in after.active:

@@ -203,8 +203,8 @@ def _view(state: State, order: tuple[int, ...], slots: tuple[int, ...], swap: bo
     return (
         tuple([age(slot, OLD) for slot in slots if slot > job.cursor]),
         tuple([(h.slot, h.attempt, label[h.session], rank[h.fence], h.cancel is None) for h in job.active]),
-        tuple([(o.slot, o.attempt) for o in job.owed]),
-        tuple([(s.first, s.last) for s in job.stretches]),
+        tuple([(o.slot, o.attempt) for o in job.waiting_runs]),
+        tuple([(s.first, s.last) for s in job.waiting_ranges]),
         tuple([rank[fence] for fence in job.accepted if fence in mine]),
         frozenset([(label[s.name], s.state, age(s.expires_at)) for s in state.sessions]),
         tuple([_view_of_node(state.nodes[i], label, rank, age) for i in order]),

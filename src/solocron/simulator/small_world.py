@@ -19,7 +19,7 @@ from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.model.timetable import Timetable
 from solocron.model.transitions import finishing
 from solocron.model.transitions.claimant import Claimant
-from solocron.model.transitions.claiming import claim, settle
+from solocron.model.transitions.claiming import claim, recompute_due
 from solocron.schedules import Every
 from solocron.simulator.small_rules import Wrong, check, written
 from solocron.simulator.small_state import (
@@ -91,7 +91,7 @@ class SmallWorld:
             overlap=Overlap(self.small.overlap),
             catch_up=CatchUp("all"),
         )
-        job = settle(Job(name="work", incarnation=0, definition=definition, cursor=0), self._timetable)
+        job = recompute_due(Job(name="work", incarnation=0, definition=definition, cursor=0), self._timetable)
         log: Log = ((),) * self.small.slots
         nodes = (Node(),) * self.small.nodes
         state = State(now=0, job=job, sessions=(), nodes=nodes, floating=(), log=log, left=self.small.faults)
@@ -131,7 +131,7 @@ class SmallWorld:
         if not state.floating:
             return state
         job = state.job
-        runs = {hold.run for hold in job.active} | {owed.run for owed in job.owed}
+        runs = {hold.run for hold in job.active} | {waiting_run.run for waiting_run in job.waiting_runs}
         holders = {hold.session for hold in job.active}
         life = {one.name: one.state for one in state.sessions}
 

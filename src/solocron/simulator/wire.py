@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from solocron.errors import Invalid, StoreUnavailable
-from solocron.model.change import Absent, Kind, Note
+from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
@@ -200,7 +200,9 @@ class WireStore:
         result = Result(doc.name, Verdict.APPLIED, made.doc, made.answer)
         if made.doc is doc and not made.entries:
             return None, result
-        kind = doc.kind if isinstance(doc, Absent | Note) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
+        kind = (
+            doc.kind if isinstance(doc, Absent | SmallDocument) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
+        )
         return Write(kind, doc.name, doc, version, made.doc, made.entries, chosen.now, chosen.at), result
 
     def _applied(self, chosen: Selection, results: dict[str, Result], told: Outcome | None = None) -> Applied:

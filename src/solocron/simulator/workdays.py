@@ -86,11 +86,11 @@ class Workdays:
     def count(self, after: int, until: int) -> int:
         if self._rule != "skip":
             return len(self.between(after, until))
-        return sum(self._slots.count(low, high) for low, high in self._stretches(after, until, worked=True))
+        return sum(self._slots.count(low, high) for low, high in self._waiting_ranges(after, until, worked=True))
 
     def between(self, after: int, until: int) -> list[int]:
         if self._rule == "skip":
-            parts = self._stretches(after, until, worked=True)
+            parts = self._waiting_ranges(after, until, worked=True)
             return [slot for low, high in parts for slot in self._slots.between(low, high)]
         found = [slot for day in self._days(after, until) for slot in self._on(day)]
         return found[bisect_right(found, after) : bisect_right(found, until)]
@@ -99,7 +99,7 @@ class Workdays:
         """Those that are on days off, and come at no other time instead."""
         if self._rule != "skip":
             return []
-        parts = self._stretches(after, until, worked=False)
+        parts = self._waiting_ranges(after, until, worked=False)
         return [slot for low, high in parts for slot in self._slots.between(low, high)]
 
     def is_moved(self, slot: int) -> bool:
@@ -124,7 +124,7 @@ class Workdays:
         midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
         return instant_of(midnight, europe=self._europe) - 1, instant_of(midnight + _DAY, europe=self._europe) - 1
 
-    def _stretches(self, after: int, until: int, *, worked: bool) -> Iterator[tuple[int, int]]:
+    def _waiting_ranges(self, after: int, until: int, *, worked: bool) -> Iterator[tuple[int, int]]:
         """What is between, day by day, of the days that are worked or of the others."""
         for day in self._days(after, until):
             if self._works(day) is worked:

@@ -108,7 +108,7 @@ def _draw(number: int, lease: float, dice: random.Random) -> Plan:
         stoppable=stoppable,
         policies=policies(lease, dice, stoppable=stoppable),
     )
-    # A slot of several parts or slices takes its time: one after the other, they must not come faster than that.
+    # A slot of several parts or shards takes its time: one after the other, they must not come faster than that.
     several = "nodes" in plan.policies or plan.policies["shards"] is not None
     return replace(plan, period=max(plan.period, lease)) if several else plan
 
@@ -160,7 +160,7 @@ def _further(drawn: dict[str, Any], dice: random.Random) -> dict[str, Any]:
 
 
 def _placing(dice: random.Random) -> dict[str, Any]:
-    """Where and how widely: slices, nodes, who goes first, and a limit that jobs share."""
+    """Where and how widely: shards, nodes, who goes first, and a limit that jobs share."""
     limit = dice.choice((None, None, None, "scarce:2"))
     chosen: dict[str, Any] = dice.choice(
         ({}, {}, {}, {}, {"shards": 3}, {"shards": ("eu", "us")}, {"nodes": 2}, {"nodes": "all"}, {"prefer": "last"})

@@ -218,8 +218,10 @@ class World(SimFleet):
         what: tuple[object, ...] = ()
         if isinstance(after, Job):
             held = [(hold.run, hold.fence, hold.session, hold.cancel) for hold in after.active]
-            owed = [(owed.run, owed.attempt, owed.ready_at) for owed in after.owed]
-            what = (after.cursor, after.fence, after.due_at, held, owed, [s.first for s in after.stretches])
+            waiting_run = [
+                (waiting_run.run, waiting_run.attempt, waiting_run.ready_at) for waiting_run in after.waiting_runs
+            ]
+            what = (after.cursor, after.fence, after.due_at, held, waiting_run, [s.first for s in after.waiting_ranges])
         elif isinstance(after, Session):
             what = (after.expires_at, after.beats, str(after.state))
         entries = [(str(e.op), e.record.run, e.record.attempt, str(e.record.status)) for e in commit.entries]

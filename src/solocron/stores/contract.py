@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Record
 from solocron.model.documents.session import Session
@@ -39,7 +39,7 @@ __all__ = [
     "wakes",
 ]
 
-Doc = Job | Session | Note
+Doc = Job | Session | SmallDocument
 
 ChangeFn = Callable[[Any, int], Change | None]
 """`change(document or Absent, store time)`: the change, or None for "not mine to make".
@@ -230,7 +230,7 @@ def wakes(before: Doc | Absent, after: Doc | None) -> bool:
         return after.due_at is not None
     if isinstance(after, Session):
         return not isinstance(before, Session) or before.state is not after.state
-    if isinstance(after, Note) and after.kind is Kind.NAMESPACE:
+    if isinstance(after, SmallDocument) and after.kind is Kind.NAMESPACE:
         return True
     return after is None and isinstance(before, Job)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from solocron.model.change import Absent, Kind, Note
+from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.stores.contract import Doc, Due, Gate, ToSweep, Which
 
@@ -20,7 +20,7 @@ def holders_of(doc: Doc | Absent | None) -> frozenset[str]:
         if len(active) == 1:
             return frozenset((active[0].session,))
         return frozenset([hold.session for hold in active]) if active else _NOBODY
-    return frozenset((doc.session,)) if isinstance(doc, Note) and doc.session is not None else _NOBODY
+    return frozenset((doc.session,)) if isinstance(doc, SmallDocument) and doc.session is not None else _NOBODY
 
 
 def same_fixed(old: Doc | Absent, new: Doc) -> bool:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from solocron.model.change import Note
+from solocron.model.change import SmallDocument
 
 __all__ = ["HasMailbox", "Mailbox", "Written"]
 
@@ -29,7 +29,7 @@ class Mailbox:
     """Answered by the user's connection, so that `mistake` can tell where it leads."""
     mistake: Callable[[Sequence[Sequence[Any]]], str | None]
     """What is wrong with that answer, and what to do; None if the connection leads here and may write."""
-    put: Callable[[Note], Sequence[Written]]
+    put: Callable[[SmallDocument], Sequence[Written]]
     """The statements that leave a request and, at the commit, wake the nodes."""
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from solocron.clock import SECOND, SystemClock
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.codec import decode, encode
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import gate_of
@@ -132,7 +132,7 @@ def kind_of(which: Which) -> Kind:
 
 def identity_of(doc: Doc) -> tuple[Kind, str]:
     """Kind and name of a document."""
-    if isinstance(doc, Note):
+    if isinstance(doc, SmallDocument):
         return doc.kind, doc.name
     return Kind.JOB if isinstance(doc, Job) else Kind.SESSION, doc.name
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from solocron.model.change import Absent, Kind, Note
+from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Session
 from solocron.stores.contract import Named, Which
@@ -27,7 +27,9 @@ class Recent:
     def __init__(self) -> None:
         self._kept: dict[str, tuple[str, str, Job, str | int]] = {}
 
-    def put(self, fixed: str, state: str, doc: Job | Session | Note | Absent | None, mark: str | int = "") -> None:
+    def put(
+        self, fixed: str, state: str, doc: Job | Session | SmallDocument | Absent | None, mark: str | int = ""
+    ) -> None:
         """Keep a document under the texts that were made of it, with what it is compared by."""
         if not isinstance(doc, Job) or not _comes_back_as_it_is(doc):
             return
@@ -66,6 +68,6 @@ class Recent:
 def _comes_back_as_it_is(job: Job) -> bool:
     """Whether parsing its texts would give an equal document, and nobody else has a part of it in hand to change."""
     active = job.active
-    if not active or job.owed or job.stretches or job.requests or job.extra:
+    if not active or job.waiting_runs or job.waiting_ranges or job.requests or job.extra:
         return False
     return active[0].payload is None if len(active) == 1 else all(hold.payload is None for hold in active)

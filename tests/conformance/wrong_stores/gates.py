@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.stores.contract import Applied, ChangeFn, Doc, Gate, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.memory import MemoryStore
@@ -82,7 +82,9 @@ class KeepsTheGateAlone(MemoryStore):
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         return tuple(
-            replace(doc, body={"gate": doc.body["gate"]}) if isinstance(doc, Note) and "gate" in doc.body else doc
+            replace(doc, body={"gate": doc.body["gate"]})
+            if isinstance(doc, SmallDocument) and "gate" in doc.body
+            else doc
             for doc in super().read(which)
         )
 

@@ -1,4 +1,4 @@
-"""Jobs in slices, under a limit, and on every node; each body says when it starts and ends."""
+"""Jobs in shards, under a limit, and on every node; each body says when it starts and ends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from solocron.testing.fleet import witness
 _nothing = threading.Event()
 
 
-@every("1s", name="sliced", shards=("eu", "us", "apac"), retries=20, overlap="queue-all", catch_up="all")
-def sliced(run: Run) -> None:
+@every("1s", name="sharded", shards=("eu", "us", "apac"), retries=20, overlap="queue-all", catch_up="all")
+def sharded(run: Run) -> None:
     with witness(run):
         _nothing.wait(0.1)
 

@@ -218,7 +218,7 @@ def test_what_runs_waits_or_is_switched_off_shows_in_the_state(cli: Cli) -> None
     begun, end = threading.Event(), threading.Event()
     scheduler = Scheduler("memory://states", node="kitchen", max_running=1)
     scheduler.every("1h", name="off", enabled=False)(lambda: None)
-    scheduler.every("1h", name="owed")(lambda: None)
+    scheduler.every("1h", name="waiting")(lambda: None)
 
     @scheduler.every("1h", name="busy")
     def busy() -> None:
@@ -228,14 +228,14 @@ def test_what_runs_waits_or_is_switched_off_shows_in_the_state(cli: Cli) -> None
     with scheduler:
         run = scheduler.trigger("busy")
         assert begun.wait(60)
-        scheduler.trigger("owed")
+        scheduler.trigger("waiting")
         states = {line.split()[0]: line for line in cli("jobs", "--store", "memory://states").lines[1:]}
         (running,) = cli("status", "--store", "memory://states", "--json").json["running"]
         glance = cli("status", "--store", "memory://states").out
         end.set()
         scheduler.wait(run, 60)
     assert states["off"].endswith("disabled")
-    assert states["owed"].endswith("1 waiting")
+    assert states["waiting"].endswith("1 waiting")
     assert states["busy"].endswith("running on kitchen")
     assert running["run"] == run
     assert f"\n{run} " in glance

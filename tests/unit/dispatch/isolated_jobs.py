@@ -46,8 +46,8 @@ def facts(run: Run) -> dict[str, Any]:
     }
 
 
-@every(FAR, name="sliced", run_in="process", shards=("eu", "us"))
-def sliced(run: Run) -> list[Any]:
+@every(FAR, name="sharded", run_in="process", shards=("eu", "us"))
+def sharded(run: Run) -> list[Any]:
     return [run.shard, run.shards == ("eu", "us")]
 
 

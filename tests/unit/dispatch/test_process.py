@@ -92,10 +92,10 @@ def test_a_run_in_a_process_sees_its_facts_and_its_result_progress_and_output_ar
 
 
 def test_a_slice_knows_which_one_it_is(scheduler: Scheduler) -> None:
-    ran(scheduler, "sliced")
-    slices = [view.result for view in scheduler.runs("sliced") if view.status == "succeeded"]
-    assert slices
-    assert all(shard in ("eu", "us") and whole for shard, whole in slices)
+    ran(scheduler, "sharded")
+    shards = [view.result for view in scheduler.runs("sharded") if view.status == "succeeded"]
+    assert shards
+    assert all(shard in ("eu", "us") and whole for shard, whole in shards)
 
 
 def test_a_coroutine_runs_in_a_process_too(scheduler: Scheduler) -> None:

@@ -48,13 +48,13 @@ def test_a_dead_session_is_swept_and_its_run_is_owed_again(store: MemoryStore) -
     assert repair(store, PatientRuntime()) == ["swept a, which was dead; taken over: work"]
     assert state_of(store, "a") is Life.SWEPT
     assert the_job(store).active == ()
-    assert [owed.attempt for owed in the_job(store).owed] == [2]
+    assert [waiting_run.attempt for waiting_run in the_job(store).waiting_runs] == [2]
 
 
 def test_without_retries_a_run_that_is_taken_over_is_lost_and_not_repeated(store: MemoryStore) -> None:
     put(store, dead("a", since=60), job(held_by="a"))
     repair(store, PatientRuntime())
-    assert the_job(store).owed == ()
+    assert the_job(store).waiting_runs == ()
     last = the_job(store).last
     assert last is not None
     assert last.status is Status.LOST

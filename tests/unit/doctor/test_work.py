@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from solocron.clock import SECOND
 from solocron.doctor import work
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.request import leave
 from solocron.model.documents.session import Life
 from solocron.stores.contract import Blocked
@@ -75,7 +75,7 @@ def test_a_due_job_that_nobody_claims_is_a_warning() -> None:
 
 
 def test_a_request_that_nobody_takes_in_is_a_warning() -> None:
-    def left(seconds: int) -> Note:
+    def left(seconds: int) -> SmallDocument:
         asked = (NOW - seconds * SECOND, 1)
         return leave(run="work@1", request="r", payload=None, at=None, keyed=False, asked=asked, token="t")
 

@@ -10,7 +10,7 @@ import pytest
 
 from solocron import AsyncRun, KeyBusy, Run, Scheduler, Uncertain
 from solocron.errors import Invalid, StaleFence
-from solocron.model.change import Change, Kind, Note
+from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents.key import Opening, open_key
 from solocron.stores.contract import Named
 from tests.unit.effects.locks.conftest import Crowd
@@ -274,5 +274,5 @@ def test_results_are_small_json_and_saved_by_who_does_it(room: Callable[[], Crow
     with a.once("x") as claim, pytest.raises(Invalid, match="only who does it"):
         claim.save(2)
     found = a._store.read(Named(Kind.KEY, ("x",)))[0]
-    assert isinstance(found, Note)
+    assert isinstance(found, SmallDocument)
     assert found.body["value"] == [1]

@@ -12,7 +12,7 @@ import pytest
 from solocron.effects.locks.watch import Watch
 from solocron.effects.once import Once
 from solocron.effects.steps import Steps
-from solocron.model.change import Change, Note
+from solocron.model.change import Change, SmallDocument
 from solocron.model.documents import key as key_model
 from solocron.model.documents import lock as lock_model
 from solocron.model.documents import steps as steps_model
@@ -41,7 +41,7 @@ def test_i4_i16_i17_hold_for_locks_keys_and_steps_whatever_goes_wrong() -> None:
         assert checked[what] > 10, f"{what} was never put to the test: {checked}"
 
 
-def any_token(doc: Note, *, token: str, now: int, **more: Any) -> Any:
+def any_token(doc: SmallDocument, *, token: str, now: int, **more: Any) -> Any:
     """Whoever asks is taken for the holder."""
     return doc.body.get("token", token)
 

@@ -11,7 +11,7 @@ import pytest
 from solocron import AsyncRun, Backoff, Run, Scheduler, every
 from solocron.effects.steps import steps_of
 from solocron.errors import Invalid, LeaseLost, StaleFence, WaitTimeout
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.testing.cluster import Cluster
 from tests.unit.effects.locks.conftest import Crowd
 
@@ -130,7 +130,7 @@ def test_a_plain_function_past_its_time_is_given_up_and_its_result_not_saved() -
 def steps(cluster: Cluster) -> dict[str, Any]:
     """The saved steps of every run."""
     notes = [doc for (kind, _), (doc, _) in cluster.fleet.database.docs.items() if kind is Kind.STEP]
-    return {name: value for note in notes if isinstance(note, Note) for name, value, _ in note.body["steps"]}
+    return {name: value for note in notes if isinstance(note, SmallDocument) for name, value, _ in note.body["steps"]}
 
 
 def test_i17_after_a_crash_another_node_goes_on_where_the_first_one_was() -> None:

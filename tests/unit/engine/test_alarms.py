@@ -9,7 +9,7 @@ import pytest
 
 from solocron import Run, Scheduler, every
 from solocron.events import Event
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.alarm import is_open
 from solocron.simulator.kernel import Process
 from solocron.testing.cluster import Cluster
@@ -50,7 +50,7 @@ class Watched(Cluster):
         scheduler.on("alarm cleared", note)
 
     def open(self) -> list[str]:
-        docs = (doc for doc, _ in self.fleet.database.docs.values() if isinstance(doc, Note))
+        docs = (doc for doc, _ in self.fleet.database.docs.values() if isinstance(doc, SmallDocument))
         return sorted(doc.name for doc in docs if doc.kind is Kind.ALARM and is_open(doc))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from solocron.engine.alarms import Alarms
-from solocron.model.change import Note
+from solocron.model.change import SmallDocument
 from solocron.simulator.faults import Options, draw
 from solocron.simulator.world import simulate
 
@@ -35,7 +35,7 @@ def test_nobody_tells_twice_of_one_alarm_whatever_goes_wrong() -> None:
 def test_a_node_that_tells_without_having_written_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Alarms._tell
 
-    def twice(self: Alarms, what: str, doc: Note) -> None:
+    def twice(self: Alarms, what: str, doc: SmallDocument) -> None:
         real(self, what, doc)
         real(self, what, doc)
 

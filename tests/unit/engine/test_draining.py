@@ -137,7 +137,7 @@ def test_i21_what_a_claim_under_way_brings_is_handed_back_on_nobodys_account(mak
     assert bodies == []
     job = job_in(store)
     assert job.active == ()
-    assert [owed.tries for owed in job.owed] == [0]
+    assert [waiting_run.tries for waiting_run in job.waiting_runs] == [0]
     make(store, "b").tick()
     assert bodies == ["b"]
     assert [(run.status, run.reason, run.node) for run in scheduler.runs("job")] == [

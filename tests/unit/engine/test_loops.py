@@ -18,7 +18,7 @@ from solocron import Run, Scheduler, every
 from solocron.engine.loop import Loop
 from solocron.errors import StoreUnavailable
 from solocron.events import Events
-from solocron.model.change import Change, Kind, Note
+from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents.alarm import TURN
 from solocron.model.documents.session import Life
 from solocron.runtime import Threads
@@ -85,7 +85,7 @@ class Eventful(Cluster):
         member.process.spawn(leave, "client")
 
     def held_permits(self) -> list[str | None]:
-        docs = [doc for doc, _ in self.fleet.database.docs.values() if isinstance(doc, Note)]
+        docs = [doc for doc, _ in self.fleet.database.docs.values() if isinstance(doc, SmallDocument)]
         return [doc.session for doc in docs if doc.kind is Kind.PERMIT and doc.session is not None]
 
 

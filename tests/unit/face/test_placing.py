@@ -1,4 +1,4 @@
-"""Slices, limits, nodes and preference at the front: declared, refused, run, listed."""
+"""Shards, limits, nodes and preference at the front: declared, refused, run, listed."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ def test_a_sliced_job_runs_every_slice_and_waiting_for_it_waits_for_all(schedule
     seen: Counter[tuple[object, object]] = Counter()
 
     @scheduler.every("1d", shards=3)
-    def sliced(run: Run) -> None:
+    def sharded(run: Run) -> None:
         seen[(run.shard, run.shards)] += 1
 
     with scheduler:
-        run = scheduler.trigger("sliced", key="k")
+        run = scheduler.trigger("sharded", key="k")
         assert scheduler.wait(run, "20s").status == "succeeded"
         assert seen == {(0, 3): 1, (1, 3): 1, (2, 3): 1}
-        assert scheduler.trigger("sliced", key="k") == run
-        assert [view.shard for view in sorted(scheduler.runs("sliced"), key=lambda view: view.run)] == ["0", "1", "2"]
+        assert scheduler.trigger("sharded", key="k") == run
+        assert [view.shard for view in sorted(scheduler.runs("sharded"), key=lambda view: view.run)] == ["0", "1", "2"]
         assert len(scheduler.client.attempts(run)) == 3
-        assert scheduler.job("sliced").shards == 3
-        with pytest.raises(Invalid, match="no slice 'eu', so it was not triggered"):
-            scheduler.trigger("sliced", shard="eu")
+        assert scheduler.job("sharded").shards == 3
+        with pytest.raises(Invalid, match="no shard 'eu', so it was not triggered"):
+            scheduler.trigger("sharded", shard="eu")
 
 
 def test_the_slice_that_ended_worst_stands_for_all(scheduler: Scheduler) -> None:
     @scheduler.every("1d", shards=("good", "bad"))
-    def sliced(run: Run) -> None:
+    def sharded(run: Run) -> None:
         if run.shard == "bad":
             raise ValueError("no")
 
     with scheduler:
-        view = scheduler.wait(scheduler.trigger("sliced"), "20s")
+        view = scheduler.wait(scheduler.trigger("sharded"), "20s")
         assert (view.status, view.shard) == ("failed", "bad")
 
 

@@ -9,9 +9,20 @@ from hypothesis import strategies as st
 
 from solocron.clock import SECOND
 from solocron.model._fast.values import replace
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import GIVEN_WAY, Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch
+from solocron.model.documents.job import (
+    GIVEN_WAY,
+    Back,
+    Hold,
+    Job,
+    Last,
+    Missed,
+    Pause,
+    Request,
+    WaitingRange,
+    WaitingRun,
+)
 from solocron.model.documents.run import Origin, Shards, Status
 from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow
@@ -121,16 +132,16 @@ holds = st.builds(
 )
 
 
-def _cut(owed: Owed, shards: Shards | None, more: int) -> Owed:
-    """Some of them as rows of slices, in whatever state."""
-    row = cut(owed, shards)
+def _cut(waiting_run: WaitingRun, shards: Shards | None, more: int) -> WaitingRun:
+    """Some of them as rows of shards, in whatever state."""
+    row = cut(waiting_run, shards)
     return replace(row, more=min(more, row.more))
 
 
-owed = st.builds(
+waiting_run = st.builds(
     _cut,
     st.builds(
-        Owed,
+        WaitingRun,
         run=names,
         slot=instants,
         origin=st.sampled_from(Origin),
@@ -149,10 +160,10 @@ owed = st.builds(
 
 
 @st.composite
-def stretches(draw: st.DrawFn) -> Stretch:
+def waiting_ranges(draw: st.DrawFn) -> WaitingRange:
     first = draw(instants)
     schedule = draw(schedules)
-    return Stretch(
+    return WaitingRange(
         first=first,
         last=first + draw(st.integers(0, DAY)),
         count=draw(st.integers(1, 5_000)),
@@ -183,8 +194,8 @@ def jobs(draw: st.DrawFn) -> Job:
         paused=draw(maybe(st.builds(Pause, at=instants, by=maybe(texts), note=maybe(texts), until=maybe(instants)))),
         fence=draw(fences),
         active=draw(rows(holds)),
-        owed=draw(rows(owed)),
-        stretches=draw(rows(stretches())),
+        waiting_runs=draw(rows(waiting_run)),
+        waiting_ranges=draw(rows(waiting_ranges())),
         requests=draw(rows(st.builds(Request, id=texts, answer=texts))),
         accepted=draw(rows(fences, 4)),
         failures=draw(st.integers(0, 9)),
@@ -231,7 +242,7 @@ sessions = st.builds(
     reason=maybe(texts),
 )
 notes = st.builds(
-    Note,
+    SmallDocument,
     kind=st.sampled_from([Kind.LOCK, Kind.KEY, Kind.STEP, Kind.CALENDAR]),
     name=names,
     body=st.dictionaries(texts, values, max_size=3),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from solocron.model import codec
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.codec import decode, encode, encode_fixed, encode_state
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
@@ -45,7 +45,7 @@ def test_a_session_comes_back_as_it_was(session: Session) -> None:
 
 
 @given(notes)
-def test_a_plain_document_comes_back_as_it_was(note: Note) -> None:
+def test_a_plain_document_comes_back_as_it_was(note: SmallDocument) -> None:
     assert decode(note.kind, note.name, *encode(note)) == note
 
 
@@ -104,7 +104,7 @@ def test_the_state_of_a_typical_job_is_under_a_kilobyte() -> None:
     job.at(600).claim("b")
     job.pause(by="ada@example.org", note="release 1.2.3", until=9000)
     state = encode_state(job.job)
-    assert (len(job.job.active), len(job.job.owed)) == (1, 2)
+    assert (len(job.job.active), len(job.job.waiting_runs)) == (1, 2)
     assert len(state.encode()) < 1024, len(state)
 
 

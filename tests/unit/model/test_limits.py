@@ -14,9 +14,9 @@ import pytest
 from solocron.clock import SECOND
 from solocron.errors import Invalid
 from solocron.jobs.declaration import check_limit
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Hold, Job, Owed
+from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.permit import free, give, limit_of, names_of, orphan, parse, take, turn_of
 from solocron.model.documents.run import Origin
 from solocron.model.policy import allow
@@ -51,7 +51,7 @@ class Fleet:
         self.dice = random.Random(seed)
         self.limit = f"scarce:{self.dice.randint(1, 3)}"
         self.names = names_of(self.limit)
-        self.permits: dict[str, Note | Absent] = {name: Absent(Kind.PERMIT, name) for name in self.names}
+        self.permits: dict[str, SmallDocument | Absent] = {name: Absent(Kind.PERMIT, name) for name in self.names}
         self.jobs = {name: self._job(name) for name in ("one", "two")}
         self.now, self.serial = T0, 0
         self.nodes: list[Node] = []
@@ -61,10 +61,10 @@ class Fleet:
 
     def _job(self, name: str) -> Job:
         definition = Definition(handler="work", schedule=None, limit=self.limit, overlap=allow(9), retries=1)
-        owed = tuple(
-            Owed(run=f"{name}@{n}", slot=T0, origin=Origin.TRIGGER, ready_at=T0, request=str(n)) for n in range(6)
+        waiting_run = tuple(
+            WaitingRun(run=f"{name}@{n}", slot=T0, origin=Origin.TRIGGER, ready_at=T0, request=str(n)) for n in range(6)
         )
-        return Job(name=name, incarnation=1, definition=definition, cursor=T0, owed=owed, due_at=T0)
+        return Job(name=name, incarnation=1, definition=definition, cursor=T0, waiting_runs=waiting_run, due_at=T0)
 
     # --- what happens --------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Fleet:
             node.hand[permit] = node.doubt.pop(permit)
             self._give(node, permit)
         for name, doc in self.permits.items():
-            mine = isinstance(doc, Note) and doc.session == node.session
+            mine = isinstance(doc, SmallDocument) and doc.session == node.session
             if mine and name not in node.bodies and name not in node.doubt and name not in node.hand:
                 self._give(node, name)
 
@@ -188,7 +188,7 @@ class Fleet:
         assert len(running) <= len(self.names), f"{len(running)} run, {len(self.names)} may"
         for permit, session in running:
             doc = self.permits[permit]
-            assert isinstance(doc, Note), f"{permit} is held by nobody, and a body runs under it"
+            assert isinstance(doc, SmallDocument), f"{permit} is held by nobody, and a body runs under it"
             assert doc.session == session, f"a body runs under {permit}, which is not its session's"
         assert len({permit for permit, _ in running}) == len(running), "two bodies under one permit"
 
@@ -209,14 +209,14 @@ class Fleet:
     def _put(self, change: Change | None) -> bool | None:
         if change is None:
             return None
-        assert isinstance(change.doc, Note)
+        assert isinstance(change.doc, SmallDocument)
         self.permits[change.doc.name] = change.doc
         return bool(change.answer)
 
     def _give(self, node: Node, permit: str) -> None:
         doc = self.permits[permit]
         turn = node.hand.pop(permit, None)
-        if isinstance(doc, Note):
+        if isinstance(doc, SmallDocument):
             self._put(give(doc, session=node.session, turn=turn_of(doc) if turn is None else turn, now=self.now))
 
     def _job_change(self, hold: Hold, change: object) -> None:
@@ -247,14 +247,14 @@ def test_a_permit_is_taken_once_and_asking_in_vain_leaves_a_mark() -> None:
     first = take(Absent(Kind.PERMIT, "db:0"), session="a", node="n", turn=1, now=T0)
     assert first is not None
     assert first.answer is True
-    assert isinstance(first.doc, Note)
+    assert isinstance(first.doc, SmallDocument)
     again = take(first.doc, session="a", node="n", turn=1, now=T0)
     assert again is not None
     assert again.doc is first.doc
     other = take(first.doc, session="b", node="m", turn=1, now=T0)
     assert other is not None
     assert other.answer is False
-    assert isinstance(other.doc, Note)
+    assert isinstance(other.doc, SmallDocument)
     assert other.doc.session == "a"
     marked = take(other.doc, session="b", node="m", turn=2, now=T0 + SECOND)
     assert marked is not None
@@ -267,13 +267,13 @@ def test_a_permit_is_taken_once_and_asking_in_vain_leaves_a_mark() -> None:
 def test_a_late_message_about_an_earlier_taking_gives_nothing_away() -> None:
     first = take(Absent(Kind.PERMIT, "db:0"), session="a", node="n", turn=1, now=T0)
     assert first is not None
-    assert isinstance(first.doc, Note)
+    assert isinstance(first.doc, SmallDocument)
     back = give(first.doc, session="a", turn=1, now=T0)
     assert back is not None
-    assert isinstance(back.doc, Note)
+    assert isinstance(back.doc, SmallDocument)
     second = take(back.doc, session="a", node="n", turn=2, now=T0)
     assert second is not None
-    assert isinstance(second.doc, Note)
+    assert isinstance(second.doc, SmallDocument)
     assert give(second.doc, session="a", turn=1, now=T0) is None
     assert give(second.doc, session="b", turn=2, now=T0) is None
 

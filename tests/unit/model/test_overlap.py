@@ -128,8 +128,8 @@ class TestQueueAll:
         job.claims("a")
         for second in range(20, 1000, 20):
             job.at(second).claim("b")
-        assert len(job.job.stretches) == 1
-        assert job.job.owed == ()
+        assert len(job.job.waiting_ranges) == 1
+        assert job.job.waiting_runs == ()
 
 
 class TestReplace:
@@ -170,7 +170,7 @@ class TestReplace:
         job.fail(job.claims("a"))
         job.at(120)
         assert job.run_all("b") == [120]
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
         assert job.ended() == [(60, "failed"), (120, "succeeded")]
 
     def test_what_a_person_asked_for_is_not_replaced_while_it_waits(self) -> None:

@@ -46,7 +46,7 @@ def _some_hold(draw: Any, job: Any) -> dict[str, Any]:
 
 
 def _some_run(draw: Any, job: Any) -> str:
-    known = [one.run for one in (*getattr(job, "active", ()), *getattr(job, "owed", ()))]
+    known = [one.run for one in (*getattr(job, "active", ()), *getattr(job, "waiting_runs", ()))]
     found: str = draw(st.sampled_from([*known, "work@gone"]))
     return found
 
@@ -165,5 +165,5 @@ def test_i20_what_gives_nothing_to_run_is_not_due_any_more(job: Job, now: int) -
         job = replace(job, active=())
     else:
         return  # thousands of runs wait: enough seen
-    settled = claiming.settle(job, resolve(job.definition.schedule))
+    settled = claiming.recompute_due(job, resolve(job.definition.schedule))
     assert settled.due_at is None or settled.due_at > now

@@ -9,7 +9,7 @@ import pytest
 from solocron.model.change import Kind
 from solocron.model.codec import decode, encode
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Hold, Job, Owed, Request
+from solocron.model.documents.job import Hold, Job, Request, WaitingRun
 from solocron.model.documents.run import Origin
 from solocron.stores.write_cache import _MOST, Recent
 
@@ -50,7 +50,7 @@ def test_texts_that_another_client_wrote_give_nothing() -> None:
     [
         replace(JOB, active=()),
         replace(JOB, active=(replace(HOLD, payload={"a": (1,)}),)),
-        replace(JOB, owed=(Owed(run="j@2", slot=7, origin=Origin.TRIGGER, ready_at=7, payload={1: 2}),)),
+        replace(JOB, waiting_runs=(WaitingRun(run="j@2", slot=7, origin=Origin.TRIGGER, ready_at=7, payload={1: 2}),)),
         replace(JOB, requests=(Request(id="r", answer="a"),)),
         replace(JOB, extra={"new": [1]}),
     ],

@@ -27,7 +27,7 @@ def trigger(args: Namespace) -> int:
     limit = _seconds(args.wait)
     with opened(args) as client:
         at = None if args.at is None else later(args.at, "--at", client.store.clock())
-        args.run = client.trigger(args.job, payload, at=at, key=args.key, shard=args.slice)
+        args.run = client.trigger(args.job, payload, at=at, key=args.key, shard=args.shard)
         if client.job(args.job).orphaned:
             output.note(f"no live node can run {args.job}; the run waits for one")
         if args.wait is not None:

@@ -128,7 +128,7 @@ def describe_run(run: RunView, *, now: datetime | None = None) -> list[tuple[str
         ("run", run.run),
         ("job", run.job),
         ("slot", slots),
-        ("slice", run.shard or ""),
+        ("shard", run.shard or ""),
         ("origin", run.origin),
         ("status", run.status),
         ("reason", run.reason or ""),

@@ -15,7 +15,7 @@ from solocron.effects.locks.lock import Lock, Place
 from solocron.engine.loop import Loop
 from solocron.errors import Conflict, LeaseLost, NotEntered, StoreError
 from solocron.events import Events
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.lock import state_of
 from solocron.stores.contract import Named
 
@@ -178,7 +178,7 @@ class Leader:
             docs = self._place.store.read(Named(Kind.LOCK, (self._lock.name,)))
         except StoreError:
             return True
-        return any(isinstance(doc, Note) and state_of(doc).fence == held.fence for doc in docs)
+        return any(isinstance(doc, SmallDocument) and state_of(doc).fence == held.fence for doc in docs)
 
     def _lose(self, why: str) -> None:
         with self._mutex:

@@ -10,7 +10,7 @@ from typing import Any
 from solocron.clock import from_us
 from solocron.effects.locks.writing import write
 from solocron.errors import Conflict, Invalid, NotFound
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.lock import LockState, force, raise_fence, state_of
 from solocron.model.documents.session import Life, Session
 from solocron.runtime import Runtime
@@ -51,7 +51,7 @@ def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by:
         raise Invalid(f"lock {name!r}: say why it is released by force; nothing was changed.")
     result, _ = write(store, Kind.LOCK, name, lambda doc, at: force(doc, by=by, why=reason, now=at), runtime=runtime)
     if result.verdict != "applied":
-        if not isinstance(result.doc, Note):
+        if not isinstance(result.doc, SmallDocument):
             raise NotFound(f"there is no lock {name!r} in namespace {store.namespace!r}; `solocron locks` lists them.")
         raise Conflict(f"lock {name!r} is not held by anybody; nothing was changed.")
     if result.answer:
@@ -67,16 +67,16 @@ def raise_fences(store: Store, runtime: Runtime, fence: int) -> int:
     return len(notes)
 
 
-def _notes(store: Store) -> list[Note]:
-    found: list[Note] = []
+def _notes(store: Store) -> list[SmallDocument]:
+    found: list[SmallDocument] = []
     while True:
         page = store.read(All(Kind.LOCK, after=found[-1].name if found else "", limit=PAGE))
-        found += [doc for doc in page if isinstance(doc, Note)]
+        found += [doc for doc in page if isinstance(doc, SmallDocument)]
         if len(page) < PAGE:
             return found
 
 
-def _view(doc: Note, state: LockState, sessions: Mapping[str, Session], now: int) -> LockView:
+def _view(doc: SmallDocument, state: LockState, sessions: Mapping[str, Session], now: int) -> LockView:
     session = sessions.get(state.session or "")
     taken = state.taken(now=now)
     if state.session is not None and (session is None or session.state is not Life.LIVE):

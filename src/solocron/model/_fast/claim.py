@@ -6,7 +6,7 @@ third of the price; whatever is not ordinary in any respect is left to it.
 
 from __future__ import annotations
 
-from solocron.model._fast.values import made, replace
+from solocron.model._fast.values import from_fields, replace
 from solocron.model.change import Change
 from solocron.model.documents.job import GIVEN_WAY, Hold, Job
 from solocron.model.documents.run import Entry, Op, Origin, Status, run_id
@@ -26,7 +26,14 @@ _asked: tuple[Timetable, int, _Two] = (EMPTY, 0, (None, None, None))
 def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | None:
     """The change, if the claim is an ordinary one."""
     policy = job.definition
-    if job.active or job.owed or job.stretches or job.paused is not None or job.removed or not policy.enabled:
+    if (
+        job.active
+        or job.waiting_runs
+        or job.waiting_ranges
+        or job.paused is not None
+        or job.removed
+        or not policy.enabled
+    ):
         return None
     if job.back is not None:
         return None
@@ -34,7 +41,7 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
         return None
     if policy.schedule is None or "calendar" in policy.schedule or job.source == GIVEN_WAY:
         return None
-    cursor = slots.settled(job.cursor, job.nominal)
+    cursor = slots.decided_until(job.cursor, job.nominal)
     first, following, reading = _next_two(slots, cursor)
     if first is None or first > now or cursor < job.cursor:
         return None
@@ -53,7 +60,7 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
         "claimed_at": now,
         "deadline": None if timeout is None else now + timeout,
     }
-    hold = made(Hold, facts)
+    hold = from_fields(Hold, facts)
     held = replace(job, cursor=first, nominal=reading, active=(hold,), fence=hold.fence, due_at=following)
     return Change(held, (Entry(_OPEN, record_of(held, hold, _RUNNING, now=now)),), hold)
 

@@ -16,13 +16,13 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["made", "quick", "replace"]
+__all__ = ["fast_init", "from_fields", "replace"]
 
 T = TypeVar("T")
 _put = object.__setattr__
 
 
-def quick(cls: type[T]) -> type[T]:
+def fast_init(cls: type[T]) -> type[T]:
     """Give a frozen dataclass (without slots, keywords only) a constructor that keeps the keywords as they come.
 
     Defaults stay with the class. The type checker sees to it that nothing is missing or misspelt.
@@ -47,7 +47,7 @@ def quick(cls: type[T]) -> type[T]:
     return cls
 
 
-def made(cls: type[T], facts: dict[str, Any]) -> T:
+def from_fields(cls: type[T], facts: dict[str, Any]) -> T:
     """A value of a quick class that keeps the very dictionary: every field without a default must be in it."""
     new = object.__new__(cls)
     _put(new, "__dict__", facts)

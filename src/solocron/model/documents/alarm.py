@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from solocron.clock import SECOND, iso
 from solocron.model.applications import can_run, rivals
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
 
@@ -147,21 +147,21 @@ def _missed(job: Job, now: int) -> str | None:
 # --- one alarm -------------------------------------------------------------------------------------------------------
 
 
-def is_open(doc: Note | Absent) -> bool:
-    return isinstance(doc, Note) and doc.body.get("state") == "open"
+def is_open(doc: SmallDocument | Absent) -> bool:
+    return isinstance(doc, SmallDocument) and doc.body.get("state") == "open"
 
 
-def is_waiting(doc: Note | Absent) -> bool:
+def is_waiting(doc: SmallDocument | Absent) -> bool:
     """Whether there is cause, but not yet for long enough."""
-    return isinstance(doc, Note) and doc.body.get("state") == "waiting"
+    return isinstance(doc, SmallDocument) and doc.body.get("state") == "waiting"
 
 
-def open_(doc: Note | Absent, cause: Cause, *, seen: int, now: int, token: str) -> Change | None:
+def open_(doc: SmallDocument | Absent, cause: Cause, *, seen: int, now: int, token: str) -> Change | None:
     """There is cause, as of `seen`. The answer is `raised` for the one that opened it; None: nothing to do."""
     if is_open(doc):
         return None
     since = seen
-    if isinstance(doc, Note):
+    if isinstance(doc, SmallDocument):
         if is_waiting(doc):
             since = doc.body["since"]
             if seen - since < cause.patience:
@@ -173,14 +173,16 @@ def open_(doc: Note | Absent, cause: Cause, *, seen: int, now: int, token: str) 
         "state": state, "kind": cause.kind, "subject": cause.subject, "detail": cause.detail, "since": since,
         "at": now, "raised": token,
     }  # fmt: skip
-    return Change(Note(kind=Kind.ALARM, name=doc.name, body=body), answer="raised" if state == "open" else "waiting")
+    return Change(
+        SmallDocument(kind=Kind.ALARM, name=doc.name, body=body), answer="raised" if state == "open" else "waiting"
+    )
 
 
-def close(doc: Note | Absent, *, seen: int, now: int, token: str) -> Change | None:
+def close(doc: SmallDocument | Absent, *, seen: int, now: int, token: str) -> Change | None:
     """The cause was gone at `seen`. The answer is `cleared` for the one that closed it."""
     if not (is_open(doc) or is_waiting(doc)):
         return None
-    assert isinstance(doc, Note)
+    assert isinstance(doc, SmallDocument)
     if seen <= doc.body["at"]:
         return None  # older than what opened it
     answer = "cleared" if is_open(doc) else "forgotten"
@@ -190,15 +192,15 @@ def close(doc: Note | Absent, *, seen: int, now: int, token: str) -> Change | No
     )
 
 
-def forget(doc: Note | Absent, *, before: int) -> Change | None:
+def forget(doc: SmallDocument | Absent, *, before: int) -> Change | None:
     """Remove an alarm that was closed before then; no look is as old as that."""
     if isinstance(doc, Absent) or doc.body.get("state") != "closed" or doc.body["at"] >= before:
         return None
     return Change(None)
 
 
-def take_turn(doc: Note | Absent, *, by: str, every: int, now: int) -> Change | None:
+def take_turn(doc: SmallDocument | Absent, *, by: str, every: int, now: int) -> Change | None:
     """Whether it is time to look again: one node looks for all of them, and if it dies the next turn comes soon."""
-    if isinstance(doc, Note) and 0 <= now - doc.body["at"] < every:
+    if isinstance(doc, SmallDocument) and 0 <= now - doc.body["at"] < every:
         return None
-    return Change(Note(kind=Kind.ALARM, name=TURN, body={"state": "turn", "at": now, "by": by}), answer=True)
+    return Change(SmallDocument(kind=Kind.ALARM, name=TURN, body={"state": "turn", "at": now, "by": by}), answer=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.definition import CALENDAR_REVISION, Definition
 from solocron.model.documents.job import Job
 from solocron.model.timetable import Resolve
@@ -43,17 +43,17 @@ def with_revision(definition: Definition, revision: int) -> Definition:
     return replace(definition, schedule={**(definition.schedule or {}), CALENDAR_REVISION: revision})
 
 
-def keep(doc: Note | Absent, *, body: Mapping[str, Any]) -> Change | None:
+def keep(doc: SmallDocument | Absent, *, body: Mapping[str, Any]) -> Change | None:
     """Write a revision. One that exists stays as it is; None: under this number there is another content."""
     if isinstance(doc, Absent):
-        return Change(Note(kind=Kind.CALENDAR, name=doc.name, body=body))
+        return Change(SmallDocument(kind=Kind.CALENDAR, name=doc.name, body=body))
     return Change(doc) if dict(doc.body) == dict(body) else None
 
 
-def announce(doc: Note | Absent, *, revision: int) -> Change | None:
+def announce(doc: SmallDocument | Absent, *, revision: int) -> Change | None:
     """Make a revision the latest; None: a later one was announced meanwhile."""
     if isinstance(doc, Absent):
-        return Change(Note(kind=Kind.CALENDAR, name=doc.name, body={"revision": revision}))
+        return Change(SmallDocument(kind=Kind.CALENDAR, name=doc.name, body={"revision": revision}))
     if doc.body["revision"] > revision:
         return None
     return Change(doc if doc.body["revision"] == revision else replace(doc, body={"revision": revision}))

@@ -48,7 +48,7 @@ class Definition:
     """Cores that a process of its own may use."""
     enabled: bool = True
     shards: Shards | None = None
-    """Into how many slices each slot is cut, or what they are called."""
+    """Into how many shards each slot is cut, or what they are called."""
     nodes: int | str | None = None
     """On how many nodes each slot runs, or "all"."""
     prefer: str | None = None

@@ -9,17 +9,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from solocron.model._fast.values import quick, replace
+from solocron.model._fast.values import fast_init, replace
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.run import Origin, Shards, Status, group_of, plain
 
-__all__ = ["GIVEN_WAY", "Back", "Hold", "Job", "Last", "Missed", "Owed", "Pause", "Request", "Stretch", "Told"]
+__all__ = [
+    "GIVEN_WAY",
+    "Back",
+    "Hold",
+    "Job",
+    "Last",
+    "Missed",
+    "Pause",
+    "Request",
+    "Told",
+    "WaitingRange",
+    "WaitingRun",
+]
 
 GIVEN_WAY = ""
 """The source of a job whose stored definition gives way to the one that live nodes declare, whatever its revision."""
 
 
-@quick
+@fast_init
 @dataclass(frozen=True, kw_only=True)
 class Hold:
     """An active claim: the right of one session to run one attempt, proved by its fence."""
@@ -55,9 +67,9 @@ class Hold:
         return self if self.cancel else replace(self, cancel=plain(why), asked_at=now)
 
 
-@quick
+@fast_init
 @dataclass(frozen=True, kw_only=True)
-class Owed:
+class WaitingRun:
     """A run that waits to be claimed: queued, late, triggered, handed back, or waiting for its next attempt."""
 
     run: str
@@ -71,9 +83,9 @@ class Owed:
     crashed: bool = False
     shard: int | str | None = None
     shards: Shards | None = None
-    """The slices of its slot as they were when the first of them was taken; None before."""
+    """The shards of its slot as they were when the first of them was taken; None before."""
     more: int = 0
-    """How many slices after this one wait as well: an entry stands for a row of them."""
+    """How many shards after this one wait as well: an entry stands for a row of them."""
     only: str | None = None
     """The node that alone may run it."""
     among: tuple[str, ...] = ()
@@ -86,12 +98,12 @@ class Owed:
 
     @property
     def begun(self) -> bool:
-        """Whether an attempt of it, or another slice of its slot, was taken: then it counts as running for overlap."""
+        """Whether an attempt of it, or another shard of its slot, was taken: then it counts as running for overlap."""
         return self.tries > 0 or self.shards is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class WaitingRange:
     """Slots that wait, as a range: `first` to `last` by the schedule (or by `schedule`, if it has changed since)."""
 
     first: int
@@ -101,7 +113,7 @@ class Stretch:
     request: str | None = None
     schedule: Mapping[str, Any] | None = None
     pace: int | None = None
-    """Microseconds between two of its starts, at the least; such a stretch lets everything else go first."""
+    """Microseconds between two of its starts, at the least; such a range lets everything else go first."""
     total: int | None = None
     """How many a backfill had when it was asked for."""
 
@@ -124,7 +136,7 @@ class Request:
     answer: str
 
 
-@quick
+@fast_init
 @dataclass(frozen=True, kw_only=True)
 class Last:
     """The last outcome, handed to the next run."""
@@ -169,7 +181,7 @@ class Back:
     told: tuple[Told, ...] = ()
 
 
-@quick
+@fast_init
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """A job's document. Every slot up to `cursor` has been decided; nothing is due before `due_at`."""
@@ -190,14 +202,14 @@ class Job:
     paused: Pause | None = None
     fence: int = 0
     active: tuple[Hold, ...] = ()
-    owed: tuple[Owed, ...] = ()
-    stretches: tuple[Stretch, ...] = ()
+    waiting_runs: tuple[WaitingRun, ...] = ()
+    waiting_ranges: tuple[WaitingRange, ...] = ()
     requests: tuple[Request, ...] = ()
     accepted: tuple[int, ...] = ()
     """Fences of the last accepted finishes: a repeated one is answered as accepted."""
     failures: int = 0
     paced: int = 0
-    """When the last run of a stretch with a pace was claimed."""
+    """When the last run of a range with a pace was claimed."""
     last: Last | None = None
     missed: Missed | None = None
     back: Back | None = None
@@ -214,10 +226,12 @@ class Job:
     @property
     def waiting(self) -> int:
         """How many runs wait, retries included; a slot that has not begun counts once, however it will be cut."""
-        return sum(1 + owed.more for owed in self.owed) + sum(stretch.count for stretch in self.stretches)
+        return sum(1 + waiting_run.more for waiting_run in self.waiting_runs) + sum(
+            waiting_range.count for waiting_range in self.waiting_ranges
+        )
 
     @property
     def queued(self) -> int:
         """How many slots and requests stand in the queue, whose length is bounded; what is paced stands aside."""
-        ranges = sum(stretch.count for stretch in self.stretches if stretch.pace is None)
-        return len({group_of(owed.run) for owed in self.owed}) + ranges
+        ranges = sum(waiting_range.count for waiting_range in self.waiting_ranges if waiting_range.pace is None)
+        return len({group_of(waiting_run.run) for waiting_run in self.waiting_runs}) + ranges

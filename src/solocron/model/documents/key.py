@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 
 __all__ = [
     "Done",
@@ -82,18 +82,18 @@ class Doubt:
     since: int
 
 
-def stand_of(doc: Note) -> Stand:
+def stand_of(doc: SmallDocument) -> Stand:
     return Stand(doc.body["stand"])
 
 
-def _note(name: str, by: Opening, *, now: int) -> Note:
+def _note(name: str, by: Opening, *, now: int) -> SmallDocument:
     body: dict[str, Any] = {"stand": Stand.OPEN, "token": by.token, "owner": by.owner, "since": now}
     if by.run is not None:
         body |= {"run": by.run, "fence": by.fence}
-    return Note(kind=Kind.KEY, name=name, body=body, session=by.session)
+    return SmallDocument(kind=Kind.KEY, name=name, body=body, session=by.session)
 
 
-def open_key(doc: Note | Absent, by: Opening, *, now: int, dead: frozenset[str] = frozenset()) -> Change:
+def open_key(doc: SmallDocument | Absent, by: Opening, *, now: int, dead: frozenset[str] = frozenset()) -> Change:
     """Begin, if nobody has; answers `Opened`, `Done`, `Working` or `Doubt`. `dead`: sessions known to be dead.
 
     A later attempt of the very run that opened it may start only when the earlier one is over: then nobody is at work.
@@ -112,29 +112,31 @@ def open_key(doc: Note | Absent, by: Opening, *, now: int, dead: frozenset[str] 
     return Change(doc, answer=Working(body["owner"], doc.session or "", body["since"]))
 
 
-def _is_over(doc: Note, *, now: int) -> bool:
+def _is_over(doc: SmallDocument, *, now: int) -> bool:
     """Whether its time is over; one that a run has made is removed by a sweeper, which looks at the run first."""
     past = doc.expires_at is not None and doc.expires_at <= now
     return past and stand_of(doc) is Stand.DONE and "run" not in doc.body
 
 
-def tokened(doc: Note | Absent, token: str) -> Note | None:
+def tokened(doc: SmallDocument | Absent, token: str) -> SmallDocument | None:
     """The document, if it is open under this very token."""
     if isinstance(doc, Absent) or stand_of(doc) is not Stand.OPEN or doc.body["token"] != token:
         return None
     return doc
 
 
-def seize(doc: Note | Absent, by: Opening, *, after: str, now: int) -> Change | None:
+def seize(doc: SmallDocument | Absent, by: Opening, *, after: str, now: int) -> Change | None:
     """Begin anew what `after` began and did not end; None when somebody has decided about it meanwhile."""
-    if isinstance(doc, Note) and stand_of(doc) is Stand.OPEN and doc.body["token"] == by.token:
+    if isinstance(doc, SmallDocument) and stand_of(doc) is Stand.OPEN and doc.body["token"] == by.token:
         return Change(doc, answer=Opened())
     if isinstance(doc, Absent) or stand_of(doc) is Stand.DONE or doc.body["token"] != after:
         return None
     return Change(_note(doc.name, by, now=now), answer=Opened())
 
 
-def close(doc: Note | Absent, *, token: str, now: int, value: Any = None, keep: int | None = None) -> Change | None:
+def close(
+    doc: SmallDocument | Absent, *, token: str, now: int, value: Any = None, keep: int | None = None
+) -> Change | None:
     """open, or in doubt, to done. None: this token's beginning is not the current one, nothing changes.
 
     The caller has to be the holder, or to know from the outside world that it happened.
@@ -151,28 +153,28 @@ def close(doc: Note | Absent, *, token: str, now: int, value: Any = None, keep: 
     return Change(replace(doc, body=body, session=None, expires_at=expires_at), answer="accepted")
 
 
-def drop(doc: Note | Absent, *, token: str, now: int) -> Change | None:
+def drop(doc: SmallDocument | Absent, *, token: str, now: int) -> Change | None:
     """The body raised: it did not happen, the key is free."""
     return None if tokened(doc, token) is None else Change(None)
 
 
-def doubt(doc: Note | Absent, *, token: str, now: int) -> Change | None:
+def doubt(doc: SmallDocument | Absent, *, token: str, now: int) -> Change | None:
     """The body was cut off from outside: nobody knows whether it happened."""
     found = tokened(doc, token)
     return None if found is None else Change(_in_doubt(found))
 
 
-def orphan(doc: Note | Absent, *, session: str, now: int) -> Change | None:
+def orphan(doc: SmallDocument | Absent, *, session: str, now: int) -> Change | None:
     """Whoever was at work is dead."""
-    return Change(_in_doubt(doc)) if isinstance(doc, Note) and doc.session == session else None
+    return Change(_in_doubt(doc)) if isinstance(doc, SmallDocument) and doc.session == session else None
 
 
-def _in_doubt(doc: Note) -> Note:
+def _in_doubt(doc: SmallDocument) -> SmallDocument:
     return replace(doc, body={**doc.body, "stand": Stand.UNCERTAIN}, session=None)
 
 
-def prune(doc: Note | Absent, *, now: int, owed: Mapping[str, object]) -> Change | None:
-    """Remove a key whose time is over, unless its run is still owed or running (`owed`): a retry must find it."""
-    if isinstance(doc, Absent) or doc.expires_at is None or doc.expires_at > now or doc.body.get("run") in owed:
+def prune(doc: SmallDocument | Absent, *, now: int, unfinished: Mapping[str, object]) -> Change | None:
+    """Remove a key whose time is over, unless its run is still waiting or running (`waiting`): a retry must find it."""
+    if isinstance(doc, Absent) or doc.expires_at is None or doc.expires_at > now or doc.body.get("run") in unfinished:
         return None
     return Change(None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.transitions.claimant import next_fence
 
 __all__ = [
@@ -96,7 +96,7 @@ class Busy:
     ahead: int
 
 
-def state_of(doc: Note | Absent) -> LockState:
+def state_of(doc: SmallDocument | Absent) -> LockState:
     """The lock that a document tells of; a free one where there is none."""
     if isinstance(doc, Absent):
         return LockState()
@@ -108,7 +108,7 @@ def state_of(doc: Note | Absent) -> LockState:
     )
 
 
-def _note(name: str, state: LockState) -> Note:
+def _note(name: str, state: LockState) -> SmallDocument:
     facts = {
         "fence": state.fence,
         "token": state.token,
@@ -120,10 +120,10 @@ def _note(name: str, state: LockState) -> Note:
         "forced": [dict(one) for one in state.forced],
     }
     body = {name: value for name, value in facts.items() if value not in (None, [])}
-    return Note(kind=Kind.LOCK, name=name, body=body, session=state.session, expires_at=state.until)
+    return SmallDocument(kind=Kind.LOCK, name=name, body=body, session=state.session, expires_at=state.until)
 
 
-def acquire(doc: Note | Absent, ask: Ask, *, now: int, dead: frozenset[str] = frozenset()) -> Change | None:
+def acquire(doc: SmallDocument | Absent, ask: Ask, *, now: int, dead: frozenset[str] = frozenset()) -> Change | None:
     """Take the lock if nobody has it; answers `Granted` or `Busy`. None: the store is older than the asker remembers.
 
     `dead` are sessions that the asker knows to be buried or gone: what they hold may be taken.
@@ -131,7 +131,7 @@ def acquire(doc: Note | Absent, ask: Ask, *, now: int, dead: frozenset[str] = fr
     state = state_of(doc)
     if ask.seen > state.fence:
         return None
-    if isinstance(doc, Note) and state.token == ask.token:  # our own request, its answer lost on the way
+    if isinstance(doc, SmallDocument) and state.token == ask.token:  # our own request, its answer lost on the way
         return Change(doc, answer=Granted(state.fence, state.since or now))
     places = [(ticket, until) for ticket, until in state.waiting if until > now or ticket == ask.token]
     first = not places or places[0][0] == ask.token
@@ -148,7 +148,7 @@ def acquire(doc: Note | Absent, ask: Ask, *, now: int, dead: frozenset[str] = fr
             waiting=tuple(place for place in places if place[0] != ask.token),
         )
         return Change(_note(doc.name, granted), answer=Granted(granted.fence, now))
-    assert isinstance(doc, Note)
+    assert isinstance(doc, SmallDocument)
     if ask.queue:
         places = _queued(places, ask.token, now=now)
     ahead = next((at for at, place in enumerate(places) if place[0] == ask.token), len(places))
@@ -166,22 +166,22 @@ def _queued(places: list[tuple[str, int]], ticket: str, *, now: int) -> list[tup
     return [(one, now + TICKET if one == ticket and until < late else until) for one, until in places]
 
 
-def leave(doc: Note | Absent, *, token: str, now: int) -> Change | None:
+def leave(doc: SmallDocument | Absent, *, token: str, now: int) -> Change | None:
     """Give up a place in the queue."""
     state = state_of(doc)
     rest = tuple(place for place in state.waiting if place[0] != token)
     return None if rest == state.waiting else Change(_note(doc.name, replace(state, waiting=rest)))
 
 
-def release(doc: Note | Absent, *, token: str, now: int) -> Change | None:
+def release(doc: SmallDocument | Absent, *, token: str, now: int) -> Change | None:
     """Let go; answers whether somebody waits. None: it is not the holder's any more, and nothing changes.
 
     Inside `at_least` the lock stays taken until then, by nobody.
     """
     state = state_of(doc)
     if isinstance(doc, Absent) or state.token != token:
-        repeated = isinstance(doc, Note) and state.released == token
-        return Change(doc, answer=False) if isinstance(doc, Note) and repeated else None
+        repeated = isinstance(doc, SmallDocument) and state.released == token
+        return Change(doc, answer=False) if isinstance(doc, SmallDocument) and repeated else None
     return Change(_note(doc.name, _freed(state, now=now)), answer=bool(state.waiting))
 
 
@@ -190,7 +190,7 @@ def _freed(state: LockState, *, now: int) -> LockState:
     return replace(state, token=None, session=None, until=until, least=None, released=state.token)
 
 
-def extend(doc: Note | Absent, *, token: str, at_most: int, at_least: int, now: int) -> Change | None:
+def extend(doc: SmallDocument | Absent, *, token: str, at_most: int, at_least: int, now: int) -> Change | None:
     """Set the expiry anew, counted from now; never adds to it, never revives a lock whose time is over.
 
     A lock that is tied to a session has no expiry to set.
@@ -203,7 +203,7 @@ def extend(doc: Note | Absent, *, token: str, at_most: int, at_least: int, now: 
     return Change(_note(doc.name, replace(state, until=until, least=least)))
 
 
-def orphan(doc: Note | Absent, *, session: str, now: int) -> Change | None:
+def orphan(doc: SmallDocument | Absent, *, session: str, now: int) -> Change | None:
     """What a buried session held is free."""
     state = state_of(doc)
     if isinstance(doc, Absent) or state.session != session:
@@ -211,7 +211,7 @@ def orphan(doc: Note | Absent, *, session: str, now: int) -> Change | None:
     return Change(_note(doc.name, replace(_freed(state, now=now), released=state.released)))
 
 
-def force(doc: Note | Absent, *, by: str | None, why: str, now: int) -> Change | None:
+def force(doc: SmallDocument | Absent, *, by: str | None, why: str, now: int) -> Change | None:
     """Take the lock from whoever has it: the fence rises, so that the old holder is stale at once; it is recorded."""
     state = state_of(doc)
     if isinstance(doc, Absent) or not state.taken(now=now):
@@ -229,7 +229,7 @@ def force(doc: Note | Absent, *, by: str | None, why: str, now: int) -> Change |
     return Change(_note(doc.name, freed), answer=bool(state.waiting))
 
 
-def raise_fence(doc: Note | Absent, *, fence: int) -> Change | None:
+def raise_fence(doc: SmallDocument | Absent, *, fence: int) -> Change | None:
     """After a backup was restored: no fence that was granted before may come again."""
     state = state_of(doc)
     if isinstance(doc, Absent) or state.fence >= fence:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 
 __all__ = [
     "NAME",
@@ -69,12 +69,12 @@ class Namespace:
         """What a claim compares: state, epoch and server, in one text."""
         return f"{self.openness} {self.epoch} {self.identity}"
 
-    def note(self) -> Note:
+    def note(self) -> SmallDocument:
         body = {
             **self.extra, "count": self.count, "token": self.token, "identity": self.identity,
             "openness": self.openness, "since": self.since, "doubt": self.doubt, "gate": self.gate,
         }  # fmt: skip
-        return Note(kind=Kind.NAMESPACE, name=NAME, body=body)
+        return SmallDocument(kind=Kind.NAMESPACE, name=NAME, body=body)
 
 
 _OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "gate"})
@@ -82,7 +82,7 @@ _OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "g
 
 def read(doc: object) -> Namespace | None:
     """Return the namespace of a document; None where there is none yet."""
-    if not isinstance(doc, Note):
+    if not isinstance(doc, SmallDocument):
         return None
     body = doc.body
     return Namespace(
@@ -96,20 +96,22 @@ def read(doc: object) -> Namespace | None:
     )
 
 
-def gate_of(doc: Note) -> str | None:
+def gate_of(doc: SmallDocument) -> str | None:
     """Return the text that a claim is compared with; None for every other kind of document."""
     return doc.body.get("gate") if doc.kind is Kind.NAMESPACE else None
 
 
-def establish(doc: Note | Absent, *, identity: str, token: str) -> Change:
+def establish(doc: SmallDocument | Absent, *, identity: str, token: str) -> Change:
     """Create the namespace, open, for the server that answers. One that exists is left as it is."""
-    if isinstance(doc, Note):
+    if isinstance(doc, SmallDocument):
         return Change(doc, answer=read(doc))
     new = Namespace(count=1, token=token, identity=identity)
     return Change(new.note(), answer=new)
 
 
-def begin_check(doc: Note | Absent, *, identity: str, known: int, checked: str, token: str, now: int) -> Change:
+def begin_check(
+    doc: SmallDocument | Absent, *, identity: str, known: int, checked: str, token: str, now: int
+) -> Change:
     """Write a new epoch in state `checking`; the answer is the namespace as it then is.
 
     `known` is the highest count of epochs that the node has seen, `checked` the epoch that it has checked itself. A
@@ -132,7 +134,7 @@ def begin_check(doc: Note | Absent, *, identity: str, known: int, checked: str, 
     return Change(new.note(), answer=new)
 
 
-def close(doc: Note | Absent, *, identity: str, known: int, token: str, now: int) -> Change:
+def close(doc: SmallDocument | Absent, *, identity: str, known: int, token: str, now: int) -> Change:
     """Stop the namespace: what was lost reaches back beyond what nodes remember."""
     found = read(doc)
     if found is not None and found.openness is Openness.CLOSED and found.identity == identity:
@@ -141,7 +143,7 @@ def close(doc: Note | Absent, *, identity: str, known: int, token: str, now: int
     return Change(new.note(), answer=new)
 
 
-def note_doubt(doc: Note | Absent, *, epoch: str) -> Change | None:
+def note_doubt(doc: SmallDocument | Absent, *, epoch: str) -> Change | None:
     """Remember that a session was buried before its node had checked this epoch."""
     found = read(doc)
     if found is None or found.epoch != epoch:
@@ -152,7 +154,7 @@ def note_doubt(doc: Note | Absent, *, epoch: str) -> Change | None:
     return Change(new.note(), answer=new)
 
 
-def open_again(doc: Note | Absent, *, epoch: str, now: int, barrier: int, doubt: bool) -> Change | None:
+def open_again(doc: SmallDocument | Absent, *, epoch: str, now: int, barrier: int, doubt: bool) -> Change | None:
     """End the check. None: another epoch has begun, the barrier stands, or doubt has come up that nobody dealt with."""
     found = read(doc)
     if found is None or found.epoch != epoch:
@@ -165,7 +167,7 @@ def open_again(doc: Note | Absent, *, epoch: str, now: int, barrier: int, doubt:
     return Change(new.note(), answer=new)
 
 
-def reopen(doc: Note | Absent, *, identity: str, token: str, now: int) -> Change:
+def reopen(doc: SmallDocument | Absent, *, identity: str, token: str, now: int) -> Change:
     """Open a namespace for a person's `solocron restored`: a new epoch, which every node has to look at first."""
     found = read(doc)
     new = _next(found, 0, identity, token, Openness.OPEN, since=now, doubt=False)
@@ -182,6 +184,6 @@ def _next(
     )
 
 
-def _unchanged(doc: Note | Absent) -> Note:
-    assert isinstance(doc, Note)
+def _unchanged(doc: SmallDocument | Absent) -> SmallDocument:
+    assert isinstance(doc, SmallDocument)
     return doc

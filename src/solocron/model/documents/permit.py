@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 
 __all__ = ["ASKED", "MOST", "free", "give", "limit_of", "names_of", "orphan", "parse", "take", "turn_of"]
 
@@ -36,38 +36,38 @@ def limit_of(permit: str) -> str:
     return permit.rpartition(":")[0]
 
 
-def free(doc: Note | Absent) -> bool:
+def free(doc: SmallDocument | Absent) -> bool:
     """Whether nobody holds it."""
     return isinstance(doc, Absent) or doc.session is None
 
 
-def turn_of(doc: Note) -> int:
+def turn_of(doc: SmallDocument) -> int:
     """Which taking of its session it was."""
     turn: int = doc.body.get("turn", 0)
     return turn
 
 
-def take(doc: Note | Absent, *, session: str, node: str, turn: int, now: int) -> Change | None:
+def take(doc: SmallDocument | Absent, *, session: str, node: str, turn: int, now: int) -> Change | None:
     """Hold the permit if nobody does; answers whether it is ours. In vain it leaves a mark, now and then."""
-    if isinstance(doc, Note) and doc.session == session and turn_of(doc) == turn:
+    if isinstance(doc, SmallDocument) and doc.session == session and turn_of(doc) == turn:
         return Change(doc, answer=True)  # our own request, its answer lost on the way
     if free(doc):
         body: dict[str, Any] = {"node": node, "since": now, "turn": turn}
-        return Change(Note(kind=Kind.PERMIT, name=doc.name, body=body, session=session), answer=True)
-    assert isinstance(doc, Note)
+        return Change(SmallDocument(kind=Kind.PERMIT, name=doc.name, body=body, session=session), answer=True)
+    assert isinstance(doc, SmallDocument)
     if doc.body.get("asked", 0) > now + ASKED // 2:
         return Change(doc, answer=False)
     body = {**doc.body, "asked": now + ASKED}
-    return Change(Note(kind=doc.kind, name=doc.name, body=body, session=doc.session), answer=False)
+    return Change(SmallDocument(kind=doc.kind, name=doc.name, body=body, session=doc.session), answer=False)
 
 
-def give(doc: Note | Absent, *, session: str, now: int, turn: int | None = None) -> Change | None:
+def give(doc: SmallDocument | Absent, *, session: str, now: int, turn: int | None = None) -> Change | None:
     """Give it back; answers whether somebody asked for it. None: it is not what this session took (any more)."""
     if isinstance(doc, Absent) or doc.session != session or turn not in (None, turn_of(doc)):
         return None
-    return Change(Note(kind=doc.kind, name=doc.name, body={}), answer=doc.body.get("asked", 0) > now)
+    return Change(SmallDocument(kind=doc.kind, name=doc.name, body={}), answer=doc.body.get("asked", 0) > now)
 
 
-def orphan(doc: Note | Absent, *, session: str, now: int) -> Change | None:
+def orphan(doc: SmallDocument | Absent, *, session: str, now: int) -> Change | None:
     """What a buried session held is free."""
     return give(doc, session=session, now=now)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from solocron.model._fast.values import replace
-from solocron.model.change import Absent, Change, Kind, Note
-from solocron.model.documents.job import Job, Owed
+from solocron.model.change import Absent, Change, Kind, SmallDocument
+from solocron.model.documents.job import Job, WaitingRun
 from solocron.model.documents.run import Entry, Origin, Status, job_of, run_id
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.catchup import did_not_run
@@ -25,7 +25,7 @@ __all__ = [
 
 _REFUSED = {
     "!disabled": (Status.SKIPPED, "the job is disabled"),
-    "!slice": (Status.SKIPPED, "the job has no such slice any more"),
+    "!shard": (Status.SKIPPED, "the job has no such shard any more"),
     "!full": (Status.DROPPED, "too many runs of the job wait already"),
 }
 
@@ -40,7 +40,7 @@ def leave(
     asked: tuple[int, int],
     token: str,
     shard: int | str | None = None,
-) -> Note:
+) -> SmallDocument:
     """The document to be written with the user's transaction. `asked` only orders what one program asked for."""
     body: dict[str, Any] = {"run": run, "request": request, "asked": list(asked)}
     if payload is not None:
@@ -51,7 +51,7 @@ def leave(
         body["shard"] = shard
     if keyed:
         body["keyed"] = True
-    return Note(kind=Kind.REQUEST, name=f"{first_name(run)}{token}", body=body)
+    return SmallDocument(kind=Kind.REQUEST, name=f"{first_name(run)}{token}", body=body)
 
 
 def first_name(run: str) -> str:
@@ -59,41 +59,41 @@ def first_name(run: str) -> str:
     return hashlib.blake2b(run.encode(), digest_size=8).hexdigest() + "-"
 
 
-def run_named(note: Note) -> str:
+def run_named(note: SmallDocument) -> str:
     """The run that it asks for."""
     return str(note.body["run"])
 
 
-def job_named(note: Note) -> str:
+def job_named(note: SmallDocument) -> str:
     """The job of which it asks a run."""
     return job_of(run_named(note))
 
 
-def is_of(note: Note, job: Job) -> bool:
+def is_of(note: SmallDocument, job: Job) -> bool:
     """Whether it was asked of this very job, not of an earlier one of the same name."""
     return run_named(note) == run_id(job.name, job.incarnation, Origin.TRIGGER, note.body["request"])
 
 
-def hold(doc: Note | Absent, *, session: str) -> Change | None:
+def hold(doc: SmallDocument | Absent, *, session: str) -> Change | None:
     """Take it in hand; None where it is gone or in the hands of another node."""
     if isinstance(doc, Absent) or doc.session not in (None, session):
         return None
     return Change(replace(doc, session=session, body={**doc.body, "times": doc.body.get("times", 0) + 1}))
 
 
-def orphan(doc: Note | Absent, *, session: str, now: int) -> Change | None:
+def orphan(doc: SmallDocument | Absent, *, session: str, now: int) -> Change | None:
     """A buried session's is anybody's again; what became of it, whoever is next has to look up."""
     if isinstance(doc, Absent) or doc.session != session:
         return None
     return Change(replace(doc, session=None))
 
 
-def may_be_known(note: Note) -> bool:
+def may_be_known(note: SmallDocument) -> bool:
     """Whether its run may exist already: somebody else held it, or another request has the same key."""
     return bool(note.body.get("keyed")) or note.body.get("times", 0) != 1
 
 
-def accept(doc: Job | Absent, *, left: Sequence[Note], now: int, resolve: Resolve) -> Change | None:
+def accept(doc: Job | Absent, *, left: Sequence[SmallDocument], now: int, resolve: Resolve) -> Change | None:
     """Owe the runs that were asked for, in the order of asking; None if there is no such job any more.
 
     Nobody waits for an answer, so what a caller would have been refused is on record instead.
@@ -112,12 +112,14 @@ def accept(doc: Job | Absent, *, left: Sequence[Note], now: int, resolve: Resolv
         assert isinstance(change.doc, Job)
         job = change.doc
         if change.answer in _REFUSED:
-            owed = Owed(run=run, slot=now, origin=Origin.TRIGGER, ready_at=now, request=request, payload=payload)
-            entries.append(did_not_run(job, owed, *_REFUSED[change.answer], now=now))
+            waiting_run = WaitingRun(
+                run=run, slot=now, origin=Origin.TRIGGER, ready_at=now, request=request, payload=payload
+            )
+            entries.append(did_not_run(job, waiting_run, *_REFUSED[change.answer], now=now))
             job = remember(job, request, run)
     return Change(job, tuple(entries))
 
 
-def taken_in(doc: Note | Absent, *, session: str) -> Change | None:
+def taken_in(doc: SmallDocument | Absent, *, session: str) -> Change | None:
     """Its run stands: the request goes."""
-    return Change(None) if isinstance(doc, Note) and doc.session == session else None
+    return Change(None) if isinstance(doc, SmallDocument) and doc.session == session else None

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from solocron.clock import iso
-from solocron.model._fast.values import quick
+from solocron.model._fast.values import fast_init
 
 __all__ = [
     *("ENDED", "Entry", "Op", "Origin", "Record", "Shards", "Status"),
-    *("group_of", "job_of", "key_of", "plain", "run_id", "slice_of"),
+    *("group_of", "job_of", "key_of", "plain", "run_id", "shard_of"),
 ]
 
 Shards = int | tuple[str, ...]
-"""The slices of a slot: that many, numbered from 0, or these names."""
+"""The shards of a slot: that many, numbered from 0, or these names."""
 
 
 class Status(StrEnum):
@@ -45,7 +45,7 @@ ENDED = frozenset(Status) - {Status.RUNNING}
 
 
 class Origin(StrEnum):
-    """Why a run is owed."""
+    """Why a run waits."""
 
     SCHEDULE = "schedule"
     TRIGGER = "trigger"
@@ -67,7 +67,7 @@ class Op(StrEnum):
     """The progress of a running record changes."""
 
 
-@quick
+@fast_init
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """One attempt of one run, or slots that did not run (attempt 0; `first` to `slot`, `count` of them)."""
@@ -124,17 +124,17 @@ def job_of(run: str) -> str:
 
 
 def group_of(run: str) -> str:
-    """What the slices of one slot have in common; the run itself where there are none."""
+    """What the shards of one slot have in common; the run itself where there are none."""
     return run.partition("#")[0]
 
 
-def slice_of(run: str) -> str | None:
-    """The number of the slice in a run's name."""
+def shard_of(run: str) -> str | None:
+    """The number of the shard in a run's name."""
     return run.partition("#")[2] or None
 
 
 def key_of(job: str, origin: Origin, slot: int, request: str | None, shard: int | str | None = None) -> str:
-    """The idempotency key: equal over attempts, nodes and reruns of a slot (or of its slice), different for any other.
+    """The idempotency key: equal over attempts, nodes and reruns of a slot (or of its shard), different for any other.
 
     Of a scheduled run, `request` is its local reading where the instant alone does not tell it from another.
     """

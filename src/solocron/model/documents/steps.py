@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 
 __all__ = ["TOTAL", "Finished", "enter", "finished", "prune", "save"]
 
@@ -26,18 +26,18 @@ class Finished:
     at: int
 
 
-def finished(doc: Note | Absent) -> dict[str, Finished]:
+def finished(doc: SmallDocument | Absent) -> dict[str, Finished]:
     """What is saved, in the order in which it was."""
     if isinstance(doc, Absent):
         return {}
     return {name: Finished(value, at) for name, value, at in doc.body["steps"]}
 
 
-def _note(name: str, fence: int, steps: list[list[Any]], *, now: int) -> Note:
-    return Note(kind=Kind.STEP, name=name, body={"fence": fence, "steps": steps, "at": now})
+def _note(name: str, fence: int, steps: list[list[Any]], *, now: int) -> SmallDocument:
+    return SmallDocument(kind=Kind.STEP, name=name, body={"fence": fence, "steps": steps, "at": now})
 
 
-def enter(doc: Note | Absent, *, fence: int, now: int) -> Change | None:
+def enter(doc: SmallDocument | Absent, *, fence: int, now: int) -> Change | None:
     """Raise the fence; answers what is saved. None: a later attempt has been here, this one is stale."""
     if isinstance(doc, Absent):
         return Change(_note(doc.name, fence, [], now=now), answer={})
@@ -48,7 +48,7 @@ def enter(doc: Note | Absent, *, fence: int, now: int) -> Change | None:
     return Change(_note(doc.name, fence, doc.body["steps"], now=now), answer=finished(doc))
 
 
-def save(doc: Note | Absent, *, step: str, value: Any, fence: int, now: int) -> Change | None:
+def save(doc: SmallDocument | Absent, *, step: str, value: Any, fence: int, now: int) -> Change | None:
     """Save a result under the fence; answers the one that is saved. None: the fence is stale, nothing is saved.
 
     A step has one result for ever: a repeated save is answered with the first.
@@ -62,8 +62,8 @@ def save(doc: Note | Absent, *, step: str, value: Any, fence: int, now: int) -> 
     return Change(replace(doc, body={"fence": fence, "steps": steps, "at": now}), answer=Finished(value, now))
 
 
-def prune(doc: Note | Absent, *, before: int, owed: Mapping[str, object]) -> Change | None:
-    """Remove the steps of a run that has not been touched since then, and is neither running nor owed."""
-    if isinstance(doc, Absent) or doc.body["at"] >= before or doc.name in owed:
+def prune(doc: SmallDocument | Absent, *, before: int, unfinished: Mapping[str, object]) -> Change | None:
+    """Remove the steps of a run that has not been touched since then, and is neither running nor waiting."""
+    if isinstance(doc, Absent) or doc.body["at"] >= before or doc.name in unfinished:
         return None
     return Change(None)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from solocron.model._fast.values import replace
 from solocron.model.change import Absent, Change
-from solocron.model.documents.job import Hold, Job, Owed, Stretch
+from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Entry, Origin, Status, group_of, run_id
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.timetable import Resolve
-from solocron.model.transitions.catchup import give_up_stretch
-from solocron.model.transitions.claiming import settle
+from solocron.model.transitions.catchup import give_up_range
+from solocron.model.transitions.claiming import recompute_due
 from solocron.model.transitions.commands import answered, remember
 
 __all__ = ["AT_ONCE", "MOST", "backfill", "backfill_id", "cancel_backfill", "rerun", "rerun_id"]
@@ -42,17 +42,17 @@ def rerun(doc: Job | Absent, *, slot: int, reading: str, request: str, now: int,
     if not doc.definition.enabled:
         return Change(doc, answer="!disabled")
     run = rerun_id(doc, slot, request)
-    begun: list[Hold | Owed] = [*doc.active, *doc.owed]
+    begun: list[Hold | WaitingRun] = [*doc.active, *doc.waiting_runs]
     if run in {group_of(one.run) for one in begun}:
         return Change(doc, answer=run)
-    waits = any(s.first <= slot <= s.last for s in doc.stretches)
+    waits = any(s.first <= slot <= s.last for s in doc.waiting_ranges)
     if waits or any(one.slot == slot and one.origin is not Origin.TRIGGER for one in begun):
         return Change(doc, answer="!active")
     if doc.queued >= QUEUE_LIMIT:
         return Change(doc, answer="!full")
-    owed = Owed(run=run, slot=slot, origin=Origin.RERUN, ready_at=now, request=f"{reading}|{request}")
-    job = remember(replace(doc, owed=(*doc.owed, owed)), mark, run)
-    return Change(settle(job, resolve(job.definition.schedule)), answer=run)
+    waiting_run = WaitingRun(run=run, slot=slot, origin=Origin.RERUN, ready_at=now, request=f"{reading}|{request}")
+    job = remember(replace(doc, waiting_runs=(*doc.waiting_runs, waiting_run)), mark, run)
+    return Change(recompute_due(job, resolve(job.definition.schedule)), answer=run)
 
 
 def backfill_id(job: Job, request: str) -> str:
@@ -72,15 +72,15 @@ def backfill(
 ) -> Change | None:
     """Owe every slot from `start` to before `end` that the schedule has there, the newest `limit` of them.
 
-    Only slots that have been decided: what is still to come the schedule brings by itself. The answer is the stretch,
+    Only slots that have been decided: what is still to come the schedule brings by itself. The answer is the range,
     or a word that begins with "!".
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
     name = backfill_id(doc, request)
-    for stretch in doc.stretches:
-        if stretch.origin is Origin.BACKFILL and stretch.request == request:
-            return Change(doc, answer=stretch)
+    for waiting_range in doc.waiting_ranges:
+        if waiting_range.origin is Origin.BACKFILL and waiting_range.request == request:
+            return Change(doc, answer=waiting_range)
     if answered(doc, name) is not None:
         return Change(doc, answer="!done")
     if not doc.definition.enabled:
@@ -88,41 +88,43 @@ def backfill(
     slots = resolve(doc.definition.schedule)
     if not slots.known:
         return Change(doc, answer="!unknown")
-    until = min(end - 1, slots.settled(doc.cursor, doc.nominal))
+    until = min(end - 1, slots.decided_until(doc.cursor, doc.nominal))
     since = start - 1 if limit is None else slots.newest(start - 1, max(until, start - 1), limit)
     count = slots.count(since, until)
     if not count:
         return Change(doc, answer="!none")
     if count > MOST:
         return Change(doc, answer=f"!many {count}")
-    if sum(s.origin is Origin.BACKFILL for s in doc.stretches) >= AT_ONCE:
+    if sum(s.origin is Origin.BACKFILL for s in doc.waiting_ranges) >= AT_ONCE:
         return Change(doc, answer="!busy")
     first, last = slots.after(since), slots.before(until + 1)
     assert first is not None
     assert last is not None
-    stretch = Stretch(
+    waiting_range = WaitingRange(
         first=first, last=last, count=count, origin=Origin.BACKFILL, request=request, pace=pace or 0, total=count
     )
-    job = remember(replace(doc, stretches=(*doc.stretches, stretch)), name, "begun")
-    return Change(settle(job, slots), answer=stretch)
+    job = remember(replace(doc, waiting_ranges=(*doc.waiting_ranges, waiting_range)), name, "begun")
+    return Change(recompute_due(job, slots), answer=waiting_range)
 
 
 def cancel_backfill(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resolve) -> Change | None:
     """Stop a backfill by its id: what waits is recorded as cancelled, what runs is asked to stop."""
     if isinstance(doc, Absent):
         return None
-    gone = [s for s in doc.stretches if s.origin is Origin.BACKFILL and backfill_id(doc, s.request or "") == run]
+    gone = [s for s in doc.waiting_ranges if s.origin is Origin.BACKFILL and backfill_id(doc, s.request or "") == run]
     if not gone:
         return None
-    entries: list[Entry] = [give_up_stretch(doc, s, Status.CANCELLED, reason, now=now) for s in gone]
+    entries: list[Entry] = [give_up_range(doc, s, Status.CANCELLED, reason, now=now) for s in gone]
     requests = {s.request for s in gone}
     job = replace(
         doc,
-        stretches=tuple(s for s in doc.stretches if s not in gone),
-        owed=tuple(o for o in doc.owed if not (o.origin is Origin.BACKFILL and o.request in requests and o.tried)),
+        waiting_ranges=tuple(s for s in doc.waiting_ranges if s not in gone),
+        waiting_runs=tuple(
+            o for o in doc.waiting_runs if not (o.origin is Origin.BACKFILL and o.request in requests and o.tried)
+        ),
         active=tuple(
             hold.asked_to_stop(reason, now=now) if hold.origin is Origin.BACKFILL and hold.request in requests else hold
             for hold in doc.active
         ),
     )
-    return Change(settle(job, resolve(job.definition.schedule)), tuple(entries), "cancelled")
+    return Change(recompute_due(job, resolve(job.definition.schedule)), tuple(entries), "cancelled")

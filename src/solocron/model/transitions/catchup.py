@@ -1,13 +1,13 @@
-"""Decides slots: which are owed, which did not run and why. Every slot up to the new cursor ends in one of the two.
+"""Decides slots: which wait, which did not run and why. Every slot up to the new cursor ends in one of the two.
 
-A slot is *late* until `late_for` after its instant and is then still owed, overlap permitting; after that it is
+A slot is *late* until `late_for` after its instant and is then still waiting, overlap permitting; after that it is
 *missed* and `catch_up` decides. A long outage costs a few records, computed in closed form.
 """
 
 from __future__ import annotations
 
 from solocron.model._fast.values import replace
-from solocron.model.documents.job import Job, Owed, Stretch
+from solocron.model.documents.job import Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.timetable import Timetable
@@ -20,7 +20,7 @@ __all__ = [
     "decided_up_to",
     "did_not_run",
     "give_up",
-    "give_up_stretch",
+    "give_up_range",
     "leave_out",
     "owe",
     "pass_over",
@@ -45,7 +45,7 @@ def leave_out(job: Job, slots: Timetable, since: int, until: int, *, now: int) -
 
 
 def _decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
-    cursor = slots.settled(job.cursor, job.nominal)
+    cursor = slots.decided_until(job.cursor, job.nominal)
     first = slots.after(cursor)
     if first is None or first > now:
         return job, ()
@@ -83,7 +83,7 @@ def _missed(job: Job, slots: Timetable, entries: list[Entry], since: int, until:
 
 
 def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
-    """Slots in (since, until]: owed, unless an earlier run still runs and `overlap` says otherwise."""
+    """Slots in (since, until]: waiting, unless an earlier run still runs and `overlap` says otherwise."""
     count = slots.count(since, until)
     if not count:
         return job
@@ -101,8 +101,8 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
         job = owe(job, slots, since, cut)
         pass_over(job, slots, entries, cut, until, Status.DROPPED, f"{QUEUE_LIMIT} runs are waiting", now=until)
         return job
-    queued = any(s.pace is None for s in job.stretches) or any(
-        not owed.begun and owed.ready_at <= until for owed in job.owed
+    queued = any(s.pace is None for s in job.waiting_ranges) or any(
+        not waiting_run.begun and waiting_run.ready_at <= until for waiting_run in job.waiting_runs
     )
     if kind == "queue" and not queued:
         first = slots.after(since)
@@ -115,7 +115,7 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
 
 
 def _replace(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
-    """The newest slot is owed; everything before it is stopped, or never starts."""
+    """The newest slot waits; everything before it is stopped, or never starts."""
     newest = slots.before(until + 1)
     assert newest is not None
     reason = "overlap: replaced by a later slot"
@@ -129,12 +129,16 @@ def _replace(job: Job, slots: Timetable, entries: list[Entry], since: int, until
 def busy(job: Job) -> bool:
     """Whether a further run would overlap: as many as may run do, a run that waits for its retry included.
 
-    The slices of one slot count as one run, from the first that is taken to the last that ends. What a backfill runs
+    The shards of one slot count as one run, from the first that is taken to the last that ends. What a backfill runs
     does not count: slots go first.
     """
     past = Origin.BACKFILL
     begun = {group_of(hold.run) for hold in job.active if hold.origin is not past}
-    begun |= {group_of(owed.run) for owed in job.owed if owed.begun and owed.origin is not past}
+    begun |= {
+        group_of(waiting_run.run)
+        for waiting_run in job.waiting_runs
+        if waiting_run.begun and waiting_run.origin is not past
+    }
     return len(begun) >= job.definition.overlap.most
 
 
@@ -147,13 +151,19 @@ def _in_line(job: Job) -> bool:
     """Whether as many slots as may run wait for a permit of the job's limit: one more would only make it longer."""
     if job.definition.limit is None:
         return False
-    waiting = sum(1 for owed in job.owed if owed.origin is Origin.SCHEDULE and not owed.begun)
-    waiting += sum(stretch.count for stretch in job.stretches if stretch.origin is Origin.SCHEDULE and not stretch.pace)
+    waiting = sum(
+        1 for waiting_run in job.waiting_runs if waiting_run.origin is Origin.SCHEDULE and not waiting_run.begun
+    )
+    waiting += sum(
+        waiting_range.count
+        for waiting_range in job.waiting_ranges
+        if waiting_range.origin is Origin.SCHEDULE and not waiting_range.pace
+    )
     return waiting >= job.definition.overlap.most
 
 
 def owe(job: Job, slots: Timetable, since: int, until: int, *, pace: int | None = None) -> Job:
-    """The job with the scheduled slots in (since, until] owed: one by name, neighbours as a stretch, perhaps paced."""
+    """The job with the scheduled slots in (since, until] waiting: one by name, neighbours as a range, perhaps paced."""
     if since < job.cursor:
         job, since = _owe_by_reading(job, slots, since, min(until, job.cursor))
     count = slots.count(since, until)
@@ -162,25 +172,32 @@ def owe(job: Job, slots: Timetable, since: int, until: int, *, pace: int | None 
     first, last = slots.after(since), slots.before(until + 1)
     assert first is not None
     assert last is not None
-    tail = job.stretches[-1] if job.stretches else None
+    tail = job.waiting_ranges[-1] if job.waiting_ranges else None
     same = tail and (tail.origin, tail.schedule, tail.pace) == (Origin.SCHEDULE, None, pace)
     if tail and same and slots.after(tail.last) == first:
         longer = replace(tail, last=last, count=tail.count + count)
-        return replace(job, stretches=(*job.stretches[:-1], longer))
-    for owed in job.owed if pace is None else ():
-        plain = owed.origin is Origin.SCHEDULE and owed.attempt == 1 and owed.request is None and not owed.begun
-        if plain and slots.after(owed.slot) == first:
-            rest = tuple(other for other in job.owed if other is not owed)
-            stretch = Stretch(first=owed.slot, last=last, count=count + 1)
-            return replace(job, owed=rest, stretches=(*job.stretches, stretch))
+        return replace(job, waiting_ranges=(*job.waiting_ranges[:-1], longer))
+    for waiting_run in job.waiting_runs if pace is None else ():
+        plain = (
+            waiting_run.origin is Origin.SCHEDULE
+            and waiting_run.attempt == 1
+            and waiting_run.request is None
+            and not waiting_run.begun
+        )
+        if plain and slots.after(waiting_run.slot) == first:
+            rest = tuple(other for other in job.waiting_runs if other is not waiting_run)
+            waiting_range = WaitingRange(first=waiting_run.slot, last=last, count=count + 1)
+            return replace(job, waiting_runs=rest, waiting_ranges=(*job.waiting_ranges, waiting_range))
     if count == 1 and pace is None:
-        return replace(job, owed=(*job.owed, _owed(job, first)))
-    return replace(job, stretches=(*job.stretches, Stretch(first=first, last=last, count=count, pace=pace)))
+        return replace(job, waiting_runs=(*job.waiting_runs, _owed(job, first)))
+    return replace(
+        job, waiting_ranges=(*job.waiting_ranges, WaitingRange(first=first, last=last, count=count, pace=pace))
+    )
 
 
-def _owed(job: Job, slot: int) -> Owed:
+def _owed(job: Job, slot: int) -> WaitingRun:
     run = run_id(job.name, job.incarnation, Origin.SCHEDULE, slot)
-    return Owed(run=run, slot=slot, origin=Origin.SCHEDULE, ready_at=slot)
+    return WaitingRun(run=run, slot=slot, origin=Origin.SCHEDULE, ready_at=slot)
 
 
 def _owe_by_reading(job: Job, slots: Timetable, since: int, until: int) -> tuple[Job, int]:
@@ -188,12 +205,12 @@ def _owe_by_reading(job: Job, slots: Timetable, since: int, until: int) -> tuple
 
     A node with other zone data has used these instants for other readings, so the names carry the reading as well.
     """
-    more: list[Owed] = []
+    more: list[WaitingRun] = []
     while (slot := slots.after(since)) is not None and slot <= until:
         since, reading = slot, slots.nominal(slot)
         run = run_id(job.name, job.incarnation, Origin.SCHEDULE, f"{slot}|{reading}")
-        more.append(Owed(run=run, slot=slot, origin=Origin.SCHEDULE, ready_at=slot, request=reading))
-    return replace(job, owed=(*job.owed, *more)), until
+        more.append(WaitingRun(run=run, slot=slot, origin=Origin.SCHEDULE, ready_at=slot, request=reading))
+    return replace(job, waiting_runs=(*job.waiting_runs, *more)), until
 
 
 def pass_over(
@@ -228,28 +245,28 @@ def give_up(
     among: frozenset[Origin] = frozenset(Origin),
 ) -> Job:
     """The job with nothing of these origins waiting; what never ran says why, a retry's last attempt is on record."""
-    for owed in job.owed:
-        if owed.origin in among and not owed.tried:
-            entries.extend(did_not_run(job, one, status, reason, now=now) for one in each(owed))
-    for s in job.stretches:
+    for waiting_run in job.waiting_runs:
+        if waiting_run.origin in among and not waiting_run.tried:
+            entries.extend(did_not_run(job, one, status, reason, now=now) for one in each(waiting_run))
+    for s in job.waiting_ranges:
         if s.origin in among:
-            entries.append(give_up_stretch(job, s, status, reason, now=now))
+            entries.append(give_up_range(job, s, status, reason, now=now))
     return replace(
         job,
-        owed=tuple(owed for owed in job.owed if owed.origin not in among),
-        stretches=tuple(s for s in job.stretches if s.origin not in among),
+        waiting_runs=tuple(waiting_run for waiting_run in job.waiting_runs if waiting_run.origin not in among),
+        waiting_ranges=tuple(s for s in job.waiting_ranges if s.origin not in among),
     )
 
 
-def give_up_stretch(job: Job, stretch: Stretch, status: Status, reason: str, *, now: int) -> Entry:
-    """Record that what is left of a stretch will not run after all."""
-    s = stretch
+def give_up_range(job: Job, waiting_range: WaitingRange, status: Status, reason: str, *, now: int) -> Entry:
+    """Record that what is left of a range will not run after all."""
+    s = waiting_range
     return _summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request)
 
 
 def decided_up_to(job: Job, slots: Timetable, instant: int) -> Job:
     """The job with its cursor at an instant, local reading included; a cursor never goes back, nor does its reading."""
-    if instant <= slots.settled(job.cursor, job.nominal):
+    if instant <= slots.decided_until(job.cursor, job.nominal):
         return job
     return replace(job, cursor=max(instant, job.cursor), nominal=slots.nominal(instant))
 
@@ -285,20 +302,20 @@ def _summary(
     )
 
 
-def did_not_run(job: Job, owed: Owed, status: Status, reason: str, *, now: int) -> Entry:
-    """Record that an owed run will not run after all."""
+def did_not_run(job: Job, waiting_run: WaitingRun, status: Status, reason: str, *, now: int) -> Entry:
+    """Record that an waiting run will not run after all."""
     return Entry(
         Op.OPEN,
         Record(
-            run=owed.run,
+            run=waiting_run.run,
             job=job.name,
             attempt=0,
-            slot=owed.slot,
-            first=owed.slot,
-            origin=owed.origin,
+            slot=waiting_run.slot,
+            first=waiting_run.slot,
+            origin=waiting_run.origin,
             status=status,
             reason=reason,
-            key=key_of(job.name, owed.origin, owed.slot, owed.request, owed.shard),
+            key=key_of(job.name, waiting_run.origin, waiting_run.slot, waiting_run.request, waiting_run.shard),
             recorded_at=now,
             finished_at=now,
         ),
@@ -316,6 +333,6 @@ def _what_runs(job: Job) -> str:
     if job.active:
         hold = job.active[0]
         return f"{hold.run} still runs on {hold.node}" if len(job.active) == 1 else f"{len(job.active)} runs still run"
-    if any(owed.begun for owed in job.owed):
+    if any(waiting_run.begun for waiting_run in job.waiting_runs):
         return "an earlier run waits for its next attempt"
     return f"an earlier slot waits for a permit of {job.definition.limit}"

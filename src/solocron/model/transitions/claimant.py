@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solocron.clock import MILLISECOND
-from solocron.model._fast.values import made
+from solocron.model._fast.values import from_fields
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Record, Status, key_of
@@ -82,4 +82,4 @@ def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) ->
         "fence": hold.fence,
         "claimed_at": hold.claimed_at,
     }
-    return made(Record, facts | more if more else facts)
+    return from_fields(Record, facts | more if more else facts)

@@ -11,7 +11,7 @@ from solocron.model._fast.claim import ordinary
 from solocron.model._fast.values import replace
 from solocron.model.applications import is_anothers
 from solocron.model.change import Absent, Change
-from solocron.model.documents.job import GIVEN_WAY, Hold, Job, Missed, Owed, Stretch
+from solocron.model.documents.job import GIVEN_WAY, Hold, Job, Missed, WaitingRange, WaitingRun
 from solocron.model.documents.run import Entry, Op, Origin, Status, group_of, run_id
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
 from solocron.model.timetable import Resolve, Timetable
@@ -20,7 +20,7 @@ from solocron.model.transitions.claimant import Claimant, next_fence, record_of
 from solocron.model.transitions.shards import SPREAD, cut, rest_of
 from solocron.model.transitions.untold import write_off_untold
 
-__all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "settle", "wake"]
+__all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "recompute_due", "wake"]
 
 _ASKED = (Origin.TRIGGER, Origin.RERUN)
 """What a person asked for by name."""
@@ -56,12 +56,12 @@ def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Cha
 
 def _claim(doc: Job, slots: Timetable, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
     """The long way, which knows every policy."""
-    if doc.stretches and not all(resolve(s.schedule).known for s in doc.stretches if _under_calendar(s)):
+    if doc.waiting_ranges and not all(resolve(s.schedule).known for s in doc.waiting_ranges if _under_calendar(s)):
         return None
     job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
     job, taken, opened = _take(job, resolve, now=now, by=by)
     job = _noting_missed(job, opened)
-    job = settle(job, slots)
+    job = recompute_due(job, slots)
     answer: Hold | Needs | Later | None = taken
     if taken is None and job.due_at is not None and job.due_at <= now:
         answer = Later(_look_again(job, slots, now=now, by=by))
@@ -70,8 +70,8 @@ def _claim(doc: Job, slots: Timetable, *, now: int, by: Claimant, resolve: Resol
     return Change(job, (*decided, *opened), answer)
 
 
-def _under_calendar(stretch: Stretch) -> bool:
-    return stretch.schedule is not None and "calendar" in stretch.schedule
+def _under_calendar(waiting_range: WaitingRange) -> bool:
+    return waiting_range.schedule is not None and "calendar" in waiting_range.schedule
 
 
 def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
@@ -108,7 +108,7 @@ def wake(job: Job, slots: Timetable, entries: list[Entry], *, until: int, now: i
     """End a pause or a time of being disabled: the slots up to `until` are on record as skipped."""
     if why is None:
         why = "disabled" if job.paused is None else "paused" + (f": {job.paused.note}" if job.paused.note else "")
-    since = slots.settled(job.cursor, job.nominal)
+    since = slots.decided_until(job.cursor, job.nominal)
     pass_over(job, slots, entries, since, until, Status.SKIPPED, why, now=now)
     entries.extend(leave_out(job, slots, since, until, now=now))
     return decided_up_to(replace(job, paused=None), slots, until)
@@ -127,38 +127,43 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             if not part.tried:
                 entries.append(did_not_run(job, part, Status.MISSED, f"its node {part.only} is gone", now=now))
     while True:
-        owed, rest = _first(job, resolve, now, by, fleet)
-        if owed is None:
+        waiting_run, rest = _first(job, resolve, now, by, fleet)
+        if waiting_run is None:
             return job, None, tuple(entries)
         limit = job.definition.start_within
-        if limit is not None and owed.origin is Origin.SCHEDULE and not owed.begun and now > owed.slot + limit:
+        if (
+            limit is not None
+            and waiting_run.origin is Origin.SCHEDULE
+            and not waiting_run.begun
+            and now > waiting_run.slot + limit
+        ):
             job = replace(job, **rest)
-            entries.append(did_not_run(job, owed, Status.MISSED, "waited longer than start_within", now=now))
+            entries.append(did_not_run(job, waiting_run, Status.MISSED, "waited longer than start_within", now=now))
             continue
         if job.definition.limit is not None and by.permit is None:
             return job, Needs(limit=job.definition.limit), tuple(entries)
-        owed, others = _parts(job, owed, by, fleet)
+        waiting_run, others = _parts(job, waiting_run, by, fleet)
         if others:
-            rest = {**rest, "owed": (*rest.get("owed", job.owed), *others)}
+            rest = {**rest, "waiting_runs": (*rest.get("waiting_runs", job.waiting_runs), *others)}
         timeout = job.definition.timeout
         hold = Hold(
-            run=owed.run,
-            slot=owed.slot,
-            origin=owed.origin,
-            attempt=owed.attempt,
-            tries=owed.tries,
+            run=waiting_run.run,
+            slot=waiting_run.slot,
+            origin=waiting_run.origin,
+            attempt=waiting_run.attempt,
+            tries=waiting_run.tries,
             session=by.session,
             node=by.node,
             fence=next_fence(job.fence, now),
             claimed_at=now,
             deadline=None if timeout is None else now + timeout,
-            request=owed.request,
-            payload=owed.payload,
-            crashed=owed.crashed,
-            shard=owed.shard,
-            shards=owed.shards,
-            only=owed.only,
-            among=owed.among,
+            request=waiting_run.request,
+            payload=waiting_run.payload,
+            crashed=waiting_run.crashed,
+            shard=waiting_run.shard,
+            shards=waiting_run.shards,
+            only=waiting_run.only,
+            among=waiting_run.among,
             permit=by.permit if job.definition.limit is not None else None,
         )
         job = replace(job, **rest, active=(*job.active, hold), fence=hold.fence)
@@ -166,76 +171,90 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
         return job, hold, tuple(entries)
 
 
-def _parts(job: Job, owed: Owed, by: Claimant, fleet: frozenset[str]) -> tuple[Owed, tuple[Owed, ...]]:
-    """What this node takes of an entry, and what of it goes on waiting: slices, or the parts of other nodes."""
+def _parts(
+    job: Job, waiting_run: WaitingRun, by: Claimant, fleet: frozenset[str]
+) -> tuple[WaitingRun, tuple[WaitingRun, ...]]:
+    """What this node takes of an entry, and what of it goes on waiting: shards, or the parts of other nodes."""
     definition = job.definition
-    if definition.nodes is not None and owed.shards is None and owed.attempt == 1:
-        mine, *others = route(owed, definition.nodes, fleet, node=by.node)
+    if definition.nodes is not None and waiting_run.shards is None and waiting_run.attempt == 1:
+        mine, *others = route(waiting_run, definition.nodes, fleet, node=by.node)
         return mine, tuple(others)
-    owed = cut(owed, definition.shards)
-    following = rest_of(owed)
-    return owed, () if following is None else (following,)
+    waiting_run = cut(waiting_run, definition.shards)
+    following = rest_of(waiting_run)
+    return waiting_run, () if following is None else (following,)
 
 
 def _first(
     job: Job, resolve: Resolve, now: int, by: Claimant, fleet: frozenset[str] = frozenset()
-) -> tuple[Owed | None, Mapping[str, Any]]:
+) -> tuple[WaitingRun | None, Mapping[str, Any]]:
     """What to run next, and what the job is without it: retries first, then by slot, then what is paced."""
-    waiting, stretches = _may_start(job)
+    waiting, waiting_ranges = _may_start(job)
     wait = _courtesy(job, by, fleet)
-    ready = [owed for owed in waiting if owed.ready_at + wait <= now and _turn(job, owed, by, now) <= now]
-    best = min(ready, key=lambda owed: (not owed.begun, owed.slot), default=None)
+    ready = [
+        waiting_run
+        for waiting_run in waiting
+        if waiting_run.ready_at + wait <= now and _turn(job, waiting_run, by, now) <= now
+    ]
+    best = min(ready, key=lambda waiting_run: (not waiting_run.begun, waiting_run.slot), default=None)
     if best is not None and best.begun:
         return best, _without(job, best)
-    usual = [s for s in stretches if s.pace is None]
+    usual = [s for s in waiting_ranges if s.pace is None]
     spans = [s for s in usual if s.first + wait <= now and (best is None or s.first < best.slot)]
     if not spans and best is None:
-        past = by.spare and not _live_is_ready(waiting, stretches, now)
-        aside = [s for s in stretches if s.pace is not None and (past or s.origin is not Origin.BACKFILL)]
+        past = by.spare and not _live_is_ready(waiting, waiting_ranges, now)
+        aside = [s for s in waiting_ranges if s.pace is not None and (past or s.origin is not Origin.BACKFILL)]
         spans = [s for s in aside if _ready_at(job, s) + wait <= now]
         spans = [s for s in spans if s.origin is Origin.SCHEDULE] or spans  # what was missed before what is asked for
     if not spans:
         return (best, {} if best is None else _without(job, best))
     span = min(spans, key=lambda s: s.first)
     what: str | int = span.first if span.request is None else f"{span.first}|{span.request}"
-    owed = Owed(
+    waiting_run = WaitingRun(
         run=run_id(job.name, job.incarnation, span.origin, what),
         slot=span.first,
         origin=span.origin,
         ready_at=span.first,
         request=span.request,
     )
-    rest = tuple(s for s in job.stretches if s is not span)
+    rest = tuple(s for s in job.waiting_ranges if s is not span)
     if span.first < span.last:
         following = resolve(span.schedule or job.definition.schedule).after(span.first)
-        # Zone data that differ from those of whoever made the stretch may know no slot here: its last is one for sure.
+        # Zone data that differ from those of whoever made the range may know no slot here: its last is one for sure.
         following = span.last if following is None else min(following, span.last)
         rest = (replace(span, first=following, count=max(span.count - 1, 1)), *rest)
-    return owed, {"stretches": rest} | ({} if span.pace is None else {"paced": now})
+    return waiting_run, {"waiting_ranges": rest} | ({} if span.pace is None else {"paced": now})
 
 
-def _live_is_ready(waiting: Sequence[Owed], stretches: Sequence[Stretch], now: int) -> bool:
+def _live_is_ready(waiting: Sequence[WaitingRun], waiting_ranges: Sequence[WaitingRange], now: int) -> bool:
     """Whether something live may start on some node, be it that another one goes first: the past comes after it."""
     return any(o.ready_at <= now and o.only is None for o in waiting) or any(
-        s.pace is None and s.first <= now for s in stretches
+        s.pace is None and s.first <= now for s in waiting_ranges
     )
 
 
-def _ready_at(job: Job, stretch: Stretch) -> int:
-    """When its next run may start. One pace for all that is paced in a job: two stretches are not twice as fast."""
-    return stretch.first if stretch.pace is None else max(stretch.first, job.paced + stretch.pace)
+def _ready_at(job: Job, waiting_range: WaitingRange) -> int:
+    """When its next run may start. One pace for all that is paced in a job: two ranges are not twice as fast."""
+    return (
+        waiting_range.first if waiting_range.pace is None else max(waiting_range.first, job.paced + waiting_range.pace)
+    )
 
 
 def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
     """Whether what is due depends on which nodes live: it is for several, for certain ones, or another goes first."""
     definition, last = job.definition, job.last
-    if definition.nodes is None and definition.prefer is None and not any(owed.only for owed in job.owed):
+    if (
+        definition.nodes is None
+        and definition.prefer is None
+        and not any(waiting_run.only for waiting_run in job.waiting_runs)
+    ):
         return False
-    waiting, stretches = _may_start(job)
-    ready = [owed for owed in waiting if owed.ready_at <= now]
-    if any(owed.only not in (None, by.node) for owed in ready):
+    waiting, waiting_ranges = _may_start(job)
+    ready = [waiting_run for waiting_run in waiting if waiting_run.ready_at <= now]
+    if any(waiting_run.only not in (None, by.node) for waiting_run in ready):
         return True
-    due = any(owed.only is None for owed in ready) or any(_ready_at(job, s) <= now for s in stretches)
+    due = any(waiting_run.only is None for waiting_run in ready) or any(
+        _ready_at(job, s) <= now for s in waiting_ranges
+    )
     other_first = definition.prefer == "last" and last is not None and last.node not in (None, by.node)
     return due and (definition.nodes is not None or other_first)
 
@@ -250,57 +269,61 @@ def _courtesy(job: Job, by: Claimant, fleet: frozenset[str]) -> int:
 
 def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
     """When this node has something to do here, or should see whether another node has done its part."""
-    waiting, stretches = _may_start(job)
+    waiting, waiting_ranges = _may_start(job)
     fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
     wait = _courtesy(job, by, fleet)
-    if not by.spare or _live_is_ready(waiting, stretches, now):
-        stretches = [stretch for stretch in stretches if stretch.origin is not Origin.BACKFILL]
-    moments = [now + ELSEWHERE, *(_ready_at(job, stretch) + wait for stretch in stretches)]
-    moments += [max(owed.ready_at + wait, _turn(job, owed, by, now)) for owed in waiting]
+    if not by.spare or _live_is_ready(waiting, waiting_ranges, now):
+        waiting_ranges = [
+            waiting_range for waiting_range in waiting_ranges if waiting_range.origin is not Origin.BACKFILL
+        ]
+    moments = [now + ELSEWHERE, *(_ready_at(job, waiting_range) + wait for waiting_range in waiting_ranges)]
+    moments += [max(waiting_run.ready_at + wait, _turn(job, waiting_run, by, now)) for waiting_run in waiting]
     if job.paused is None and job.definition.enabled and slots.known:
-        following = slots.after(slots.settled(job.cursor, job.nominal))
+        following = slots.after(slots.decided_until(job.cursor, job.nominal))
         if following is not None:
             moments.append(following)
     return max(min(moments), now + MILLISECOND)
 
 
-def _turn(job: Job, owed: Owed, by: Claimant, now: int) -> int:
-    """From when on this node may take it, if ever: who has a slice of the slot lets the others take theirs first."""
-    if owed.only is not None:
-        return owed.ready_at if owed.only == by.node else now + ELSEWHERE
-    if by.alone or owed.shards is None or owed.tried:
-        return owed.ready_at
-    group = group_of(owed.run)
+def _turn(job: Job, waiting_run: WaitingRun, by: Claimant, now: int) -> int:
+    """From when on this node may take it, if ever: who has a shard of the slot lets the others take theirs first."""
+    if waiting_run.only is not None:
+        return waiting_run.ready_at if waiting_run.only == by.node else now + ELSEWHERE
+    if by.alone or waiting_run.shards is None or waiting_run.tried:
+        return waiting_run.ready_at
+    group = group_of(waiting_run.run)
     mine = [hold.claimed_at for hold in job.active if hold.session == by.session and group_of(hold.run) == group]
     latest = max(mine, default=now)
-    return latest + SPREAD if mine and latest <= now else owed.ready_at  # a clock that stepped back makes nobody wait
+    return (
+        latest + SPREAD if mine and latest <= now else waiting_run.ready_at
+    )  # a clock that stepped back makes nobody wait
 
 
-def _without(job: Job, owed: Owed) -> Mapping[str, Any]:
-    return {"owed": tuple(other for other in job.owed if other is not owed)}
+def _without(job: Job, waiting_run: WaitingRun) -> Mapping[str, Any]:
+    return {"waiting_runs": tuple(other for other in job.waiting_runs if other is not waiting_run)}
 
 
-def _may_start(job: Job) -> tuple[list[Owed], list[Stretch]]:
+def _may_start(job: Job) -> tuple[list[WaitingRun], list[WaitingRange]]:
     """What may start once its time has come.
 
     A disabled job runs nothing, a pause stops everything but what a person asked for by name, and slots wait also for
-    a run that waits for its retry: it counts as running. A slice may start beside the others of its slot.
+    a run that waits for its retry: it counts as running. A shard may start beside the others of its slot.
     """
-    if not (job.owed or job.stretches) or not job.definition.enabled or job.removed:
+    if not (job.waiting_runs or job.waiting_ranges) or not job.definition.enabled or job.removed:
         return [], []
     running = {group_of(hold.run) for hold in job.active}
     full = len(running) >= job.definition.overlap.most
-    if full and not any(owed.shards is not None for owed in job.owed):
+    if full and not any(waiting_run.shards is not None for waiting_run in job.waiting_runs):
         return [], []
     slots, retries = job.paused is None and not busy(job), job.paused is None
-    owed = [
+    waiting_runs = [
         o
-        for o in job.owed
+        for o in job.waiting_runs
         if (o.origin in _ASKED or (retries if o.begun else slots)) and not (full and group_of(o.run) not in running)
     ]
-    return owed, [
+    return waiting_runs, [
         s
-        for s in job.stretches
+        for s in job.waiting_ranges
         if (s.origin in _ASKED or slots)
         and not full
         and (s.origin is not Origin.BACKFILL or _has_room_for_the_past(job))
@@ -310,11 +333,15 @@ def _may_start(job: Job) -> tuple[list[Owed], list[Stretch]]:
 def _has_room_for_the_past(job: Job) -> bool:
     """Whether a backfill may have one more run: half of what the job allows at once, its retries included."""
     begun = {group_of(hold.run) for hold in job.active if hold.origin is Origin.BACKFILL}
-    begun |= {group_of(owed.run) for owed in job.owed if owed.begun and owed.origin is Origin.BACKFILL}
+    begun |= {
+        group_of(waiting_run.run)
+        for waiting_run in job.waiting_runs
+        if waiting_run.begun and waiting_run.origin is Origin.BACKFILL
+    }
     return len(begun) < max(1, job.definition.overlap.most // 2)
 
 
-def settle(job: Job, slots: Timetable) -> Job:
+def recompute_due(job: Job, slots: Timetable) -> Job:
     """The job with its `due_at` computed anew."""
     due = due_at(job, slots)
     return job if due == job.due_at else replace(job, due_at=due)
@@ -335,10 +362,10 @@ def due_at(job: Job, slots: Timetable) -> int | None:
     elif job.definition.enabled:
         if not slots.known:
             return job.cursor  # only a node with the code can tell: let the next one look
-        following = slots.after(slots.settled(job.cursor, job.nominal))
+        following = slots.after(slots.decided_until(job.cursor, job.nominal))
         if following is not None:
             moments.append(following)
-    waiting, stretches = _may_start(job)
-    moments += [owed.ready_at for owed in waiting]
-    moments += [_ready_at(job, stretch) for stretch in stretches]
+    waiting, waiting_ranges = _may_start(job)
+    moments += [waiting_run.ready_at for waiting_run in waiting]
+    moments += [_ready_at(job, waiting_range) for waiting_range in waiting_ranges]
     return min(moments, default=None)

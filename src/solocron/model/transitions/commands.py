@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from solocron.model.change import Absent, Change
-from solocron.model.documents.job import Job, Owed, Pause, Request
+from solocron.model.documents.job import Job, Pause, Request, WaitingRun
 from solocron.model.documents.run import Entry, Origin, Status, group_of, plain, run_id
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.catchup import did_not_run
-from solocron.model.transitions.claiming import catch_up_to, settle, wake
+from solocron.model.transitions.claiming import catch_up_to, recompute_due, wake
 from solocron.model.transitions.shards import labels, without
 
 __all__ = ["REMEMBERED", "Preview", "answered", "cancel", "pause", "preview_resume", "remember", "resume", "trigger"]
@@ -32,7 +32,7 @@ def trigger(
 ) -> Change | None:
     """Owe one run, now or at an instant; the answer is its id. The same request again is the same run.
 
-    Of a sliced job it is a run for each slice, or for the one that is named, and the answer what they have in common.
+    Of a sharded job it is a run for each shard, or for the one that is named, and the answer what they have in common.
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
@@ -44,15 +44,17 @@ def trigger(
     if shard is not None:
         known_as = labels(doc.definition.shards or ())
         if str(shard) not in map(str, known_as):
-            return Change(doc, answer="!slice")
+            return Change(doc, answer="!shard")
         shard = next(label for label in known_as if str(label) == str(shard))
     if doc.queued >= QUEUE_LIMIT:
         return Change(doc, answer="!full")
     run = run_id(doc.name, doc.incarnation, Origin.TRIGGER, request)
-    if run in {group_of(hold.run) for hold in doc.active} | {group_of(owed.run) for owed in doc.owed}:
+    if run in {group_of(hold.run) for hold in doc.active} | {
+        group_of(waiting_run.run) for waiting_run in doc.waiting_runs
+    }:
         return Change(doc, answer=run)  # forgotten, but not done yet
     slot = now if at is None else max(at, now)
-    owed = Owed(
+    waiting_run = WaitingRun(
         run=run if shard is None else f"{run}#0",
         slot=slot,
         origin=Origin.TRIGGER,
@@ -61,20 +63,20 @@ def trigger(
         payload=payload,
         shard=shard,
     )
-    job = remember(replace(doc, owed=(*doc.owed, owed)), request, run)
-    return Change(settle(job, resolve(job.definition.schedule)), answer=run)
+    job = remember(replace(doc, waiting_runs=(*doc.waiting_runs, waiting_run)), request, run)
+    return Change(recompute_due(job, resolve(job.definition.schedule)), answer=run)
 
 
 def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resolve) -> Change | None:
-    """Stop a run, or all slices of a slot: holders are told and end it; what only waits is recorded as cancelled."""
+    """Stop a run, or all shards of a slot: holders are told and end it; what only waits is recorded as cancelled."""
     if isinstance(doc, Absent):
         return None
     asked = [hold for hold in doc.active if run in (hold.run, group_of(hold.run))]
     holds = tuple(hold.asked_to_stop(reason, now=now) if hold in asked else hold for hold in doc.active)
-    kept: list[Owed] = []
-    gone: list[Owed] = []
-    for owed in doc.owed:
-        left, out = without(owed, run)
+    kept: list[WaitingRun] = []
+    gone: list[WaitingRun] = []
+    for waiting_run in doc.waiting_runs:
+        left, out = without(waiting_run, run)
         kept += left
         gone += out
     if not asked and not gone:
@@ -82,10 +84,10 @@ def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resol
     answer = "asked" if asked else "cancelled"
     if not gone:
         return Change(doc if holds == doc.active else replace(doc, active=holds), answer=answer)
-    job = replace(doc, active=holds, owed=tuple(kept))
+    job = replace(doc, active=holds, waiting_runs=tuple(kept))
     # An earlier attempt is on record and stays the last word on its run.
     entries = tuple(did_not_run(doc, one, Status.CANCELLED, reason, now=now) for one in gone if not one.tried)
-    return Change(settle(job, resolve(job.definition.schedule)), entries, answer)
+    return Change(recompute_due(job, resolve(job.definition.schedule)), entries, answer)
 
 
 def pause(
@@ -106,7 +108,7 @@ def pause(
     was = job.paused
     since = was.at if was is not None else now
     job = replace(job, paused=Pause(at=since, by=plain(by), note=plain(note), until=until))
-    return Change(settle(job, slots), entries, "paused")
+    return Change(recompute_due(job, slots), entries, "paused")
 
 
 def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
@@ -122,12 +124,12 @@ def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
         job = replace(wake(doc, slots, entries, until=until, now=now), failures=0)
     else:  # only a node with the code can tell what was skipped: it ends the pause
         job = replace(doc, paused=replace(doc.paused, until=until))
-    return Change(settle(job, slots), tuple(entries), "resumed")
+    return Change(recompute_due(job, slots), tuple(entries), "resumed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a resume would do now: slots of the pause that are skipped, slots since then that are missed, and runs owed.
+    """The effect of a resume now: slots of the pause to skip, slots since then to record as missed, and waiting runs.
 
     `first` and `last` are the first and the last slot that do not run.
     """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solocron.model._fast.values import made, quick, replace
+from solocron.model._fast.values import fast_init, from_fields, replace
 from solocron.model.change import Absent, Change
-from solocron.model.documents.job import Hold, Job, Last, Owed, Pause
+from solocron.model.documents.job import Hold, Job, Last, Pause, WaitingRun
 from solocron.model.documents.run import Entry, Op, Status, plain
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.claimant import next_fence, record_of
-from solocron.model.transitions.claiming import settle
+from solocron.model.transitions.claiming import recompute_due
 from solocron.model.transitions.shards import count
 
 __all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "end_hold", "finish", "hand_back", "note_progress", "take_over"]
@@ -29,10 +29,10 @@ _ERROR_KEPT = 200
 """Characters of an error that travel with the document to the next run; the log has the whole."""
 
 
-@quick
+@fast_init
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a body ended. `again` says whether a cancelled one is owed anew (a shutdown), budget permitting.
+    """How a body ended. `again` says whether a cancelled one waits anew (a shutdown), budget permitting.
 
     `final` is the job's own word that it shall not be repeated. `unasked`: its `on_retry` has not answered, so that
     what an earlier attempt left undone when it crashed is still open.
@@ -88,7 +88,7 @@ def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: in
 
 
 def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str, resolve: Resolve) -> Change | None:
-    """Give up a hold whose body never started: owed again at once, on nobody's retry budget."""
+    """Give up a hold whose body never started: waiting again at once, on nobody's retry budget."""
     hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
     if isinstance(doc, Absent) or hold is None:
         return None
@@ -96,13 +96,13 @@ def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str,
         job, entry = end_hold(doc, hold, Outcome.cancelled(hold.cancel), now=now)
         return _closed(doc, job, (entry,), now=now, resolve=resolve)
     entry = Entry(Op.CLOSE, record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now))
-    owed = _owed_again(hold, ready_at=now, tries=hold.tries, crashed=hold.crashed)
-    job = replace(doc, active=_without(doc, hold), owed=(*doc.owed, owed))
+    waiting_run = _waits_again(hold, ready_at=now, tries=hold.tries, crashed=hold.crashed)
+    job = replace(doc, active=_without(doc, hold), waiting_runs=(*doc.waiting_runs, waiting_run))
     return _closed(doc, job, (entry,), now=now, resolve=resolve)
 
 
 def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve: Resolve) -> Change | None:
-    """End every hold of a buried session: `lost`, and owed again where the owner allowed retries of a crash."""
+    """End every hold of a buried session: `lost`, and waiting again where the owner allowed retries of a crash."""
     if isinstance(doc, Absent) or not any(hold.session == session for hold in doc.active):
         return None
     job, entries = doc, []
@@ -127,17 +127,17 @@ def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now
 def end_hold(
     job: Job, hold: Hold, outcome: Outcome, *, now: int, accepted: tuple[int, ...] | None = None
 ) -> tuple[Job, Entry]:
-    """The job without the hold, with its next attempt owed if it has one, and the record closed."""
+    """The job without the hold, with its next attempt waiting if it has one, and the record closed."""
     policy, status = job.definition, outcome.status
     failed = status is _FAILED or status is _TIMED_OUT
     crashed = status is _LOST and policy.on_crash == "retry"
     again = (failed or crashed or outcome.again) and hold.tries < policy.retries and hold.cancel is None
     again = again and not outcome.final
-    reason, owed = outcome.reason, job.owed
+    reason, waiting_runs = outcome.reason, job.waiting_runs
     if again and not job.removed:
         wait = policy.backoff.delay(hold.tries + 1, f"{hold.run}/{hold.attempt}") if failed else 0
         doubt = crashed or (hold.crashed and outcome.unasked)
-        owed = (*owed, _owed_again(hold, ready_at=now + wait, tries=hold.tries + 1, crashed=doubt))
+        waiting_runs = (*waiting_runs, _waits_again(hold, ready_at=now + wait, tries=hold.tries + 1, crashed=doubt))
     elif status is _LOST and not reason:
         reason = "its node died"
     record = record_of(
@@ -157,10 +157,10 @@ def end_hold(
     job = replace(
         job,
         active=_without(job, hold),
-        owed=owed,
+        waiting_runs=waiting_runs,
         accepted=job.accepted if accepted is None else accepted,
         failures=0 if good else job.failures + (not again and status is not _CANCELLED),
-        last=made(
+        last=from_fields(
             Last,
             {
                 "run": hold.run,
@@ -176,8 +176,8 @@ def end_hold(
     return job, Entry(_CLOSE, record)
 
 
-def _owed_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> Owed:
-    return Owed(
+def _waits_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> WaitingRun:
+    return WaitingRun(
         run=hold.run,
         slot=hold.slot,
         origin=hold.origin,
@@ -205,9 +205,12 @@ def _closed(before: Job, job: Job, entries: tuple[Entry, ...], *, now: int, reso
     answer, most = ACCEPTED, job.definition.pause_after
     if most is not None and job.failures >= most and job.failures > before.failures and job.paused is None:
         job, answer = replace(job, paused=_give_pause(job, now=now)), PAUSED
-    if not (before.owed or before.stretches or job.owed or job.stretches) and job.paused is before.paused:
+    if (
+        not (before.waiting_runs or before.waiting_ranges or job.waiting_runs or job.waiting_ranges)
+        and job.paused is before.paused
+    ):
         return Change(job, entries, answer)  # nothing waited or waits: what is due next is what the claim found
-    return Change(settle(job, resolve(job.definition.schedule)), entries, answer)
+    return Change(recompute_due(job, resolve(job.definition.schedule)), entries, answer)
 
 
 def _give_pause(job: Job, *, now: int) -> Pause:

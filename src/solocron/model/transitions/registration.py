@@ -11,7 +11,7 @@ from solocron.model.documents.job import GIVEN_WAY, Job
 from solocron.model.documents.run import Entry, Status
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.transitions.catchup import give_up, leave_out
-from solocron.model.transitions.claiming import catch_up_to, settle, wake
+from solocron.model.transitions.claiming import catch_up_to, recompute_due, wake
 from solocron.model.transitions.untold import write_off_untold
 
 __all__ = ["Proposal", "define", "give_way", "move_to_now", "propose", "remove"]
@@ -70,9 +70,9 @@ def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -
     if newer or (doc.source != proposal.source and not contested):
         job = replace(job, source=proposal.source, revision=proposal.revision)
         if doc.source == GIVEN_WAY:  # and was due for no other reason
-            job = settle(job, resolve(job.definition.schedule))
+            job = recompute_due(job, resolve(job.definition.schedule))
     if proposal.zone_data > doc.zone_data:
-        job = settle(replace(job, zone_data=proposal.zone_data), resolve(job.definition.schedule))
+        job = recompute_due(replace(job, zone_data=proposal.zone_data), resolve(job.definition.schedule))
     return None if job is doc else Change(job, answer="adopted")
 
 
@@ -104,7 +104,7 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
             zone_data=proposal.zone_data,
             cursor=now,
         )
-        return Change(settle(job, slots), answer="added")
+        return Change(recompute_due(job, slots), answer="added")
     old = doc.definition
     entries: list[Entry] = []
     job = doc
@@ -126,7 +126,10 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
             job = _from_now(job, old_slots, slots, now)
         if changed:
             job = replace(
-                job, stretches=tuple(s if s.schedule else replace(s, schedule=old.schedule) for s in job.stretches)
+                job,
+                waiting_ranges=tuple(
+                    s if s.schedule else replace(s, schedule=old.schedule) for s in job.waiting_ranges
+                ),
             )
     job = replace(
         job,
@@ -136,7 +139,7 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         zone_data=proposal.zone_data,
         removed=False,
     )
-    return Change(settle(job, slots), tuple(entries), "changed")
+    return Change(recompute_due(job, slots), tuple(entries), "changed")
 
 
 def _to_be_fetched(definition: Definition, slots: Timetable) -> bool:
@@ -155,7 +158,7 @@ def _no_older(old: Definition, new: Definition) -> Definition:
 
 def _from_now(job: Job, old: Timetable, new: Timetable, now: int) -> Job:
     """The job with nothing to decide before now, nor before what nodes with other zone data have decided."""
-    cursor = max(now, job.cursor, old.settled(job.cursor, job.nominal))
+    cursor = max(now, job.cursor, old.decided_until(job.cursor, job.nominal))
     return replace(job, cursor=cursor, nominal=new.nominal(cursor))
 
 
@@ -195,4 +198,4 @@ def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) ->
         # What was held when the backup was made may have ended well since: asked to stop, it is never repeated.
         active=tuple(hold.asked_to_stop(why, now=now) for hold in job.active),
     )
-    return Change(settle(job, slots), tuple(entries), "moved")
+    return Change(recompute_due(job, slots), tuple(entries), "moved")

@@ -1,7 +1,7 @@
 """After the store went back: put into a job's document what a living node remembers, and write off what nobody does.
 
 A node remembers the claims that the store acknowledged to it and how their bodies ended. What of that is missing in the
-document was lost. Each run is brought to the further of both: an attempt is owed, then held, then ended, and a later
+document was lost. Each run is brought to the further of both: an attempt waits, then held, then ended, and a later
 attempt is further than an earlier one. Slots that the lost claims had passed, and of which no node tells anything, are
 recorded as lost by the first claim after the check.
 """
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from solocron.model._fast.values import replace
 from solocron.model.change import Absent, Change
-from solocron.model.documents.job import Back, Hold, Job, Owed, Stretch, Told
+from solocron.model.documents.job import Back, Hold, Job, Told, WaitingRange, WaitingRun
 from solocron.model.documents.run import Entry, Op, Origin, Status, group_of, run_id
 from solocron.model.timetable import Resolve, Timetable
-from solocron.model.transitions.catchup import did_not_run, give_up_stretch, leave_out, pass_over
+from solocron.model.transitions.catchup import did_not_run, give_up_range, leave_out, pass_over
 from solocron.model.transitions.claimant import next_fence, record_of
-from solocron.model.transitions.claiming import catch_up_to, settle
+from solocron.model.transitions.claiming import catch_up_to, recompute_due
 from solocron.model.transitions.commands import answered, remember
 from solocron.model.transitions.finishing import Outcome, end_hold, finish
 from solocron.model.transitions.shards import each, without
@@ -72,7 +72,7 @@ def rejoin(
             job = _tell(job, base, memory, slots, entries, session=session, now=now)
     if job is doc:
         return None
-    return Change(settle(job, slots), tuple(entries), job.back is not None)
+    return Change(recompute_due(job, slots), tuple(entries), job.back is not None)
 
 
 def _base(job: Job, epoch: str) -> Back:
@@ -89,9 +89,9 @@ def _base(job: Job, epoch: str) -> Back:
 
 def _still_waits(job: Job, hold: Hold) -> bool:
     """Whether the document says that an attempt waits which was claimed: then it lacks that, whatever its fence is."""
-    for owed in job.owed:
-        uncut = owed.shards is None and owed.run == group_of(hold.run)
-        if owed.attempt <= hold.attempt and (uncut or any(one.run == hold.run for one in each(owed))):
+    for waiting_run in job.waiting_runs:
+        uncut = waiting_run.shards is None and waiting_run.run == group_of(hold.run)
+        if waiting_run.attempt <= hold.attempt and (uncut or any(one.run == hold.run for one in each(waiting_run))):
             return True
     return False
 
@@ -123,7 +123,7 @@ def _tell(
     if over is None and hold.session != session:
         over = Outcome(status=Status.LOST, reason=f"its lease ended before {WENT_BACK}")
     further = any(one.attempt > hold.attempt for one in told) or any(
-        o.attempt > hold.attempt for owed in job.owed for o in each(owed) if o.run == hold.run
+        o.attempt > hold.attempt for waiting_run in job.waiting_runs for o in each(waiting_run) if o.run == hold.run
     )
     fresh = _is_fresh(job, base, hold)
     job = _lift(job, memory, slots)
@@ -137,7 +137,7 @@ def _tell(
         else:
             held = replace(job, active=(*job.active, hold))
             job, entry = end_hold(held, hold, over, now=now, accepted=(*held.accepted, hold.fence)[-256:])
-            job = replace(job, owed=tuple(_owed_since(one, hold) for one in job.owed))
+            job = replace(job, waiting_runs=tuple(_waiting_since(one, hold) for one in job.waiting_runs))
             entries.append(Entry(Op.OPEN, entry.record))
             if over.status is Status.LOST:
                 job = replace(job, fence=next_fence(job.fence, now))
@@ -146,15 +146,19 @@ def _tell(
     return _with_request(job, hold)
 
 
-def _owed_since(owed: Owed, hold: Hold) -> Owed:
-    """The next attempt of a run that ended in what was lost was owed then, and another node may have made it."""
-    return replace(owed, ready_at=min(owed.ready_at, hold.claimed_at)) if owed.run == hold.run else owed
+def _waiting_since(waiting_run: WaitingRun, hold: Hold) -> WaitingRun:
+    """The next attempt of a run that ended in what was lost waited then, and another node may have made it."""
+    return (
+        replace(waiting_run, ready_at=min(waiting_run.ready_at, hold.claimed_at))
+        if waiting_run.run == hold.run
+        else waiting_run
+    )
 
 
 def _lift(job: Job, memory: Remembered, slots: Timetable) -> Job:
     """Raise fence and cursor to what was granted and decided."""
     job = replace(job, fence=max(job.fence, memory.hold.fence))
-    if memory.cursor <= slots.settled(job.cursor, job.nominal):
+    if memory.cursor <= slots.decided_until(job.cursor, job.nominal):
         return job
     return replace(job, cursor=max(memory.cursor, job.cursor), nominal=memory.nominal)
 
@@ -166,8 +170,8 @@ def _is_fresh(job: Job, base: Back, hold: Hold) -> bool:
     group = group_of(hold.run)
     if hold.origin is Origin.SCHEDULE and hold.slot > base.cursor:
         return True
-    uncut = any(owed.run == group and owed.shards is None for owed in job.owed)
-    return uncut or any(_of_stretch(job, stretch, hold) for stretch in job.stretches)
+    uncut = any(waiting_run.run == group and waiting_run.shards is None for waiting_run in job.waiting_runs)
+    return uncut or any(_of_range(job, waiting_range, hold) for waiting_range in job.waiting_ranges)
 
 
 def _take_out(job: Job, hold: Hold, slots: Timetable, entries: list[Entry], *, now: int) -> Job:
@@ -176,31 +180,33 @@ def _take_out(job: Job, hold: Hold, slots: Timetable, entries: list[Entry], *, n
         if older.run == hold.run and older.attempt < hold.attempt:
             job, entry = end_hold(job, older, Outcome(status=Status.LOST, reason=_TAKEN), now=now)
             entries.append(entry)
-    owed: list[Owed] = []
-    for one in job.owed:
+    waiting_runs: list[WaitingRun] = []
+    for one in job.waiting_runs:
         kept, _ = without(one, hold.run)
-        owed.extend(kept if one.run != group_of(hold.run) or one.shards is not None else ())
-    stretches: list[Stretch] = []
-    for stretch in job.stretches:
-        stretches.extend(_around(stretch, hold.slot, slots) if _of_stretch(job, stretch, hold) else (stretch,))
-    return replace(job, owed=tuple(owed), stretches=tuple(stretches))
+        waiting_runs.extend(kept if one.run != group_of(hold.run) or one.shards is not None else ())
+    waiting_ranges: list[WaitingRange] = []
+    for waiting_range in job.waiting_ranges:
+        waiting_ranges.extend(
+            _around(waiting_range, hold.slot, slots) if _of_range(job, waiting_range, hold) else (waiting_range,)
+        )
+    return replace(job, waiting_runs=tuple(waiting_runs), waiting_ranges=tuple(waiting_ranges))
 
 
-def _of_stretch(job: Job, stretch: Stretch, hold: Hold) -> bool:
-    if stretch.origin is not hold.origin or not stretch.first <= hold.slot <= stretch.last:
+def _of_range(job: Job, waiting_range: WaitingRange, hold: Hold) -> bool:
+    if waiting_range.origin is not hold.origin or not waiting_range.first <= hold.slot <= waiting_range.last:
         return False
-    what: str | int = hold.slot if stretch.request is None else f"{hold.slot}|{stretch.request}"
-    return run_id(job.name, job.incarnation, stretch.origin, what) == group_of(hold.run)
+    what: str | int = hold.slot if waiting_range.request is None else f"{hold.slot}|{waiting_range.request}"
+    return run_id(job.name, job.incarnation, waiting_range.origin, what) == group_of(hold.run)
 
 
-def _around(stretch: Stretch, slot: int, slots: Timetable) -> Sequence[Stretch]:
-    """A stretch without one of its slots."""
+def _around(waiting_range: WaitingRange, slot: int, slots: Timetable) -> Sequence[WaitingRange]:
+    """A range without one of its slots."""
     parts = []
     before, after = slots.before(slot), slots.after(slot)
-    if before is not None and before >= stretch.first:
-        parts.append(replace(stretch, last=before, count=slots.count(stretch.first - 1, before)))
-    if after is not None and after <= stretch.last:
-        parts.append(replace(stretch, first=after, count=slots.count(after - 1, stretch.last)))
+    if before is not None and before >= waiting_range.first:
+        parts.append(replace(waiting_range, last=before, count=slots.count(waiting_range.first - 1, before)))
+    if after is not None and after <= waiting_range.last:
+        parts.append(replace(waiting_range, first=after, count=slots.count(after - 1, waiting_range.last)))
     return parts
 
 
@@ -224,9 +230,9 @@ def _closed(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> Entry:
 
 
 def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve: Resolve) -> Change | None:
-    """After a node died during the check: what was due or owed at `until` may have been started by that node.
+    """After a node died during the check: what was due or waiting at `until` may have been started by that node.
 
-    It is recorded as lost. Where retries of a crash are left, it is owed as the next attempt instead.
+    It is recorded as lost. Where retries of a crash are left, it waits as the next attempt instead.
     """
     if isinstance(doc, Absent) or doc.removed or doc.due_at is None or doc.due_at > until:
         return None
@@ -242,33 +248,37 @@ def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve
             job, decided = catch_up_to(job, slots, now=until, late_for=late_for)
             entries.extend(decided)
         else:
-            since = slots.settled(job.cursor, job.nominal)
+            since = slots.decided_until(job.cursor, job.nominal)
             last = slots.before(until + 1)
             pass_over(job, slots, entries, since, until, Status.LOST, WENT_BACK, now=now)
             entries.extend(leave_out(job, slots, since, until, now=now))
             if last is not None and last > since:
                 job = replace(job, cursor=max(last, job.cursor), nominal=slots.nominal(last))
-    owed: list[Owed] = []
-    for one in job.owed:
+    waiting_runs: list[WaitingRun] = []
+    for one in job.waiting_runs:
         again = policy.on_crash == "retry" and one.tries < policy.retries
         if one.ready_at > until:
-            owed.append(one)
+            waiting_runs.append(one)
         elif not again and not one.tried:
             entries.extend(did_not_run(job, o, Status.LOST, WENT_BACK, now=now) for o in each(one))
         else:
             entries.extend(_may_have_run(job, o, now=now) for o in each(one))
             if again:
-                owed.extend(replace(o, attempt=o.attempt + 1, tries=o.tries + 1, crashed=True) for o in each(one))
-    stretches = job.stretches
+                waiting_runs.extend(
+                    replace(o, attempt=o.attempt + 1, tries=o.tries + 1, crashed=True) for o in each(one)
+                )
+    waiting_ranges = job.waiting_ranges
     if not repeats:
-        entries.extend(give_up_stretch(job, s, Status.LOST, WENT_BACK, now=now) for s in stretches)
-        stretches = ()
+        entries.extend(give_up_range(job, s, Status.LOST, WENT_BACK, now=now) for s in waiting_ranges)
+        waiting_ranges = ()
     # A fence above every fence handed out so far: a node that comes back later cannot put back what is written off.
-    job = replace(job, owed=tuple(owed), stretches=stretches, fence=next_fence(job.fence, now))
-    return Change(settle(job, slots), tuple(entries), True)
+    job = replace(
+        job, waiting_runs=tuple(waiting_runs), waiting_ranges=waiting_ranges, fence=next_fence(job.fence, now)
+    )
+    return Change(recompute_due(job, slots), tuple(entries), True)
 
 
-def _may_have_run(job: Job, owed: Owed, *, now: int) -> Entry:
+def _may_have_run(job: Job, waiting_run: WaitingRun, *, now: int) -> Entry:
     """Record an attempt as lost that a node may have made and that the store knows nothing of."""
-    entry = did_not_run(job, owed, Status.LOST, WENT_BACK, now=now)
-    return Entry(entry.op, replace(entry.record, attempt=owed.attempt))
+    entry = did_not_run(job, waiting_run, Status.LOST, WENT_BACK, now=now)
+    return Entry(entry.op, replace(entry.record, attempt=waiting_run.attempt))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solocron.model._fast.values import replace
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import key, lock
 from solocron.model.documents.key import Stand, stand_of
 from solocron.model.documents.lock import state_of
@@ -11,7 +11,7 @@ from solocron.model.documents.lock import state_of
 __all__ = ["rejoin_effect"]
 
 
-def rejoin_effect(doc: Note | Absent, kept: Note, *, session: str | None, now: int) -> Change | None:
+def rejoin_effect(doc: SmallDocument | Absent, kept: SmallDocument, *, session: str | None, now: int) -> Change | None:
     """Bring a document to what this process wrote last; None where it lacks nothing of it.
 
     `session` is the one that the process holds. What an earlier session of it held is nobody's any more: a lock is
@@ -20,7 +20,7 @@ def rejoin_effect(doc: Note | Absent, kept: Note, *, session: str | None, now: i
     if kept.session not in (None, session):
         orphan = lock.orphan if kept.kind is Kind.LOCK else key.orphan
         given_up = orphan(kept, session=kept.session or "", now=now)
-        if given_up is None or not isinstance(given_up.doc, Note):
+        if given_up is None or not isinstance(given_up.doc, SmallDocument):
             return None
         kept = given_up.doc
     rejoin = {Kind.STEP: _steps, Kind.KEY: _key, Kind.LOCK: _lock}[kept.kind]
@@ -28,7 +28,7 @@ def rejoin_effect(doc: Note | Absent, kept: Note, *, session: str | None, now: i
     return None if new is None or new == doc else Change(new)
 
 
-def _steps(doc: Note | Absent, kept: Note) -> Note:
+def _steps(doc: SmallDocument | Absent, kept: SmallDocument) -> SmallDocument:
     """Both together: a step has one result for ever, and the first that was saved stands."""
     if isinstance(doc, Absent):
         return kept
@@ -40,7 +40,7 @@ def _steps(doc: Note | Absent, kept: Note) -> Note:
     return replace(doc, body={"fence": fence, "steps": steps, "at": max(doc.body["at"], kept.body["at"])})
 
 
-def _key(doc: Note | Absent, kept: Note) -> Note | None:
+def _key(doc: SmallDocument | Absent, kept: SmallDocument) -> SmallDocument | None:
     """The further of both: done is further than begun, a later beginning than an earlier one."""
     if isinstance(doc, Absent):
         return kept
@@ -51,7 +51,7 @@ def _key(doc: Note | Absent, kept: Note) -> Note | None:
     return kept if kept.body["since"] >= doc.body["since"] else None
 
 
-def _lock(doc: Note | Absent, kept: Note) -> Note | None:
+def _lock(doc: SmallDocument | Absent, kept: SmallDocument) -> SmallDocument | None:
     """The later grant: its fence is higher. Of one grant, its release is later."""
     theirs, ours = state_of(doc), state_of(kept)
     released = theirs.fence == ours.fence and theirs.token is not None and ours.token is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from solocron.model._fast.values import replace
-from solocron.model.documents.job import Back, Job, Owed, Told
+from solocron.model.documents.job import Back, Job, Told, WaitingRun
 from solocron.model.documents.run import Entry, Origin, Status, group_of
 from solocron.model.timetable import Timetable
 from solocron.model.transitions.catchup import did_not_run, leave_out, pass_over
@@ -39,11 +39,11 @@ def _untold_shards(job: Job, back: Back, one: Told, *, now: int) -> Iterable[Ent
     group, shards = group_of(one.run), one.shards
     assert shards is not None
     known = {told.run for told in back.told} | {hold.run for hold in job.active}
-    known |= {o.run for owed in job.owed for o in each(owed)}
+    known |= {o.run for waiting_run in job.waiting_runs for o in each(waiting_run)}
     for index in range(count(shards)):
         run = f"{group}#{index}"
         if run not in known:
-            gone = Owed(
+            gone = WaitingRun(
                 run=run, slot=one.slot, origin=Origin.SCHEDULE, ready_at=now, shard=labels(shards)[index], shards=shards
             )
             yield did_not_run(job, gone, Status.LOST, WENT_BACK, now=now)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import gate_of
@@ -125,7 +125,7 @@ def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]
     return [columns[0], row.name, row.version, rings, *columns[1:], *entry_words(change.entries)]
 
 
-def _joined(doc: Job | Note) -> str:
+def _joined(doc: Job | SmallDocument) -> str:
     """The holders as one text, each behind its length in bytes."""
     return _prefixed(holders_of(doc))
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from solocron.clock import MILLISECOND, SECOND
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Named, Which
 from solocron.stores.redis.drafts import Draft
 from solocron.stores.redis.wire import Row
 from solocron.stores.server_time import surely_reached
 
-__all__ = ["RecentNotes"]
+__all__ = ["RecentSmallDocuments"]
 
 _MOST = 1_000
 _YOUNG = 5.0
@@ -26,7 +26,7 @@ _WINDOW = 20 * MILLISECOND
 """How far behind that idea may be; of a session, a small part of its margin of trust."""
 
 
-class RecentNotes:
+class RecentSmallDocuments:
     """Locks and sessions by name. Every step is one operation on a dictionary, so threads need no lock."""
 
     def __init__(self, boot: Callable[[], float]) -> None:
@@ -38,7 +38,7 @@ class RecentNotes:
         doc = one.change.doc if one.change is not None else None
         if not one.words:  # nothing that belongs here, or nothing was written
             return
-        if kind is Kind.LOCK and isinstance(doc, Note) and doc.body.get("token") is not None:
+        if kind is Kind.LOCK and isinstance(doc, SmallDocument) and doc.body.get("token") is not None:
             fixed, state, holders = one.words[4:7]
             young, window = _YOUNG, _WINDOW
         elif isinstance(doc, Session) and doc.state is Life.LIVE:

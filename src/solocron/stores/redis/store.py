@@ -36,7 +36,7 @@ from solocron.stores.redis.drafts import readable
 from solocron.stores.redis.link import Link
 from solocron.stores.redis.log import Log
 from solocron.stores.redis.namespaces import namespaces_of
-from solocron.stores.redis.notes import RecentNotes
+from solocron.stores.redis.notes import RecentSmallDocuments
 from solocron.stores.redis.pubsub import AGAIN, Bell
 from solocron.stores.redis.update import Update
 from solocron.stores.url import Secret, parse
@@ -71,7 +71,7 @@ class RedisStore:
         boot = SystemClock().boot
         self._access = Access(self._caller, url=self.url, boot=boot, rang=self._bell.rang, lost=self._writes_lost)
         self._recent = Recent()
-        self._notes = RecentNotes(boot)
+        self._notes = RecentSmallDocuments(boot)
         self._log = Log(self._caller)
         self._facts: settings.Facts | None = None
         self._lost = ""

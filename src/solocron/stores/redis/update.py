@@ -12,7 +12,7 @@ from solocron.stores.documents import kind_of
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import VOID
 from solocron.stores.redis.drafts import Draft, draft, still_selected
-from solocron.stores.redis.notes import RecentNotes
+from solocron.stores.redis.notes import RecentSmallDocuments
 from solocron.stores.redis.wire import NOTHING, Fetched, Row
 from solocron.stores.write_cache import Recent
 
@@ -47,7 +47,7 @@ class Update:
         *,
         gate: Gate | None = None,
         recent: Recent,
-        notes: RecentNotes,
+        notes: RecentSmallDocuments,
     ) -> None:
         self._access = access
         self._recent = recent

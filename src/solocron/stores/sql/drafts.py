@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
@@ -98,7 +98,7 @@ def draft(
 def _kind(doc: Doc) -> Kind:
     if isinstance(doc, Job):
         return _JOB
-    return doc.kind if isinstance(doc, Note) else Kind.SESSION
+    return doc.kind if isinstance(doc, SmallDocument) else Kind.SESSION
 
 
 def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from solocron.model.change import Note
+from solocron.model.change import SmallDocument
 from solocron.model.codec import encode_state
 from solocron.stores.mailbox import Written
 from solocron.stores.sql.rows import birth
@@ -12,7 +12,7 @@ from solocron.stores.sql.rows import birth
 __all__ = ["elsewhere", "insertion"]
 
 
-def insertion(table: str, namespace: str, note: Note) -> Written:
+def insertion(table: str, namespace: str, note: SmallDocument) -> Written:
     """A new row of the documents' table, and nothing else: it locks no row that anybody else uses."""
     # In ASCII, because the user's connection may speak any character set.
     body = json.dumps(json.loads(encode_state(note)), separators=(",", ":"))

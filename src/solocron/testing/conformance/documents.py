@@ -7,7 +7,7 @@ from typing import Any
 
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Owed, Pause, Request, Stretch, Told
+from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Pause, Request, Told, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Status
 from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
@@ -180,7 +180,7 @@ def full_job(name: str) -> Job:
         run_in="thread",
         enabled=False,
     )
-    owed = Owed(
+    waiting_run = WaitingRun(
         run="n@2", slot=20, origin=Origin.TRIGGER, ready_at=21, attempt=2, tries=1, request="r", payload={"x": 1}
     )
     active = Hold(
@@ -213,9 +213,9 @@ def full_job(name: str) -> Job:
         paused=Pause(at=1, by="me", note="why", until=2),
         fence=2**52 + 3,
         active=(active, replace(active, run="n@3", fence=5, session="t")),
-        owed=(owed, replace(owed, run="n@4", request=None, payload=None)),
-        stretches=(
-            Stretch(
+        waiting_runs=(waiting_run, replace(waiting_run, run="n@4", request=None, payload=None)),
+        waiting_ranges=(
+            WaitingRange(
                 first=1, last=9, count=3, origin=Origin.RERUN, request="z", schedule={"kind": "at"}, pace=5, total=7
             ),
         ),

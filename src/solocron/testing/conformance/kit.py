@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Entry, Op, Origin, Record, Status
@@ -138,9 +138,9 @@ def session(name: str, *, expires_at: int, state: Life = Life.LIVE, ended_at: in
     )
 
 
-def note(kind: Kind, name: str, body: Mapping[str, Any] | None = None, *, by: str | None = None) -> Note:
+def note(kind: Kind, name: str, body: Mapping[str, Any] | None = None, *, by: str | None = None) -> SmallDocument:
     """A document of a plain kind."""
-    return Note(kind=kind, name=name, body={} if body is None else body, session=by)
+    return SmallDocument(kind=kind, name=name, body={} if body is None else body, session=by)
 
 
 def record(run: str, *, attempt: int = 1, status: Status = Status.RUNNING, at: int = 1, **more: Any) -> Record:
@@ -185,7 +185,7 @@ def put(store: Store, *docs: Doc, entries: tuple[Entry, ...] = ()) -> None:
 
 def kind_of(doc: Doc) -> Kind:
     """The kind of a document."""
-    if isinstance(doc, Note):
+    if isinstance(doc, SmallDocument):
         return doc.kind
     return Kind.JOB if isinstance(doc, Job) else Kind.SESSION
 

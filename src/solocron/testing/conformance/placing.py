@@ -1,4 +1,4 @@
-"""Slices, permits and parts that are bound to a node, with the real machine: what a store must carry for them."""
+"""Shards, permits and parts that are bound to a node, with the real machine: what a store must carry for them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Placing:
         (mine,) = _claim(a, live=True)
         assert isinstance(mine, Hold)
         assert mine.only == "a"
-        (waiting,) = get(b.store, Kind.JOB, "j").owed
+        (waiting,) = get(b.store, Kind.JOB, "j").waiting_runs
         other, third = (b, c) if waiting.only == "b" else (c, b)
         (later,) = _claim(third, live=True)
         assert isinstance(later, Later)

@@ -178,16 +178,16 @@ class Sessions:
         now = a.clock()
         put(a, session("s", expires_at=now + HOUR))
         for kind in (Kind.LOCK, Kind.KEY, Kind.STEP):
-            change = partial(_note_of, kind)
+            change = partial(_small_document_of, kind)
             assert write(a, kind, "n", change, session="s").alive
         write(a, Kind.SESSION, "s", lambda doc, now: bury(doc, now=now, reason="test"))
         for kind in (Kind.LOCK, Kind.KEY, Kind.STEP):
-            assert not write(a, kind, "later", partial(_note_of, kind), session="s").alive
+            assert not write(a, kind, "later", partial(_small_document_of, kind), session="s").alive
             assert get(a, kind, "later") is None
             assert get(a, kind, "n") is not None
 
 
-def _note_of(kind: Kind, doc: Any, now: int) -> Change:
+def _small_document_of(kind: Kind, doc: Any, now: int) -> Change:
     return Change(note(kind, doc.name, by="s"))
 
 

@@ -80,7 +80,7 @@ class Judge:
             for slot in instants.between(schedule, self._since, until)
         ]
 
-    def owed(self) -> list[Slot]:
+    def missing(self) -> list[Slot]:
         """The due slots that no body has ended yet."""
         ended = {line.key for line in self._ledger.lines(event=END)}
         return [(job, slot) for job, slot in self.due() if _key(job, slot) not in ended]
@@ -90,17 +90,17 @@ class Judge:
 
         Both: the body of a node that died before it could record the end is repeated once its session is buried.
         """
-        return not self.owed() and self.recorded()
+        return not self.missing() and self.recorded()
 
     def recorded(self) -> bool:
-        """Whether the log has a last word on every due slot; all that a job without retries is owed."""
+        """Whether the log has a last word on every due slot; all that a job without retries waits."""
         return not self._unrecorded(self.due(), self._log())
 
     def wait_settled(self, within: float, *, recorded: bool = False) -> bool:
-        """Wait until all is settled, or at least `recorded`; False when something is still owed after that time."""
+        """Wait until all is settled, or at least `recorded`; False when something is still waiting after that time."""
         look = self.recorded if recorded else self.settled
         try:
-            wait_until(look, within=within, what="the slots that are owed", pause=_LOOK)
+            wait_until(look, within=within, what="the slots that wait", pause=_LOOK)
         except TimeoutError:
             return False
         return True

@@ -9,7 +9,7 @@ import pytest
 
 from solocron import LeaseLost, Run, every
 from solocron.effects.locks.held import Held
-from solocron.model.change import Kind, Note
+from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.lock import LockState, state_of
 from solocron.testing.cluster import Cluster
 
@@ -22,7 +22,7 @@ def idle(run: Run) -> None: ...
 
 def door(cluster: Cluster) -> LockState:
     note = cluster.fleet.database.docs[(Kind.LOCK, "door")][0]
-    assert isinstance(note, Note)
+    assert isinstance(note, SmallDocument)
     return state_of(note)
 
 

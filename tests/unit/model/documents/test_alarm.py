@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.clock import SECOND
-from solocron.model.change import Absent, Kind, Note
+from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents import alarm
 from solocron.model.documents.alarm import Bounds, Cause, causes
 from solocron.model.documents.definition import Definition
@@ -129,11 +129,11 @@ CAUSE = Cause(kind="late", subject="job", detail="why")
 NONE = Absent(Kind.ALARM, CAUSE.name)
 
 
-def opened(doc: Note | Absent, seen: int, now: int | None = None, patience: int = 0) -> Any:
+def opened(doc: SmallDocument | Absent, seen: int, now: int | None = None, patience: int = 0) -> Any:
     return alarm.open_(doc, replace(CAUSE, patience=patience), seen=seen, now=seen if now is None else now, token="t")
 
 
-def closed(doc: Note | Absent, seen: int, now: int | None = None) -> Any:
+def closed(doc: SmallDocument | Absent, seen: int, now: int | None = None) -> Any:
     return alarm.close(doc, seen=seen, now=seen if now is None else now, token="c")
 
 
@@ -175,7 +175,7 @@ def test_one_node_looks_for_all_and_the_next_turn_comes_without_it() -> None:
     absent = Absent(Kind.ALARM, alarm.TURN)
     first = alarm.take_turn(absent, by="a", every=30, now=100)
     assert first is not None
-    assert isinstance(first.doc, Note)
+    assert isinstance(first.doc, SmallDocument)
     assert alarm.take_turn(first.doc, by="b", every=30, now=129) is None
     assert alarm.take_turn(first.doc, by="b", every=30, now=130) is not None
     assert alarm.take_turn(first.doc, by="b", every=30, now=50) is not None, "a clock that stepped back stops nobody"
@@ -197,7 +197,7 @@ def test_raised_and_cleared_alternate_whoever_looks_late_or_dies(
 ) -> None:
     """Never more alarms than there were causes; a complete look at the end brings the alarm in line with the world."""
     world, looks = history
-    doc: Note | Absent = NONE
+    doc: SmallDocument | Absent = NONE
     told: list[str] = []
     for seen, delay, dies in sorted(looks, key=lambda look: look[0] + look[1]):
         if dies:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.codec import decode, encode
 from solocron.model.documents.key import (
     Done,
@@ -32,13 +32,13 @@ def by(token: str = "a", **more: Any) -> Opening:
     return Opening(token=token, session=more.pop("session", f"s-{token}"), owner=f"owner-{token}", **more)
 
 
-def note(change: Change | None) -> Note:
+def note(change: Change | None) -> SmallDocument:
     assert change is not None
-    assert isinstance(change.doc, Note)
+    assert isinstance(change.doc, SmallDocument)
     return change.doc
 
 
-def opened(token: str = "a", **more: Any) -> Note:
+def opened(token: str = "a", **more: Any) -> SmallDocument:
     return note(open_key(NEW, by(token, **more), now=T0))
 
 
@@ -116,12 +116,12 @@ def test_a_key_with_an_age_can_be_used_again_unless_a_run_made_it() -> None:
 
 def test_pruning_spares_what_is_young_for_ever_or_of_a_run_that_may_come_back() -> None:
     of_run = note(close(opened("a", run="job@1", fence=1), token="a", now=T0, keep=SECOND))
-    assert prune(of_run, now=T0, owed={}) is None
-    assert prune(of_run, now=T0 + SECOND, owed={"job@1": 1}) is None
-    assert prune(of_run, now=T0 + SECOND, owed={}) == Change(None)
-    assert prune(note(close(opened(), token="a", now=T0)), now=T0 + 10**15, owed={}) is None
-    assert prune(opened(), now=T0 + 10**15, owed={}) is None
-    assert prune(NEW, now=T0, owed={}) is None
+    assert prune(of_run, now=T0, unfinished={}) is None
+    assert prune(of_run, now=T0 + SECOND, unfinished={"job@1": 1}) is None
+    assert prune(of_run, now=T0 + SECOND, unfinished={}) == Change(None)
+    assert prune(note(close(opened(), token="a", now=T0)), now=T0 + 10**15, unfinished={}) is None
+    assert prune(opened(), now=T0 + 10**15, unfinished={}) is None
+    assert prune(NEW, now=T0, unfinished={}) is None
 
 
 def test_a_document_survives_its_own_json() -> None:

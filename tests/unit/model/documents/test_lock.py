@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.clock import MILLISECOND, SECOND
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.codec import decode, encode
 from solocron.model.documents.lock import (
     QUEUE,
@@ -35,13 +35,13 @@ def ask(token: str = "a", **more: Any) -> Ask:
     return Ask(token=token, owner=f"owner-{token}", at_most=more.pop("at_most", 60 * SECOND), **more)
 
 
-def note(change: Change | None) -> Note:
+def note(change: Change | None) -> SmallDocument:
     assert change is not None
-    assert isinstance(change.doc, Note)
+    assert isinstance(change.doc, SmallDocument)
     return change.doc
 
 
-def held(token: str = "a", **more: Any) -> Note:
+def held(token: str = "a", **more: Any) -> SmallDocument:
     return note(acquire(FREE, ask(token, **more), now=T0))
 
 
@@ -75,7 +75,7 @@ def test_after_its_time_it_goes_to_the_next_with_a_higher_fence() -> None:
 
 
 def test_i3_the_fence_grows_over_release_expiry_force_and_a_clock_that_went_back() -> None:
-    doc: Note | Absent = FREE
+    doc: SmallDocument | Absent = FREE
     fences = []
     for turn, now in enumerate([T0, T0 + 90 * SECOND, T0 - 3600 * SECOND, T0 - 3000 * SECOND]):
         change = acquire(doc, ask(str(turn), at_most=SECOND), now=now)
@@ -210,7 +210,7 @@ MOVES = st.lists(
 @given(MOVES)
 def test_i1_i3_any_story_has_one_holder_at_a_time_and_growing_fences(moves: list[tuple[str, str, int]]) -> None:
     """An oracle beside the document: who was granted it, until when, and whether it let go."""
-    doc: Note | Absent = FREE
+    doc: SmallDocument | Absent = FREE
     now, holder, until, fence, serial = T0, None, 0, 0, 0
     tokens = {letter: letter for letter in "abc"}
     for move, letter, pause in moves:

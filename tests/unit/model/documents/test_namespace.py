@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import namespace as model
 from solocron.model.documents.namespace import NAME, Namespace, Openness
 
@@ -72,7 +72,7 @@ def test_what_is_closed_stays_closed_until_a_person_opens_it() -> None:
 
 def test_what_others_keep_in_the_document_is_kept() -> None:
     note = OPEN.note()
-    kept = Note(kind=note.kind, name=note.name, body={**note.body, "pauses": {"all": 1}})
+    kept = SmallDocument(kind=note.kind, name=note.name, body={**note.body, "pauses": {"all": 1}})
     changes: tuple[Change | None, ...] = (
         begin(kept),
         model.close(kept, identity="new", known=3, token="x", now=1),
@@ -80,5 +80,5 @@ def test_what_others_keep_in_the_document_is_kept() -> None:
     )
     for change in changes:
         assert change is not None
-        assert isinstance(change.doc, Note)
+        assert isinstance(change.doc, SmallDocument)
         assert change.doc.body["pauses"] == {"all": 1}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from solocron.model.change import Absent, Kind, Note
+from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.codec import decode, encode
 from solocron.model.documents import request
 from solocron.model.documents.job import Job
@@ -18,7 +18,7 @@ from tests.fundamentals.one_job import OneJob, resolve
 GONE = Absent(Kind.REQUEST, "x")
 
 
-def left(job: Job, number: int, *, key: str | None = None, at: int | None = None, payload: Any = None) -> Note:
+def left(job: Job, number: int, *, key: str | None = None, at: int | None = None, payload: Any = None) -> SmallDocument:
     asked = key or f"r{number}"
     return request.leave(
         run=run_id(job.name, job.incarnation, Origin.TRIGGER, asked), request=asked, payload=payload, at=at,
@@ -26,7 +26,7 @@ def left(job: Job, number: int, *, key: str | None = None, at: int | None = None
     )  # fmt: skip
 
 
-def take_in(job: OneJob, *notes: Note) -> list[str]:
+def take_in(job: OneJob, *notes: SmallDocument) -> list[str]:
     """What a node does with them; the statuses of what was put on record instead of run."""
     change = request.accept(job.job, left=notes, now=job.now, resolve=resolve)
     assert change is not None
@@ -82,17 +82,17 @@ def test_i1_one_node_holds_it_until_it_is_buried() -> None:
     note = left(OneJob("1h").job, 1)
     held = request.hold(note, session="a")
     assert held is not None
-    assert isinstance(held.doc, Note)
+    assert isinstance(held.doc, SmallDocument)
     assert request.hold(held.doc, session="b") is None
     assert request.orphan(held.doc, session="b", now=1) is None
     assert request.taken_in(held.doc, session="b") is None
     assert request.taken_in(note, session="a") is None
     freed = request.orphan(held.doc, session="a", now=1)
     assert freed is not None
-    assert isinstance(freed.doc, Note)
+    assert isinstance(freed.doc, SmallDocument)
     again = request.hold(freed.doc, session="b")
     assert again is not None
-    assert isinstance(again.doc, Note)
+    assert isinstance(again.doc, SmallDocument)
     done = request.taken_in(again.doc, session="b")
     assert done is not None
     assert done.doc is None

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.steps import Finished, enter, finished, prune, save
 
 NEW = Absent(Kind.STEP, "job@1")
 
 
-def note(change: Change | None) -> Note:
+def note(change: Change | None) -> SmallDocument:
     assert change is not None
-    assert isinstance(change.doc, Note)
+    assert isinstance(change.doc, SmallDocument)
     return change.doc
 
 
@@ -47,15 +47,15 @@ def test_nothing_is_saved_by_one_who_has_not_entered() -> None:
 
 def test_pruning_spares_runs_that_may_come_back() -> None:
     doc = note(enter(NEW, fence=5, now=100))
-    assert prune(doc, before=100, owed={}) is None
-    assert prune(doc, before=101, owed={"job@1": 1}) is None
-    assert prune(doc, before=101, owed={}) == Change(None)
-    assert prune(NEW, before=101, owed={}) is None
+    assert prune(doc, before=100, unfinished={}) is None
+    assert prune(doc, before=101, unfinished={"job@1": 1}) is None
+    assert prune(doc, before=101, unfinished={}) == Change(None)
+    assert prune(NEW, before=101, unfinished={}) is None
 
 
 @given(st.lists(st.tuples(st.sampled_from(["enter", "save"]), st.integers(1, 4), st.sampled_from("xy")), max_size=30))
 def test_i17_any_story_keeps_the_first_result_and_refuses_stale_fences(moves: list[tuple[str, int, str]]) -> None:
-    doc: Note | Absent = NEW
+    doc: SmallDocument | Absent = NEW
     latest, results = 0, {}
     for now, (move, fence, step) in enumerate(moves):
         change = (

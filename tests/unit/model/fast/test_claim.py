@@ -33,7 +33,7 @@ def plain(wanted: Definition) -> Definition:
 
 idle = jobs().map(
     lambda job: replace(
-        job, definition=plain(job.definition), active=(), owed=(), stretches=(), paused=None, removed=False
+        job, definition=plain(job.definition), active=(), waiting_runs=(), waiting_ranges=(), paused=None, removed=False
     )
 )
 """Documents of every shape of which nothing runs or waits, so that a claim may be an ordinary one."""
@@ -42,7 +42,7 @@ idle = jobs().map(
 @given(job=jobs() | idle, after=st.integers(-SECOND, 40 * SECOND), late_for=st.integers(1, 30 * SECOND))
 def test_whatever_goes_the_short_way_comes_to_what_the_long_way_comes_to(job: Job, after: int, late_for: int) -> None:
     slots = resolve(job.definition.schedule)
-    first = slots.after(slots.settled(job.cursor, job.nominal)) if slots.known else None
+    first = slots.after(slots.decided_until(job.cursor, job.nominal)) if slots.known else None
     assume(first is not None)
     now, by = (first or 0) + after, replace(WHO, late_for=late_for)
     short = ordinary(job, slots, now=now, by=by)

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from solocron.model._fast.values import quick, replace
+from solocron.model._fast.values import fast_init, replace
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Status
@@ -52,7 +52,7 @@ def test_a_quick_class_makes_what_the_standard_library_makes() -> None:
         size: int = 3
         parts: dict[str, int] = dataclasses.field(default_factory=dict)
 
-    faster = quick(type("Plain", (Plain,), {}))
+    faster = fast_init(type("Plain", (Plain,), {}))
     made, plain = faster(name="a"), Plain(name="a")
     assert dataclasses.astuple(made) == dataclasses.astuple(plain) == ("a", 3, {})
     assert made.parts is not faster(name="a").parts
@@ -67,4 +67,4 @@ def test_a_class_with_slots_cannot_be_quick() -> None:
         size: int
 
     with pytest.raises(AssertionError, match="dictionary"):
-        quick(Slotted)
+        fast_init(Slotted)

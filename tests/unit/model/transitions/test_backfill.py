@@ -39,7 +39,7 @@ def test_i5_i10_a_backfill_runs_each_slot_once_and_costs_no_live_slot(
             now += length
             job.at(now).finish(hold)
     assert past == [float(slot) for slot in range(0, 1200, 60)][: len(past)]
-    assert len(past) == 20 - sum(s.count for s in job.job.stretches if s.origin is Origin.BACKFILL)
-    waiting = [seconds(owed.slot) for owed in job.job.owed]
+    assert len(past) == 20 - sum(s.count for s in job.job.waiting_ranges if s.origin is Origin.BACKFILL)
+    waiting = [seconds(waiting_run.slot) for waiting_run in job.job.waiting_runs]
     assert sorted(live + waiting) == [float(slot) for slot in range(3660, int(seconds(job.job.cursor)) + 1, 60)]
     assert job.records("skipped") == []

@@ -202,7 +202,9 @@ def test_i10_missed_slots_start_no_faster_than_their_rate_and_every_slot_once(
         seen = now
     assert len(ran) == len(set(ran))
     assert all(later - earlier >= pace for earlier, later in pairwise(paced))
-    owed = [seconds(o.slot) for o in job.job.owed]
-    owed += [slot for s in job.job.stretches for slot in range(int(seconds(s.first)), int(seconds(s.last)) + 1, 60)]
+    waiting_run = [seconds(o.slot) for o in job.job.waiting_runs]
+    waiting_run += [
+        slot for s in job.job.waiting_ranges for slot in range(int(seconds(s.first)), int(seconds(s.last)) + 1, 60)
+    ]
     decided = range(60, int(seconds(job.job.cursor)) + 1, 60)
-    assert sorted(ran + owed) == list(decided)
+    assert sorted(ran + waiting_run) == list(decided)

@@ -113,7 +113,7 @@ class TestRetry:
         assert (again.run, again.slot, again.attempt, again.tries) == (hold.run, hold.slot, 2, 1)
         assert again.fence > hold.fence
         job.finish(again, bad)
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
 
     def test_each_wait_is_longer_up_to_the_cap(self) -> None:
         job = OneJob("1w", retries=6, backoff=Backoff(first="1s", factor=3, cap="20s", jitter=0))
@@ -130,7 +130,7 @@ class TestRetry:
         for outcome in (Outcome.succeeded(), Outcome.cancelled("a person asked")):
             job, hold = held(retries=5)
             job.finish(hold, outcome)
-            assert job.job.owed == ()
+            assert job.job.waiting_runs == ()
 
     def test_a_body_cut_off_by_a_shutdown_is_repeated_at_once_if_retries_remain(self) -> None:
         job, hold = held(retries=1)
@@ -138,20 +138,20 @@ class TestRetry:
         again = job.claims("b")
         assert (again.attempt, again.tries) == (2, 1)
         job.finish(again, Outcome.cancelled("shutdown", again=True))
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
 
     def test_no_retries_is_at_most_once(self) -> None:
         for outcome in (*BAD, Outcome.cancelled("shutdown", again=True)):
             job, hold = held()
             job.finish(hold, outcome)
-            assert job.job.owed == ()
+            assert job.job.waiting_runs == ()
             assert job.at(3700).claim("b") is None
 
     def test_a_run_that_was_asked_to_stop_is_not_tried_again(self) -> None:
         job, hold = held(retries=5)
         job.cancel(hold.run)
         job.fail(hold)
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
 
     def test_payload_and_request_travel_with_the_retry(self) -> None:
         job = OneJob(None, retries=1, backoff=Backoff(first="0s"))
@@ -185,7 +185,7 @@ class TestHandBack:
         last = job.claims("c")
         assert (last.attempt, last.tries) == (3, 1)
         job.fail(last)
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
 
     def test_i4_without_the_hold_it_is_refused(self) -> None:
         job, hold = held()
@@ -200,7 +200,7 @@ class TestHandBack:
         job, hold = held(retries=3)
         job.cancel(hold.run, "a person asked")
         job.hand_back(hold)
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
         assert job.claim("b") is None
         assert job.reasons("cancelled") == ["a person asked"]
 
@@ -231,7 +231,7 @@ class TestTakeOver:
         job.claims("b")
         job.take_over("b")
         job.fail(job.claims("c"))
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
         assert [status for _, status in job.ended()] == ["failed", "lost", "failed"]
 
     def test_on_crash_fail_limits_retries_to_failures(self) -> None:
@@ -239,7 +239,7 @@ class TestTakeOver:
         job.fail(hold)
         job.claims("b")
         job.take_over("b")
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
 
     def test_i3_the_fence_rises_so_that_the_old_holder_is_stale_at_once(self) -> None:
         job, hold = held()

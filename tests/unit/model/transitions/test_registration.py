@@ -395,7 +395,7 @@ class TestMoveToNow:
         job = OneJob("1h", retries=3, backoff=Backoff(first="1m")).at(3600)
         job.fail(job.claims())
         self.moved(job)
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
         assert job.ended() == [(3600, "failed")]
 
     def test_what_was_held_when_the_backup_was_made_is_not_repeated(self) -> None:
@@ -404,7 +404,7 @@ class TestMoveToNow:
         self.moved(job)
         assert job.job.active[0].cancel == "the store was restored from a backup"
         job.apply(lambda doc: take_over(doc, session=hold.session, now=job.now, reason="died", resolve=resolve))
-        assert job.job.owed == ()
+        assert job.job.waiting_runs == ()
         assert job.ended() == [(3600, "lost")]
 
     def test_i3_the_fence_is_raised_above_what_anyone_has_seen(self) -> None:

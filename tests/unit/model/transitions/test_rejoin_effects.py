@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from solocron.model.change import Absent, Change, Kind, Note
+from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import key, lock, steps
 from solocron.model.documents.key import Stand, stand_of
 from solocron.model.transitions.rejoin_effects import rejoin_effect
@@ -12,13 +12,13 @@ from solocron.model.transitions.rejoin_effects import rejoin_effect
 rejoin = partial(rejoin_effect, session="mine", now=100)
 
 
-def note(change: Change | None) -> Note:
+def note(change: Change | None) -> SmallDocument:
     assert change is not None
-    assert isinstance(change.doc, Note)
+    assert isinstance(change.doc, SmallDocument)
     return change.doc
 
 
-def opened(token: str, *, since: int, session: str = "mine") -> Note:
+def opened(token: str, *, since: int, session: str = "mine") -> SmallDocument:
     by = key.Opening(token=token, session=session, owner="n")
     return note(key.open_key(Absent(Kind.KEY, "k"), by, now=since))
 
@@ -44,7 +44,7 @@ def test_a_key_of_a_session_that_this_process_has_lost_is_uncertain() -> None:
     assert found.session is None
 
 
-def granted(doc: Note | Absent, token: str, *, session: str = "mine", now: int = 10) -> Note:
+def granted(doc: SmallDocument | Absent, token: str, *, session: str = "mine", now: int = 10) -> SmallDocument:
     ask = lock.Ask(token=token, owner="n", at_most=50, session=session)
     return note(lock.acquire(doc, ask, now=now))
 

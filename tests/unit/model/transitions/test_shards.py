@@ -1,4 +1,4 @@
-"""Rows of slices: cut once, taken one after the other, split by a cancellation; none lost, none doubled."""
+"""Rows of shards: cut once, taken one after the other, split by a cancellation; none lost, none doubled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from solocron.errors import Invalid
 from solocron.jobs.declaration import check_shards
-from solocron.model.documents.job import Owed
+from solocron.model.documents.job import WaitingRun
 from solocron.model.documents.run import Origin, group_of
 from solocron.model.transitions.shards import count, cut, each, labels, rest_of, without
 from tests.fundamentals.one_job import T0, OneJob
@@ -18,8 +18,8 @@ from tests.fundamentals.one_job import T0, OneJob
 shards = st.integers(1, 12) | st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True).map(tuple)
 
 
-def uncut() -> Owed:
-    return Owed(run="work@1234", slot=T0, origin=Origin.SCHEDULE, ready_at=T0)
+def uncut() -> WaitingRun:
+    return WaitingRun(run="work@1234", slot=T0, origin=Origin.SCHEDULE, ready_at=T0)
 
 
 @given(shards)
@@ -28,7 +28,7 @@ def test_i5_a_row_has_every_slice_once(found: int | tuple[str, ...]) -> None:
     assert [one.shard for one in each(row)] == list(labels(found))
     assert len({one.run for one in each(row)}) == count(found)
     taken = []
-    rest: Owed | None = row
+    rest: WaitingRun | None = row
     while rest is not None:
         taken.append(rest.shard)
         rest = rest_of(rest)
@@ -37,7 +37,7 @@ def test_i5_a_row_has_every_slice_once(found: int | tuple[str, ...]) -> None:
 
 @given(shards, st.data())
 def test_i5_what_is_taken_out_of_a_row_leaves_all_the_others(found: int | tuple[str, ...], data: st.DataObject) -> None:
-    rows: tuple[Owed, ...] = (cut(uncut(), found),)
+    rows: tuple[WaitingRun, ...] = (cut(uncut(), found),)
     left = [one.run for one in each(rows[0])]
     while left:
         run = data.draw(st.sampled_from(left))
@@ -65,7 +65,7 @@ def test_what_was_cut_is_not_cut_again() -> None:
 def test_a_thousand_slices_that_wait_are_one_entry() -> None:
     job = OneJob("1m", shards=1000).at(60)
     job.claims()
-    assert len(job.job.owed) == 1
+    assert len(job.job.waiting_runs) == 1
     assert job.job.waiting == 999
     assert job.job.queued == 1
 
@@ -93,12 +93,12 @@ def test_a_whole_slot_is_cancelled_by_its_name() -> None:
     assert job.cancel(group_of(first.run)) == "asked"
     assert job.job.active[0].cancel == "a person asked"
     assert len(job.records("cancelled")) == 2
-    assert job.job.owed == ()
+    assert job.job.waiting_runs == ()
 
 
 def test_a_slice_that_does_not_exist_is_not_triggered() -> None:
-    assert OneJob(None, shards=2).trigger(shard="eu") == "!slice"
-    assert OneJob(None).trigger(shard=0) == "!slice"
+    assert OneJob(None, shards=2).trigger(shard="eu") == "!shard"
+    assert OneJob(None).trigger(shard=0) == "!shard"
 
 
 def test_i2_a_repeated_trigger_does_not_cut_a_second_time() -> None:

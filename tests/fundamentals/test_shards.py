@@ -1,4 +1,4 @@
-"""A slot can be cut into slices: each is a run of its own, with one executor, its own retries and its own key."""
+"""A slot can be cut into shards: each is a run of its own, with one executor, its own retries and its own key."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_each_slice_is_taken_over_by_itself() -> None:
 def test_the_slices_of_a_slot_count_as_one_run_for_overlap() -> None:
     job = OneJob("1m", shards=3).at(60)
     first = job.claims("a")
-    job.finish(first)  # two slices still wait: the slot has begun and is not over
+    job.finish(first)  # two shards still wait: the slot has begun and is not over
     second = job.at(120).claims("b")
     assert second.slot == first.slot
     assert job.covered("skipped") == [(120, 120, 1)]
@@ -62,7 +62,7 @@ def test_allow_counts_slots() -> None:
 
 
 def test_a_deploy_that_cuts_otherwise_leaves_a_slot_that_has_begun_as_it_is() -> None:
-    """Nothing is lost, nothing doubled: the slot of 60 keeps its three slices, the slot of 120 gets two."""
+    """Nothing is lost, nothing doubled: the slot of 60 keeps its three shards, the slot of 120 gets two."""
     job = OneJob("1m", shards=3).at(60)
     first = job.claims("old")
     job.define("1m", shards=2)

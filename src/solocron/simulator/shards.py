@@ -1,4 +1,4 @@
-"""What must hold of slices in every commit: a slot is cut once, and each slice of it is owed, held or on record."""
+"""What must hold of shards in every commit: a slot is cut once, and each shard of it waits, held or on record."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from solocron.model.documents.run import Op
 from solocron.simulator.checker import Checker, Violation, new_holds
 from solocron.simulator.database import Commit
 
-__all__ = ["i2_a_slot_is_cut_once", "i5_no_slice_vanishes", "opens", "slot_of"]
+__all__ = ["i2_a_slot_is_cut_once", "i5_no_shard_vanishes", "opens", "slot_of"]
 
 
 def slot_of(run: str) -> str:
-    """What the slices of one slot have in common."""
+    """What the shards of one slot have in common."""
     return run.partition("#")[0]
 
 
@@ -21,23 +21,26 @@ def opens(before: Job, hold: Hold) -> bool:
     """Whether a hold is the first of its slot: nothing of the slot was taken before."""
     if hold.shards is None:
         return True
-    known = [*(held.run for held in before.active), *(owed.run for owed in before.owed if owed.shards is not None)]
+    known = [
+        *(held.run for held in before.active),
+        *(waiting_run.run for waiting_run in before.waiting_runs if waiting_run.shards is not None),
+    ]
     return slot_of(hold.run) not in map(slot_of, known)
 
 
 def i2_a_slot_is_cut_once(checker: Checker, commit: Commit) -> None:
-    """What was cut into slices is never cut again, whatever a deploy makes of the job."""
+    """What was cut into shards is never cut again, whatever a deploy makes of the job."""
     if not isinstance(commit.before, Job):
         return
     for hold in new_holds(commit):
         if hold.shards is not None and not hold.tries and opens(commit.before, hold):
             if slot_of(hold.run) in checker.cut:
-                raise Violation("I2", f"{slot_of(hold.run)} was cut into slices a second time")
+                raise Violation("I2", f"{slot_of(hold.run)} was cut into shards a second time")
             checker.cut.add(slot_of(hold.run))
 
 
-def i5_no_slice_vanishes(_: Checker, commit: Commit) -> None:
-    """Every slice of a slot that was cut is owed, held, or on record; none is there twice."""
+def i5_no_shard_vanishes(_: Checker, commit: Commit) -> None:
+    """Every shard of a slot that was cut waits, held, or on record; none is there twice."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job):
         return
@@ -45,7 +48,9 @@ def i5_no_slice_vanishes(_: Checker, commit: Commit) -> None:
     due = _waiting(before)
     for hold in granted:
         if opens(before, hold):
-            one = any(owed.run == hold.run and owed.shards is None for owed in before.owed)  # asked for by its name
+            one = any(
+                waiting_run.run == hold.run and waiting_run.shards is None for waiting_run in before.waiting_runs
+            )  # asked for by its name
             many = hold.shards if isinstance(hold.shards, int) else len(hold.shards or ())
             due[slot_of(hold.run)] += 1 if one else many
     due.update(slot_of(hold.run) for hold in before.active if _handed_back(hold, after))
@@ -60,24 +65,27 @@ def i5_no_slice_vanishes(_: Checker, commit: Commit) -> None:
         and _was_cut(before, entry.record.run)
     )
     if due != found:
-        raise Violation("I5", f"{commit.name}: slices that were owed {dict(due)}, that are accounted for {dict(found)}")
+        raise Violation("I5", f"{commit.name}: shards that waited {dict(due)}, that are accounted for {dict(found)}")
 
 
 def _waiting(job: Job) -> Counter[str]:
-    """Slices that wait to begin, by slot."""
+    """Shards that wait to begin, by slot."""
     found: Counter[str] = Counter()
-    for owed in job.owed:
-        if owed.shards is not None and not owed.tries:
-            found[slot_of(owed.run)] += 1 + owed.more
+    for waiting_run in job.waiting_runs:
+        if waiting_run.shards is not None and not waiting_run.tries:
+            found[slot_of(waiting_run.run)] += 1 + waiting_run.more
     return found
 
 
 def _handed_back(hold: Hold, after: Job) -> bool:
-    """Whether a slice that was held waits again as if it had never begun."""
+    """Whether a shard that was held waits again as if it had never begun."""
     if hold.shards is None or any((held.run, held.fence) == (hold.run, hold.fence) for held in after.active):
         return False
-    return any(owed.run == hold.run and not owed.tries for owed in after.owed)
+    return any(waiting_run.run == hold.run and not waiting_run.tries for waiting_run in after.waiting_runs)
 
 
 def _was_cut(before: Job, run: str) -> bool:
-    return any(owed.shards is not None and slot_of(owed.run) == slot_of(run) for owed in before.owed)
+    return any(
+        waiting_run.shards is not None and slot_of(waiting_run.run) == slot_of(run)
+        for waiting_run in before.waiting_runs
+    )

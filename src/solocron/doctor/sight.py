@@ -9,12 +9,11 @@ from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import namespace as namespaces
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace
-from solocron.model.documents.session import Life, Session
+from solocron.model.documents.session import Life, Session, is_live
 from solocron.stores.contract import All, Blocked, Named, Store
+from solocron.stores.paging import PAGE, iter_jobs, read_documents, read_sessions
 
 __all__ = ["Sight", "look"]
-
-_PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +33,7 @@ class Sight:
     @property
     def live(self) -> tuple[Session, ...]:
         """The sessions whose lease has not run out."""
-        return tuple(s for s in self.sessions if s.state is Life.LIVE and s.expires_at > self.now)
+        return tuple(s for s in self.sessions if is_live(s, now=self.now))
 
     @property
     def silent(self) -> tuple[Session, ...]:
@@ -64,21 +63,14 @@ class Sight:
 def look(store: Store) -> Sight:
     """Read it all. Holders first: a claim needs a live session, so who holds now is among the sessions read later."""
     holders = store.holders()
-    jobs: list[Job] = []
-    after = ""
-    while True:
-        page = store.read(All(Kind.JOB, after=after, limit=_PAGE))
-        jobs += [doc for doc in page if isinstance(doc, Job)]
-        if len(page) < _PAGE:
-            break
-        after = page[-1].name
-    sessions = [doc for doc in store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+    jobs = tuple(iter_jobs(store))
+    sessions = tuple(read_sessions(store))
     return Sight(
         now=store.clock(),
-        sessions=tuple(sessions),
-        jobs=tuple(jobs),
+        sessions=sessions,
+        jobs=jobs,
         blocked=tuple(store.blocked()),
         holders=holders,
         namespace=namespaces.read(next(iter(store.read(Named(Kind.NAMESPACE, (namespaces.NAME,)))), None)),
-        requests=tuple(doc for doc in store.read(All(Kind.REQUEST, limit=_PAGE)) if isinstance(doc, SmallDocument)),
+        requests=tuple(read_documents(store, All(Kind.REQUEST, limit=PAGE))),
     )

@@ -14,11 +14,10 @@ from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.lock import LockState, force, raise_fence, state_of
 from solocron.model.documents.session import Life, Session
 from solocron.runtime import Runtime
-from solocron.stores.contract import All, Store
+from solocron.stores.contract import Store
+from solocron.stores.paging import iter_documents, read_sessions
 
 __all__ = ["LockView", "force_release", "list_locks", "raise_fences"]
-
-PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +39,9 @@ class LockView:
 
 def list_locks(store: Store) -> list[LockView]:
     """Every lock that was ever taken in this namespace, by name."""
-    sessions = {doc.name: doc for doc in store.read(All(Kind.SESSION)) if isinstance(doc, Session)}
+    sessions = {session.name: session for session in read_sessions(store)}
     now = store.clock()
-    return [_view(doc, state_of(doc), sessions, now) for doc in _notes(store)]
+    return [_view(doc, state_of(doc), sessions, now) for doc in iter_documents(store, Kind.LOCK)]
 
 
 def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by: str | None = None) -> LockView:
@@ -61,19 +60,10 @@ def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by:
 
 def raise_fences(store: Store, runtime: Runtime, fence: int) -> int:
     """After a backup was restored: every lock's fence rises above what may have been granted since."""
-    notes = _notes(store)
+    notes = list(iter_documents(store, Kind.LOCK))
     for note in notes:
         write(store, Kind.LOCK, note.name, lambda doc, at: raise_fence(doc, fence=fence), runtime=runtime)
     return len(notes)
-
-
-def _notes(store: Store) -> list[SmallDocument]:
-    found: list[SmallDocument] = []
-    while True:
-        page = store.read(All(Kind.LOCK, after=found[-1].name if found else "", limit=PAGE))
-        found += [doc for doc in page if isinstance(doc, SmallDocument)]
-        if len(page) < PAGE:
-            return found
 
 
 def _view(doc: SmallDocument, state: LockState, sessions: Mapping[str, Session], now: int) -> LockView:

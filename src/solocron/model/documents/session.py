@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from solocron.model.change import Absent, Change
 
-__all__ = ["Life", "Session", "begin", "bury", "end", "expired", "renew", "swept"]
+__all__ = ["Life", "Session", "begin", "bury", "end", "expired", "is_live", "renew", "swept"]
 
 
 class Life(StrEnum):
@@ -84,6 +84,11 @@ def renew(
         return None
     beats, marked = number or doc.beats + 1, doc.epoch if epoch is None else epoch
     return Change(replace(doc, expires_at=now + doc.lease, beats=beats, running=running, epoch=marked))
+
+
+def is_live(doc: Session, *, now: int) -> bool:
+    """Return whether its lease has not run out by the store's clock."""
+    return doc.state is Life.LIVE and doc.expires_at > now
 
 
 def expired(doc: Session, *, now: int) -> bool:

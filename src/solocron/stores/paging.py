@@ -1,0 +1,109 @@
+"""Read the documents of a namespace: jobs and small documents in pages, sessions at once.
+
+A listing must not hold a whole table in one reply, so `All` takes a limit; these are the only loops over its pages.
+Every document is given as its own type, so that callers need no `isinstance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from solocron.model.change import Kind, SmallDocument
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Session, is_live
+from solocron.stores.contract import All, Doc, Named, Store, Which
+
+__all__ = [
+    "PAGE",
+    "find_job",
+    "iter_documents",
+    "iter_job_pages",
+    "iter_jobs",
+    "live_sessions",
+    "read_documents",
+    "read_jobs",
+    "read_page",
+    "read_sessions",
+]
+
+PAGE = 1_000
+_REFILL = 100
+"""Documents to read at least to fill a page up: one by one, a store full of undecodable ones would take forever."""
+
+
+def iter_job_pages(store: Store, *, size: int = PAGE) -> Iterator[list[Job]]:
+    """Yield every job of the namespace by name, a page at a time, for callers that write between two pages."""
+    for page in _pages(store, Kind.JOB, size):
+        yield [doc for doc in page if isinstance(doc, Job)]
+
+
+def iter_jobs(store: Store, *, size: int = PAGE) -> Iterator[Job]:
+    """Yield every job of the namespace by name; each page is read when the one before it is used up."""
+    for page in iter_job_pages(store, size=size):
+        yield from page
+
+
+def iter_documents(store: Store, kind: Kind, *, size: int = PAGE) -> Iterator[SmallDocument]:
+    """Yield every small document of a kind by name, as `iter_jobs` does for jobs."""
+    for page in _pages(store, kind, size):
+        for doc in page:
+            if isinstance(doc, SmallDocument):
+                yield doc
+
+
+def read_documents(store: Store, which: Which) -> list[SmallDocument]:
+    """Read the small documents of one selection."""
+    return [doc for doc in store.read(which) if isinstance(doc, SmallDocument)]
+
+
+def read_jobs(store: Store, names: Sequence[str]) -> list[Job]:
+    """Read the jobs of these names; a name without a job is left out."""
+    return [doc for doc in store.read(Named(Kind.JOB, tuple(names))) if isinstance(doc, Job)]
+
+
+def find_job(store: Store, name: str) -> Job | None:
+    """Read one job; None if there is none of that name."""
+    return next(iter(read_jobs(store, (name,))), None)
+
+
+def read_sessions(store: Store) -> list[Session]:
+    """Read every session that is kept: live, dead and swept."""
+    return [doc for doc in store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+
+
+def live_sessions(store: Store) -> list[Session]:
+    """Read the sessions whose lease has not run out by the store's clock.
+
+    The clock is read after the sessions: a session counted as live was so at the time it was read, or later.
+    """
+    found = read_sessions(store)
+    now = store.clock()
+    return [session for session in found if is_live(session, now=now)]
+
+
+def read_page(which: Which, read: Callable[[Which], Sequence[tuple[str, Doc | None]]]) -> tuple[Doc, ...]:
+    """Read a selection for a store: fill a page up with what follows where documents cannot be decoded.
+
+    `read` returns names and documents in order, None for a document that cannot be decoded. A caller takes a page that
+    is not full for the last one. If undecodable documents only shortened it, one of them would hide every document
+    after its page.
+    """
+    found: list[Doc] = []
+    limit = which.limit if isinstance(which, All) else None
+    while True:
+        rows = read(which)
+        found += (doc for _, doc in rows if doc is not None)
+        if limit is None or not isinstance(which, All) or len(found) >= limit or len(rows) < (which.limit or 0):
+            return tuple(found[:limit])
+        which = replace(which, after=rows[-1][0], limit=max(limit - len(found), _REFILL))
+
+
+def _pages(store: Store, kind: Kind, size: int) -> Iterator[tuple[Doc, ...]]:
+    after = ""
+    while True:
+        page = store.read(All(kind, after=after, limit=size))
+        yield page
+        if len(page) < size:
+            return
+        after = page[-1].name

@@ -63,6 +63,7 @@ from solocron.stores.memory_state import (
     readable,
     row_of,
 )
+from solocron.stores.paging import read_page
 
 __all__ = ["MemoryStore", "World"]
 
@@ -178,9 +179,12 @@ class MemoryStore:
         return Applied(results=tuple(results.values()), now=decided_at, next_due=following, holds=holds, gate=seen)
 
     def read(self, which: Which) -> tuple[Doc, ...]:
+        return read_page(which, self._read)
+
+    def _read(self, which: Which) -> list[tuple[str, Doc | None]]:
         with self._locked("select") as space:
             rows = self._select(space, which, self.world.now())
-        return tuple(doc for row in rows.values() if row is not None and (doc := readable(row)) is not None)
+        return [(name, None if row is None else readable(row)) for name, row in rows.items()]
 
     def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
         with self._locked("next_due") as space:

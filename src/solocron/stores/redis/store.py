@@ -29,6 +29,7 @@ from solocron.stores.contract import (
     Which,
 )
 from solocron.stores.documents import kind_of
+from solocron.stores.paging import read_page
 from solocron.stores.redis import settings
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import Caller
@@ -216,10 +217,12 @@ class RedisStore:
         return Update(self._access, which, change, session, gate=gate, recent=self._recent, notes=self._notes).run()
 
     def read(self, which: Which) -> tuple[Doc, ...]:
+        return read_page(which, self._read)
+
+    def _read(self, which: Which) -> list[tuple[str, Doc | None]]:
         self._open_for_reading()
         kind = kind_of(which)
-        found = (readable(kind, row) for page in self._access.pages(which) for row in page.rows)
-        return tuple(doc for doc in found if doc is not None)
+        return [(row.name, readable(kind, row)) for page in self._access.pages(which) for row in page.rows]
 
     def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
         self.open()

@@ -38,6 +38,7 @@ from solocron.stores.contract import (
 )
 from solocron.stores.documents import kind_of
 from solocron.stores.mailbox import Mailbox
+from solocron.stores.paging import read_page
 from solocron.stores.sql import forking, migrations
 from solocron.stores.sql.drafts import Draft, readable
 from solocron.stores.sql.pool import Pool
@@ -300,10 +301,12 @@ class SqlStore(ABC, Generic[L]):
         return Applied(results=tuple(results), now=now)
 
     def read(self, which: Which) -> tuple[Doc, ...]:
+        return read_page(which, self._read)
+
+    def _read(self, which: Which) -> list[tuple[str, Doc | None]]:
         kind = kind_of(which)
         found = self.call(lambda link: self.select(link, which, None, change=False))
-        docs = (readable(kind, row) for row in found.rows.values() if row is not None)
-        return tuple(doc for doc in docs if doc is not None)
+        return [(name, None if row is None else readable(kind, row)) for name, row in found.rows.items()]
 
     def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
         params = {"namespace": self._namespace, "handlers": self.among(sorted(handlers))}

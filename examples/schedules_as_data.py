@@ -25,7 +25,7 @@ def main() -> None:
         scheduler.add("report-ada", "send_report", "0 7 * * MON-FRI", tz="Europe/London", payload={"customer": "ada"})
         scheduler.add("report-grace", "send_report", Every("1s"), payload={"customer": "grace"})
         for name in ("report-ada", "report-grace"):
-            job = scheduler.job(name)
+            job = scheduler.get_job(name)
             print(f"{job.name:<14} {job.schedule}, next {job.next}")
 
         run = scheduler.trigger("report-ada", {"customer": "ada, right now"})
@@ -36,7 +36,7 @@ def main() -> None:
         scheduler.resume("report-grace")
 
         scheduler.add("report-grace", "send_report", "@daily", payload={"customer": "grace"})  # the same name: changed
-        print(f"changed        {scheduler.job('report-grace').schedule}")
+        print(f"changed        {scheduler.get_job('report-grace').schedule}")
         for name in ("report-ada", "report-grace"):
             scheduler.remove(name)
             print(f"removed        {name}")

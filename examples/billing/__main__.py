@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     scheduler.tick()  # registers the job, sweeps what a killed predecessor left, runs what is due
     run = scheduler.trigger("billing", key="this month")  # the same key twice is one run
     scheduler.tick()
-    view = scheduler.run(run)
+    view = scheduler.get_run(run)
     print(f"{view.status}, attempt {view.attempt}")
     for customer, cents in Gateway(folder).charges():
         print(f"charged {customer:8} {cents / 100:6.2f}")

@@ -30,9 +30,9 @@ _LONG = frozenset({"stop", "tick"})
 """Last as long as jobs do, so each gets a thread of its own: they must not keep calls of the store waiting."""
 
 _METHODS = _LONG | frozenset(
-    {"jobs", "job", "runs", "run", "nodes", "limits", "status", "next"}
+    {"jobs", "get_job", "runs", "get_run", "nodes", "limits", "status", "upcoming"}
     | {"trigger", "wait", "pause", "resume", "resume_preview", "cancel", "add", "remove"}
-    | {"calendar", "calendars", "next_notes", "rerun", "backfill", "backfills"}
+    | {"calendar", "calendars", "upcoming_changes", "rerun", "backfill", "backfills"}
     | {"locks", "force_release"}
 )
 

@@ -9,7 +9,7 @@ from datetime import date, datetime
 
 from solocron.clock import SECOND, from_us
 from solocron.engine.calendars import Calendars
-from solocron.errors import Invalid, MissingExtra, NotFound, StoreError
+from solocron.errors import InvalidError, MissingExtra, NotFoundError, StoreError
 from solocron.jobs.declaration import check_name
 from solocron.model.change import Kind
 from solocron.model.documents.calendar import announce, document_of, keep
@@ -73,25 +73,27 @@ def days_off(
     """The calendar that is asked for, without a revision yet."""
     check_name(name, "calendar")
     if isinstance(weekend, str):
-        raise Invalid(f"weekend={weekend!r} is one text; hand over a tuple such as ({weekend!r},). Nothing was saved.")
+        raise InvalidError(
+            f"weekend={weekend!r} is one text; hand over a tuple such as ({weekend!r},). Nothing was saved."
+        )
     days = list(weekend)
     for word in days:
         if word not in WEEKDAYS:
-            raise Invalid(f"weekend={word!r:.40} is no day; choose from {', '.join(WEEKDAYS)}. Nothing was saved.")
+            raise InvalidError(f"weekend={word!r:.40} is no day; choose from {', '.join(WEEKDAYS)}. Nothing was saved.")
     found: dict[date, str] = {}
     if country is not None:
         found |= _of_country(name, country, subdivision, from_us(now).year)
     elif subdivision is not None:
-        raise Invalid("subdivision= needs a country=; nothing was saved.")
+        raise InvalidError("subdivision= needs a country=; nothing was saved.")
     given = holidays.items() if isinstance(holidays, Mapping) else ((day, "holiday") for day in holidays)
     for day, said in given:
         if not isinstance(day, date) or isinstance(day, datetime):
-            raise Invalid(
+            raise InvalidError(
                 f"holidays: {day!r:.60} is no date; hand over dates, such as date(2027, 5, 1). Nothing was saved."
             )
         found[day] = str(said)
     if len(found) > MOST:
-        raise Invalid(f"calendar {name}: {len(found)} days off, more than {MOST}; nothing was saved.")
+        raise InvalidError(f"calendar {name}: {len(found)} days off, more than {MOST}; nothing was saved.")
     return Calendar.make(name, 0, frozenset(WEEKDAYS.index(day) for day in days), found)
 
 
@@ -107,7 +109,7 @@ def _of_country(name: str, country: str, subdivision: str | None, year: int) -> 
     try:
         found = holidays.country_holidays(country, subdiv=subdivision, years=years)
     except NotImplementedError as error:
-        raise Invalid(f"calendar {name}: {error}; nothing was saved.") from None
+        raise InvalidError(f"calendar {name}: {error}; nothing was saved.") from None
     return {day: str(said) for day, said in found.items()}
 
 
@@ -146,7 +148,7 @@ def _announced(calendars: Calendars, name: str, revision: int) -> bool:
     return False
 
 
-def unknown_calendar(calendar: str, known: Iterable[str], *, job: str, untouched: str) -> NotFound:
+def unknown_calendar(calendar: str, known: Iterable[str], *, job: str, untouched: str) -> NotFoundError:
     close = difflib.get_close_matches(calendar, sorted(known), n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"make it with scheduler.calendar({calendar!r}, ...)."
-    return NotFound(f"{job} names the calendar {calendar!r}, which is not in the store; {hint} {untouched}")
+    return NotFoundError(f"{job} names the calendar {calendar!r}, which is not in the store; {hint} {untouched}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["format_duration", "parse_duration", "to_us"]
 
@@ -38,9 +38,9 @@ def parse_duration(value: timedelta | int | float | str, *, what: str = "duratio
     elif isinstance(given, int | float) and not isinstance(given, bool):
         found = _from_us(given * 1_000_000, given, what)
     else:
-        raise Invalid(_refusal(value, what, "is not a duration"))
+        raise InvalidError(_refusal(value, what, "is not a duration"))
     if found < timedelta():
-        raise Invalid(_refusal(value, what, "is negative"))
+        raise InvalidError(_refusal(value, what, "is negative"))
     return found
 
 
@@ -64,7 +64,7 @@ def to_us(value: timedelta) -> int:
 def _from_text(text: str, what: str) -> timedelta:
     match = _TEXT.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     if match is None or not any(match.groups()):
-        raise Invalid(_refusal(text, what, "is not a duration"))
+        raise InvalidError(_refusal(text, what, "is not a duration"))
     us = sum(_amount(number) * size for number, size in zip(match.groups(), _UNITS.values(), strict=True))
     return _from_us(us, text, what)
 
@@ -79,7 +79,7 @@ def _from_us(us: int | float, value: object, what: str) -> timedelta:
     try:
         return timedelta(microseconds=round(us))
     except (ValueError, OverflowError):  # NaN, infinity, or more than a timedelta holds
-        raise Invalid(_refusal(value, what, "is not a finite, reasonable length of time")) from None
+        raise InvalidError(_refusal(value, what, "is not a finite, reasonable length of time")) from None
 
 
 def _refusal(value: object, what: str, why: str) -> str:

@@ -1,23 +1,24 @@
 """Every error that Solocron raises, one sentence each; the class carries the exit code of the command line.
 
 SolocronError
- +- Invalid                 also a ValueError
- |   +- InvalidSchedule
- |   +- MissingExtra        also an ImportError
- |   +- NotEntered          also a TypeError
- +- NotFound                also a LookupError
+ +- InvalidError             also a ValueError
+ |   +- ConfigurationError
+ |   |   +- MissingExtra     also an ImportError
+ |   +- ScheduleError
+ |   +- NotEntered           also a TypeError
+ +- NotFoundError            also a LookupError
  |   +- EmptyStore
- +- Conflict
+ +- ConflictError
  |   +- StaleFence
  |   +- LockBusy
  |   +- KeyBusy
- |   +- Uncertain
+ |   +- UncertainOutcome
  +- LeaseLost
  |   +- Cancelled
  +- StoreError
  |   +- StoreUnavailable
  |   +- StoreRefused
- +- WaitTimeout             also a TimeoutError
+ +- WaitTimeout              also a TimeoutError
 """
 
 from __future__ import annotations
@@ -26,22 +27,23 @@ from typing import ClassVar
 
 __all__ = [
     "Cancelled",
-    "Conflict",
+    "ConfigurationError",
+    "ConflictError",
     "EmptyStore",
-    "Invalid",
-    "InvalidSchedule",
+    "InvalidError",
     "KeyBusy",
     "LeaseLost",
     "LockBusy",
     "MissingExtra",
     "NotEntered",
-    "NotFound",
+    "NotFoundError",
+    "ScheduleError",
     "SolocronError",
     "StaleFence",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",
-    "Uncertain",
+    "UncertainOutcome",
     "WaitTimeout",
 ]
 
@@ -52,54 +54,58 @@ class SolocronError(Exception):
     exit_code: ClassVar[int] = 1
 
 
-class Invalid(SolocronError, ValueError):
-    """The caller asked for something that cannot be; nothing was changed."""
+class InvalidError(SolocronError, ValueError):
+    """An argument or a request is not valid; nothing was changed."""
 
     exit_code = 2
 
 
-class InvalidSchedule(Invalid):
-    """A schedule cannot be read, can never fire, or names an unknown zone; the message names the field."""
+class ConfigurationError(InvalidError):
+    """A scheduler, its environment or the URL of its store cannot be used as given; nothing was started."""
 
 
-class MissingExtra(Invalid, ImportError):
+class MissingExtra(ConfigurationError, ImportError):
     """A store or an edge needs a package that is not installed; the message says which extra brings it."""
 
 
-class NotEntered(Invalid, TypeError):
+class ScheduleError(InvalidError):
+    """A schedule cannot be read, can never fire, or names an unknown zone; the message names the field."""
+
+
+class NotEntered(InvalidError, TypeError):
     """A block that protects only while it is entered was asked whether it is true; nothing was taken or begun."""
 
 
-class NotFound(SolocronError, LookupError):
+class NotFoundError(SolocronError, LookupError):
     """No job, run or node of that name exists in this namespace."""
 
     exit_code = 3
 
 
-class EmptyStore(NotFound):
+class EmptyStore(NotFoundError):
     """Nothing of Solocron's is at this place: no file, no tables, no keys, or nothing in this namespace."""
 
 
-class Conflict(SolocronError):
+class ConflictError(SolocronError):
     """The store holds something that forbids this change; nothing was written."""
 
     exit_code = 4
 
 
-class StaleFence(Conflict):
+class StaleFence(ConflictError):
     """A write showed a fence that is no longer the current one; it was refused and nothing was written."""
 
 
-class LockBusy(Conflict):
-    """Somebody else has the lock; the body did not run."""
+class LockBusy(ConflictError):
+    """Another holder has the lock; the body did not run."""
 
 
-class KeyBusy(Conflict):
+class KeyBusy(ConflictError):
     """A live holder is at work under this idempotency key; the effect was not begun a second time."""
 
 
-class Uncertain(Conflict):
-    """Whoever began this effect died in the middle of it: it may have happened. Nothing was begun or marked."""
+class UncertainOutcome(ConflictError):
+    """The process that began this effect died in the middle: it may have happened. Nothing was begun or marked."""
 
 
 class LeaseLost(SolocronError):

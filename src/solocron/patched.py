@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 
-from solocron.errors import Invalid
+from solocron.errors import ConfigurationError
 
 __all__ = ["check_threads", "patched_by"]
 
@@ -38,12 +38,12 @@ def check_threads(*, passing: bool = False) -> None:
     """
     library = patched_by()
     if library == "eventlet":
-        raise Invalid(
+        raise ConfigurationError(
             "eventlet has replaced the threads of this process: a node could freeze it, and not drain at SIGTERM. "
             "Nothing was started; use gunicorn's gthread or gevent workers, or a process of its own: solocron run."
         )
     if library == "gevent" and _when_imported is None:
-        raise Invalid(
+        raise ConfigurationError(
             "gevent has replaced the threads of this process after Solocron was imported, and a node that waits would "
             "freeze it; nothing was started. Import Solocron after monkey.patch_all(): under gunicorn inside "
             "post_worker_init, not at the top of its configuration."

@@ -23,7 +23,7 @@ from solocron.engine.calendars import Calendars
 from solocron.engine.context import Run
 from solocron.engine.node import Node, Parts
 from solocron.engine.settings import Settings
-from solocron.errors import Invalid, StoreUnavailable
+from solocron.errors import ConfigurationError, InvalidError, StoreUnavailable
 from solocron.events import NAMES, Event, Events, Subscriber
 from solocron.jobs import decorators
 from solocron.jobs.address import address_of
@@ -81,9 +81,9 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         self._runtime = runtime or Threads()
         namespace = check_name(surroundings.namespace() if namespace is None else namespace, "namespace")
         if isinstance(pools, str):
-            raise Invalid(f"pools={pools!r} is one text; hand over a tuple such as ({pools!r},).")
+            raise ConfigurationError(f"pools={pools!r} is one text; hand over a tuple such as ({pools!r},).")
         if revision is not None and not whole(revision):
-            raise Invalid(f"revision={revision!r}: give a whole number. Nothing was started.")
+            raise ConfigurationError(f"revision={revision!r}: give a whole number. Nothing was started.")
         if node is not None:
             check_name(node, "node")
         host = os.uname().nodename
@@ -165,7 +165,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
     def on(self, event: str, subscriber: Subscriber | None = None) -> Subscriber | Callable[[S], S]:
         """Hear of an event (`"*"`: of all); usable as a decorator. `solocron.events.NAMES` lists them."""
         if event != "*" and event not in NAMES:
-            raise Invalid(f"there is no event {event!r}; known are {', '.join(sorted(NAMES))}.")
+            raise InvalidError(f"there is no event {event!r}; known are {', '.join(sorted(NAMES))}.")
         if subscriber is None:
 
             def subscribe(function: S) -> S:
@@ -217,7 +217,9 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
             return []
         check_threads(passing=True)
         if self._alive():
-            raise Invalid("this scheduler runs a node already, which does what tick() would; call one or the other.")
+            raise InvalidError(
+                "this scheduler runs a node already, which does what tick() would; call one or the other."
+            )
         self._refuse_store_per_replica()
         self._store.open()
         finished: list[tuple[str, int]] = []
@@ -352,7 +354,7 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         if self._store_given:
             return
         if surroundings.in_container():
-            raise Invalid(
+            raise ConfigurationError(
                 "no store was given, and in a container every replica would get a file of its own and run everything. "
                 "Nothing was started; set SOLOCRON_STORE or hand Scheduler(...) a URL that all replicas share."
             )
@@ -431,7 +433,7 @@ def reconfigure(
 ) -> None:
     """For the command line, before the start: other settings, another name, another store with its URL."""
     if scheduler._alive():
-        raise Invalid("this scheduler runs already, so nothing was changed; configure it before it starts.")
+        raise ConfigurationError("this scheduler runs already, so nothing was changed; configure it before it starts.")
     scheduler._settings = settings
     scheduler._node_given = node or scheduler._node_given
     scheduler._client.late_for = settings.late_for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["format_size", "parse_size"]
 
@@ -20,7 +20,9 @@ def parse_size(value: int | str, *, what: str = "size") -> int:
     match = _TEXT.fullmatch(given.strip()) if isinstance(given, str) and len(given) <= 64 else None
     found = round(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if found <= 0:
-        raise Invalid(f"{what}={value!r:.64} is not an amount of memory; give bytes, or text such as '512M' or '2G'.")
+        raise InvalidError(
+            f"{what}={value!r:.64} is not an amount of memory; give bytes, or text such as '512M' or '2G'."
+        )
     return found
 
 

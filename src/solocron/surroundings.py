@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from solocron.errors import Invalid
+from solocron.errors import ConfigurationError
 
 __all__ = [
     "DEFAULT_STORE",
@@ -39,7 +39,9 @@ def enabled(environ: Mapping[str, str] = os.environ) -> bool:
         return True
     if value in _OFF:
         return False
-    raise Invalid(f"SOLOCRON_ENABLED={value!r:.40} is neither on nor off; set it to 1 or 0. Nothing was started.")
+    raise ConfigurationError(
+        f"SOLOCRON_ENABLED={value!r:.40} is neither on nor off; set it to 1 or 0. Nothing was started."
+    )
 
 
 def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -81,7 +83,9 @@ def refuse_node(*, passing: bool = False) -> None:
         why = "the module starts its scheduler when it is imported, which is this command's part"
     else:
         return
-    raise Invalid(f'{why}; nothing was started. Put what starts the scheduler below `if __name__ == "__main__":`.')
+    raise ConfigurationError(
+        f'{why}; nothing was started. Put what starts the scheduler below `if __name__ == "__main__":`.'
+    )
 
 
 def _is_spawned_and_imports() -> bool:

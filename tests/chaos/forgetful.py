@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from solocron.errors import NotFound, StoreError
+from solocron.errors import NotFoundError, StoreError
 from solocron.testing.fleet import Fleet, wait_until
 from tests.chaos.figures import Figures
 from tests.chaos.storm import Tell
@@ -65,8 +65,8 @@ def _gone(fleet: Fleet, runs: list[str]) -> int:
     gone = 0
     for run in runs:
         try:
-            fleet.scheduler.run(run)
-        except NotFound:
+            fleet.scheduler.get_run(run)
+        except NotFoundError:
             gone += 1
     return gone
 

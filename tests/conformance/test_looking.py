@@ -194,7 +194,7 @@ def test_a_scheduler_that_was_not_started_looks_without_making_anything(url: str
     scheduler.stop()  # while a file is open, SQLite keeps its own two beside it
     assert snapshot(url) == before
     assert scheduler.trigger("work")  # and asks when it is asked to
-    assert scheduler.job("work").waiting == 1
+    assert scheduler.get_job("work").waiting == 1
     scheduler.stop()
 
 

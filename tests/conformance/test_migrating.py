@@ -80,7 +80,7 @@ def work_done(url: str) -> str:
     run = scheduler.trigger("work")
     scheduler.tick()
     try:
-        return scheduler.run(run).status
+        return scheduler.get_run(run).status
     finally:
         scheduler.stop()
 

@@ -29,9 +29,9 @@ def test_a_calendar_is_kept_in_revisions_and_followed_by_its_jobs(url: str) -> N
     ran: list[datetime] = []
     scheduler.every("1s", name="every", calendar="bank")(lambda run: ran.append(run.slot))
     scheduler.tick()
-    assert [slot.date() > today for slot in scheduler.next("every", 2)] == [True, True]
+    assert [slot.date() > today for slot in scheduler.upcoming("every", 2)] == [True, True]
     assert other.calendar("bank", weekend=()).jobs == ("every",)
-    assert other.next("every", 1)[0].date() == from_us(other.client.store.clock()).date()
+    assert other.upcoming("every", 1)[0].date() == from_us(other.client.store.clock()).date()
     (seen,) = scheduler.calendars()
     assert (seen.revision, dict(seen.holidays), seen.jobs) == (2, {}, ("every",))
     for one in (scheduler, other):
@@ -47,7 +47,7 @@ def test_a_rate_survives_in_the_document(url: str) -> None:
     scheduler.client.store.shift_clock(60_000_000)
     scheduler.tick()
     first = len(ran)
-    assert scheduler.job("every").waiting > 0
+    assert scheduler.get_job("every").waiting > 0
     scheduler.tick()
     late = [slot for slot in ran if slot < datetime.now(UTC) + timedelta(seconds=30)]
     assert len(late) == 1, "one missed slot a day"
@@ -65,7 +65,7 @@ def test_a_pause_after_failures_is_written_with_the_outcome(url: str) -> None:
     scheduler.tick()
     scheduler.trigger("fails")
     scheduler.tick()
-    paused = scheduler.job("fails").paused
+    paused = scheduler.get_job("fails").paused
     assert paused is not None
     assert (paused.note or "").endswith("ValueError: no")
     scheduler.stop()
@@ -87,5 +87,5 @@ def test_a_backfill_and_a_rerun_go_through_every_store(url: str) -> None:
     assert scheduler.rerun("hourly", slot, key="once") == run
     scheduler.tick()
     assert ran[-1] == (slot, key)
-    assert scheduler.run(run).status == "succeeded"
+    assert scheduler.get_run(run).status == "succeeded"
     scheduler.stop()

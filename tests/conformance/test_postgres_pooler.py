@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from solocron.clock import SECOND
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import InvalidError, StoreRefused
 from solocron.model.change import Kind
 from solocron.stores.contract import All, Check
 from solocron.stores.sql.postgres import PostgresStore
@@ -150,5 +150,5 @@ def test_a_database_that_the_pooler_does_not_know_is_no_outage(start_pgbouncer: 
 
 
 def test_a_road_that_does_not_exist_is_refused_before_anything_is_opened() -> None:
-    with pytest.raises(Invalid, match=r"pgbouncer= is 1 \(transaction mode\), session, or 0"):
+    with pytest.raises(InvalidError, match=r"pgbouncer= is 1 \(transaction mode\), session, or 0"):
         make_store("postgresql://db/app?pgbouncer=statement")

@@ -15,7 +15,7 @@ import pytest
 import redis
 
 import solocron.stores.redis
-from solocron.errors import Invalid, SolocronError, StoreRefused, StoreUnavailable
+from solocron.errors import InvalidError, SolocronError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.stores.contract import All, Check, Tier
 from solocron.stores.redis import RedisStore
@@ -338,7 +338,7 @@ class TestUrls:
         ],
     )
     def test_a_url_that_cannot_be_meant_is_refused_before_anything_is_opened(self, url: str, says: str) -> None:
-        with pytest.raises(Invalid, match=f"{says}.*Nothing was opened"):
+        with pytest.raises(InvalidError, match=f"{says}.*Nothing was opened"):
             RedisStore(url)
 
     def test_the_factory_makes_it_from_all_three_schemes(self, redis_server: Redis, valkey: Valkey) -> None:
@@ -352,5 +352,5 @@ class TestUrls:
 
     @pytest.mark.parametrize("namespace", ["", "a{b", "a}b", "a\nb"])
     def test_a_namespace_that_would_leave_its_hash_tag_is_refused(self, namespace: str) -> None:
-        with pytest.raises(Invalid):
+        with pytest.raises(InvalidError):
             RedisStore("redis://h", namespace=namespace)

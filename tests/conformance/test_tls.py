@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import InvalidError, StoreRefused
 from solocron.stores.contract import Check, Store
 from solocron.stores.sql import checks
 from solocron.stores.url import make_store
@@ -162,7 +162,7 @@ def test_redis_is_refused_or_warned_of_alike(tmp_path_factory: pytest.TempPathFa
         assert found == Check("encryption", "OK", "TLS, with a verified certificate")
         assert encryption(f"{url}?insecure_skip_verify=yes").level == "WARN"
         refused(f"{url}?ssl_ca_certs={other}/certificate.pem", r"certificate is not trusted.*ssl_ca_certs=")
-    with pytest.raises(Invalid, match=r"ssl_ca_certs= names no file\. Nothing was opened"):
+    with pytest.raises(InvalidError, match=r"ssl_ca_certs= names no file\. Nothing was opened"):
         make_store(f"{url}?ssl_ca_certs={other}/nowhere.pem")
 
 

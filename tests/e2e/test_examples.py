@@ -97,7 +97,7 @@ def test_schedules_as_data_are_added_triggered_paused_changed_and_removed(tmp_pa
 def test_an_external_trigger_runs_what_is_due_since_the_last_one(tmp_path: Path) -> None:
     assert runs(run("external_trigger.py", folder=tmp_path)) == 0, "a new job has no slots before it was declared"
     store = client(tmp_path)
-    due = store.next("invoices", 2)[-1]
+    due = store.upcoming("invoices", 2)[-1]
     wait_until(lambda: store.status().now > due, within=10, what="two slots")
     printed = run("external_trigger.py", folder=tmp_path)
     assert runs(printed) >= 2

@@ -12,7 +12,7 @@ import pytest
 
 from solocron import Run, Scheduler, every
 from solocron.clock import SECOND, SystemClock, from_us
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.model.change import Change, Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Entry, Op, Origin, Record, Status, key_of, run_id
@@ -281,7 +281,7 @@ def test_a_line_that_is_still_being_written_is_left_for_later(tmp_path: Path, ca
 
 def test_a_body_without_a_ledger_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(FOLDER, raising=False)
-    with pytest.raises(Invalid, match="no ledger to write to"), witness(make_run(0)):
+    with pytest.raises(InvalidError, match="no ledger to write to"), witness(make_run(0)):
         pass
 
 

@@ -131,10 +131,10 @@ def result_of_a_run(folder: Path) -> object:
 
         def is_over() -> bool:
             nodes.update(node.session for node in scheduler.nodes())
-            return scheduler.run(run).status == "succeeded"
+            return scheduler.get_run(run).status == "succeeded"
 
         wait_until(is_over, within=30, what="the end of the run")
         assert len(nodes) == 1
-        return scheduler.run(run).result
+        return scheduler.get_run(run).result
     finally:
         scheduler.stop()

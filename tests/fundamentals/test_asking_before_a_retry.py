@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from solocron import Invalid, Retry, Run, Scheduler, every
+from solocron import InvalidError, RetryDecision, Run, Scheduler, every
 from solocron.model.transitions.finishing import Outcome
 from solocron.testing.cluster import Cluster
 from tests.fundamentals.one_job import OneJob
@@ -33,13 +33,13 @@ def told(cluster: Cluster) -> list[tuple[int, str, str | None]]:
 
 
 def test_done_ends_the_run_well_without_starting_it() -> None:
-    cluster = crashed(lambda run: Retry.done("the bank has it"))
+    cluster = crashed(lambda run: RetryDecision.done("the bank has it"))
     assert told(cluster) == [(2, "succeeded", "on_retry: done: the bank has it")]
     assert [start.attempt for start in cluster.starts] == [1]
 
 
 def test_give_up_ends_the_run_badly_and_for_good() -> None:
-    cluster = crashed(lambda run: Retry.give_up("half of it is paid"))
+    cluster = crashed(lambda run: RetryDecision.give_up("half of it is paid"))
     assert told(cluster) == [(2, "failed", "on_retry: given up: half of it is paid")]
     assert [start.attempt for start in cluster.starts] == [1]
     assert cluster.job("payout").failures == 1
@@ -55,9 +55,9 @@ def test_repeat_starts_it_again() -> None:
 def test_it_is_asked_with_the_run_that_would_be_repeated() -> None:
     seen: list[tuple[int, str]] = []
 
-    def ask(run: Run) -> Retry:
+    def ask(run: Run) -> RetryDecision:
         seen.append((run.attempt, run.key))
-        return Retry.done()
+        return RetryDecision.done()
 
     cluster = crashed(ask)
     assert seen == [(2, cluster.runs("payout")[0].key)]
@@ -65,7 +65,7 @@ def test_it_is_asked_with_the_run_that_would_be_repeated() -> None:
 
 def test_without_an_answer_the_attempt_fails_and_the_next_one_asks_again() -> None:
     """Whatever it raises or returns: the doubt about the crash stays until it is answered."""
-    answers = iter([ConnectionError("the bank is closed"), "perhaps", Retry.done("found it")])
+    answers = iter([ConnectionError("the bank is closed"), "perhaps", RetryDecision.done("found it")])
 
     def ask(run: Run) -> Any:
         answer = next(answers)
@@ -78,23 +78,23 @@ def test_without_an_answer_the_attempt_fails_and_the_next_one_asks_again() -> No
     assert [(run.attempt, run.status) for run in runs] == [(2, "failed"), (3, "failed"), (4, "succeeded")]
     assert (runs[0].error or "").startswith("on_retry did not answer, so the run was not repeated:")
     assert "the bank is closed" in (runs[0].error or "")
-    assert "on_retry answered 'perhaps'" in (runs[1].error or "")
+    assert "on_retry returned 'perhaps'" in (runs[1].error or "")
     assert [start.attempt for start in cluster.starts] == [1]
 
 
 def test_a_coroutine_may_answer_for_a_plain_function() -> None:
-    async def ask(run: Run) -> Retry:
-        return Retry.done("awaited")
+    async def ask(run: Run) -> RetryDecision:
+        return RetryDecision.done("awaited")
 
     assert told(crashed(ask)) == [(2, "succeeded", "on_retry: done: awaited")]
 
 
 def test_the_deadline_of_the_attempt_counts_while_it_is_asked() -> None:
-    def ask(run: Run) -> Retry:
+    def ask(run: Run) -> RetryDecision:
         while not run.cancelled:
             cluster.append(1)
             waiting[0].sleep("1s")
-        return Retry.repeat()
+        return RetryDecision.repeat()
 
     cluster: list[int] = []
     waiting: list[Cluster] = []
@@ -133,6 +133,6 @@ def test_a_hand_back_does_not_answer_the_question() -> None:
 @pytest.mark.parametrize(("bad", "what"), [("ask", "on_retry='ask' is not a function"), (lambda a, b: 1, "wants a, b")])
 def test_a_hook_that_cannot_be_asked_is_refused(bad: Any, what: str) -> None:
     scheduler = Scheduler("memory://")
-    with pytest.raises(Invalid, match=what):
+    with pytest.raises(InvalidError, match=what):
         scheduler.every("1h", name="payout", on_retry=bad)(lambda: None)
     assert not scheduler.registry.jobs

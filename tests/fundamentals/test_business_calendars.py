@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from solocron import Invalid, NotFound, Scheduler, cron
+from solocron import InvalidError, NotFoundError, Scheduler, cron
 from solocron.clock import to_us
 from solocron.stores.memory import MemoryStore, World
 from solocron.testing.cluster import Cluster
@@ -24,7 +24,7 @@ def bank(at: datetime = THURSDAY) -> tuple[Scheduler, MemoryStore]:
 
 
 def days(scheduler: Scheduler, job: str, n: int = 3) -> list[str]:
-    return [f"{slot:%a %d %H:%M}" for slot in scheduler.next(job, n)]
+    return [f"{slot:%a %d %H:%M}" for slot in scheduler.upcoming(job, n)]
 
 
 def test_days_off_are_left_out_and_say_why() -> None:
@@ -32,7 +32,7 @@ def test_days_off_are_left_out_and_say_why() -> None:
     scheduler.cron("0 9 * * *", name="recompute_due", calendar="bank")(lambda: None)
     scheduler.tick()
     assert days(scheduler, "recompute_due") == ["Thu 30 09:00", "Mon 04 09:00", "Tue 05 09:00"]
-    assert scheduler.next_notes("recompute_due", 2) == [
+    assert scheduler.upcoming_changes("recompute_due", 2) == [
         "Fri 2026-05-01 09:00 is left out: Labour Day (bank)",
         "Sat 2026-05-02 09:00 is left out: Saturday (bank)",
         "Sun 2026-05-03 09:00 is left out: Sunday (bank)",
@@ -109,22 +109,22 @@ def test_nodes_that_have_not_heard_of_a_revision_fetch_it_first() -> None:
 def test_a_calendar_that_is_not_there_is_refused_at_start() -> None:
     scheduler, _ = bank()
     scheduler.cron("0 9 * * *", name="recompute_due", calendar="banc")(lambda: None)
-    with pytest.raises(NotFound, match=r"settle names the calendar 'banc'.*did you mean 'bank'"):
+    with pytest.raises(NotFoundError, match=r"settle names the calendar 'banc'.*did you mean 'bank'"):
         scheduler.start()
-    with pytest.raises(NotFound, match="Nothing was added"):
+    with pytest.raises(NotFoundError, match="Nothing was added"):
         scheduler.add("data", "recompute_due", "0 9 * * *", calendar="banc")
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     scheduler, _ = bank()
-    with pytest.raises(Invalid, match="needs a calendar="):
+    with pytest.raises(InvalidError, match="needs a calendar="):
         scheduler.cron("0 9 * * *", on_holiday="next")
-    with pytest.raises(Invalid, match='choose "skip" or "next" or "previous"'):
+    with pytest.raises(InvalidError, match='choose "skip" or "next" or "previous"'):
         scheduler.cron("0 9 * * *", calendar="bank", on_holiday="later")
-    with pytest.raises(Invalid, match="at most 48 slots a day"):
+    with pytest.raises(InvalidError, match="at most 48 slots a day"):
         scheduler.every("1m", calendar="bank", on_holiday="next")
-    with pytest.raises(Invalid, match="weekend='sonntag'"):
+    with pytest.raises(InvalidError, match="weekend='sonntag'"):
         scheduler.calendar("bank", weekend=("sonntag",))
-    with pytest.raises(Invalid, match="is no date"):
+    with pytest.raises(InvalidError, match="is no date"):
         scheduler.calendar("bank", holidays=["2026-05-01"])  # type: ignore[list-item]
     assert scheduler.calendars()[0].revision == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from solocron import Invalid
+from solocron import InvalidError
 from solocron.clock import SECOND
 from solocron.model.policy import CatchUp, catch_up_all
 from tests.fundamentals.one_job import OneJob, seconds
@@ -79,5 +79,5 @@ def test_a_rate_that_is_none_is_refused(rate: Any) -> None:
     if rate is None:
         assert catch_up_all(rate=None) == catch_up_all()
         return
-    with pytest.raises(Invalid, match="is not a rate"):
+    with pytest.raises(InvalidError, match="is not a rate"):
         catch_up_all(rate=rate)

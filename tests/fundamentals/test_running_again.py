@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from solocron import Conflict, Invalid, NotFound, Run, Scheduler
+from solocron import ConflictError, InvalidError, NotFoundError, Run, Scheduler
 from solocron.clock import SECOND, to_us
 from solocron.model.documents.job import WaitingRange
 from solocron.model.documents.run import Origin
@@ -68,7 +68,7 @@ def test_a_rerun_has_the_slot_and_the_key_of_the_first_so_that_effects_happen_on
     shop.scheduler.tick()
     assert shop.ran == [(slot, key), (slot, key)]
     assert shop.charged == [key]
-    again = shop.scheduler.run(run)
+    again = shop.scheduler.get_run(run)
     assert (again.origin, again.status, again.slot) == ("rerun", "succeeded", slot)
 
 
@@ -100,14 +100,14 @@ def test_a_slot_that_is_not_on_record_or_not_over_is_refused() -> None:
     shop = Shop()
     shop.hours(1)
     slot = shop.ran[0][0]
-    with pytest.raises(NotFound, match="no slot at 2027-01-04T13:07:00Z on record"):
+    with pytest.raises(NotFoundError, match="no slot at 2027-01-04T13:07:00Z on record"):
         shop.scheduler.rerun("charge", slot + timedelta(minutes=7))
     shop.scheduler.rerun("charge", slot)
-    with pytest.raises(Conflict, match="still runs or waits"):
+    with pytest.raises(ConflictError, match="still runs or waits"):
         shop.scheduler.rerun("charge", slot)
-    with pytest.raises(Invalid, match="give a slot, or failed_since="):
+    with pytest.raises(InvalidError, match="give a slot, or failed_since="):
         shop.scheduler.rerun("charge")  # type: ignore[call-overload]
-    with pytest.raises(Invalid, match="no time zone"):
+    with pytest.raises(InvalidError, match="no time zone"):
         shop.scheduler.rerun("charge", slot.replace(tzinfo=None))
 
 
@@ -185,13 +185,13 @@ def test_a_backfill_can_be_cancelled() -> None:
 
 def test_what_is_too_much_or_nothing_is_refused() -> None:
     shop = Shop()
-    with pytest.raises(Invalid, match="more than 100000; nothing was asked for"):
+    with pytest.raises(InvalidError, match="more than 100000; nothing was asked for"):
         shop.scheduler.backfill("charge", NOON - timedelta(days=5000), NOON)
-    with pytest.raises(NotFound, match="has no slot there"):
+    with pytest.raises(NotFoundError, match="has no slot there"):
         shop.scheduler.backfill("charge", NOON - timedelta(minutes=10), NOON)
-    with pytest.raises(Invalid, match="still to come"):
+    with pytest.raises(InvalidError, match="still to come"):
         shop.scheduler.backfill("charge", NOON, NOON + HOUR)
-    with pytest.raises(Invalid, match="is not a rate"):
+    with pytest.raises(InvalidError, match="is not a rate"):
         shop.scheduler.backfill("charge", NOON - HOUR, NOON, rate="fast")
-    with pytest.raises(Invalid, match="is not after start"):
+    with pytest.raises(InvalidError, match="is not after start"):
         shop.scheduler.backfill("charge", NOON, NOON - HOUR)

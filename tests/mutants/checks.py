@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from solocron import Invalid, Run, Scheduler, cron, every
+from solocron import InvalidError, Run, Scheduler, cron, every
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
@@ -63,7 +63,7 @@ def a_lease_must_be_three_beats() -> None:
     """A node that could lose its session to one lost renewal does not start."""
     try:
         Scheduler("memory://", lease="10s", beat="5s", enabled=True)
-    except Invalid:
+    except InvalidError:
         return
     pytest.fail("config: a lease of 10 s with a beat of 5 s was accepted")
 

@@ -9,7 +9,7 @@ from solocron.engine.alarms import Alarms
 from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
 from solocron.engine.transactional_triggers import Intake
-from solocron.jobs.retrying import Retry
+from solocron.jobs.retrying import RetryDecision
 from solocron.model._fast.values import replace
 from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents import alarm, request
@@ -92,14 +92,14 @@ def _p13(bites: Bites) -> Patches:
 
 
 def _p14(bites: Bites) -> Patches:
-    real = Retry.read
+    real = RetryDecision.read
 
-    def deaf(answer: Any) -> Retry:
+    def deaf(answer: Any) -> RetryDecision:
         said = real(answer)
-        bites(said.answer == "done")
-        return Retry.repeat() if said.answer == "done" else said
+        bites(said.choice == "done")
+        return RetryDecision.repeat() if said.choice == "done" else said
 
-    return [(Retry, "read", deaf)]
+    return [(RetryDecision, "read", deaf)]
 
 
 # --- alarms ----------------------------------------------------------------------------------------------------------

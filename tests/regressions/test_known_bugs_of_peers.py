@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from solocron import Invalid, LeaseLost, Run, Scheduler, cron, every
+from solocron import InvalidError, LeaseLost, Run, Scheduler, cron, every
 from solocron.clock import to_us
 from solocron.effects.locks.held import Held
 from solocron.errors import StoreError
@@ -148,7 +148,7 @@ def test_p4_after_a_suspend_longer_than_the_lease_the_first_look_raises() -> Non
 
 
 def test_p4_a_beat_that_is_too_slow_for_its_lease_is_refused() -> None:
-    with pytest.raises(Invalid, match="lease"):
+    with pytest.raises(InvalidError, match="lease"):
         Scheduler("memory://", lease="10s", beat="5s", enabled=True)
 
 

@@ -15,7 +15,7 @@ import pytest
 from solocron.cli import main
 from solocron.cli.parser import parse
 from solocron.clock import to_us
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.model.documents.run import Origin
 from solocron.schedules import Calendar, Calendared, Cron, Every, instants
 from solocron.simulator.campaign import INVARIANTS, Summary, shrink
@@ -273,7 +273,7 @@ def test_a_wrong_option_is_refused(setting: str, message: str, capsys: pytest.Ca
 def test_options_know_their_kinds() -> None:
     changed = Options(seed=1).changed({"locking": "0", "jobs": "3", "kill": "2.5"})
     assert (changed.locking, changed.jobs, changed.kill) == (False, 3, 2.5)
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidError):
         Options(seed=1).changed({"unknown": 1})
 
 

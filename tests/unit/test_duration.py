@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.duration import format_duration, parse_duration, to_us
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from tests.fundamentals.effort import effort
 
 
@@ -65,7 +65,7 @@ def test_what_people_write_is_read(text, seconds):
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_name(bad):
-    with pytest.raises(Invalid, match=r"^timeout: .*; give a timedelta, seconds as a number, or text") as refused:
+    with pytest.raises(InvalidError, match=r"^timeout: .*; give a timedelta, seconds as a number, or text") as refused:
         parse_duration(bad, what="timeout")
     assert len(str(refused.value)) < 250
 
@@ -81,7 +81,7 @@ def test_any_text_is_read_or_refused_at_once(text):
     def read() -> None:
         try:
             parse_duration(text)
-        except Invalid:
+        except InvalidError:
             pass
 
     assert effort(read, 0.05) < 0.05

@@ -12,7 +12,7 @@ from importlib import import_module
 
 from solocron.cli import parser
 from solocron.cli.exits import INTERRUPTED, OK
-from solocron.errors import Invalid, SolocronError, StoreError, WaitTimeout
+from solocron.errors import InvalidError, SolocronError, StoreError, WaitTimeout
 
 __all__ = ["main"]
 
@@ -62,7 +62,7 @@ def _next_step(error: SolocronError, args: Namespace) -> str | None:
         return f"solocron doctor{_same_store(args)}"
     if isinstance(error, WaitTimeout):
         return f"solocron show {args.run}{_same_store(args)}"
-    if isinstance(error, Invalid):
+    if isinstance(error, InvalidError):
         return f"solocron {args.command} --help"
     return None
 

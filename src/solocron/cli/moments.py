@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from solocron.clock import from_us
 from solocron.duration import parse_duration, to_us
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["earlier", "instant", "later", "local", "span", "utc"]
 
@@ -18,7 +18,7 @@ def instant(text: str, what: str, zone: tzinfo = UTC) -> datetime:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise Invalid(f"{what}: {text!r:.60} is no instant; write it like 2026-03-08T02:30:00Z.") from None
+        raise InvalidError(f"{what}: {text!r:.60} is no instant; write it like 2026-03-08T02:30:00Z.") from None
     return moment if moment.utcoffset() is not None else moment.replace(tzinfo=zone)
 
 
@@ -27,13 +27,13 @@ def later(text: str, what: str, now: int) -> datetime:
     try:
         return from_us(now) + parse_duration(text)
     except OverflowError:
-        raise Invalid(f"{what}: {text!r:.60} is too far away.") from None
-    except Invalid:
+        raise InvalidError(f"{what}: {text!r:.60} is too far away.") from None
+    except InvalidError:
         pass
     try:
         return instant(text, what)
-    except Invalid:
-        raise Invalid(
+    except InvalidError:
+        raise InvalidError(
             f"{what}: {text!r:.60} is neither an instant such as 2026-03-08T02:30:00Z nor a time such as 10m."
         ) from None
 
@@ -43,13 +43,13 @@ def earlier(text: str, what: str, now: int) -> datetime:
     try:
         return from_us(now) - parse_duration(text)
     except OverflowError:
-        raise Invalid(f"{what}: {text!r:.60} is too far away.") from None
-    except Invalid:
+        raise InvalidError(f"{what}: {text!r:.60} is too far away.") from None
+    except InvalidError:
         pass
     try:
         return instant(text, what)
-    except Invalid:
-        raise Invalid(
+    except InvalidError:
+        raise InvalidError(
             f"{what}: {text!r:.60} is neither an instant such as 2026-03-08T02:30:00Z nor a time ago such as 2h."
         ) from None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from solocron import surroundings
 from solocron.client import Client
-from solocron.errors import EmptyStore, Invalid
+from solocron.errors import EmptyStore, InvalidError
 from solocron.model.change import Kind
 from solocron.stores.contract import All, Query
 from solocron.stores.namespaces import ManyNamespaces
@@ -46,7 +46,9 @@ def each_namespace(args: Namespace) -> Iterator[Client]:
     store = named_store(args)
     try:
         if not isinstance(store, ManyNamespaces):
-            raise Invalid(f"{store.url} cannot list its namespaces; name one with --namespace. Nothing was changed.")
+            raise InvalidError(
+                f"{store.url} cannot list its namespaces; name one with --namespace. Nothing was changed."
+            )
         names = sorted(store.namespaces())
     finally:
         store.close()

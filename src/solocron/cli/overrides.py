@@ -9,7 +9,7 @@ from typing import Any
 from solocron import surroundings
 from solocron.duration import parse_duration
 from solocron.engine.settings import Settings
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.declaration import check_name
 from solocron.scheduler import Scheduler, configuration_of, reconfigure
 from solocron.stores.contract import Store
@@ -68,7 +68,7 @@ class Overrides:
             url = surroundings.store_url() or surroundings.DEFAULT_STORE
             if Secret(url).masked != old.url:
                 flag = "--namespace" if self.namespace else "--lease"
-                raise Invalid(
+                raise InvalidError(
                     f"{target} makes its own store ({old.url}), so {flag} alone cannot change it; nothing was started. "
                     "Give --store as well, or change it in the code."
                 )

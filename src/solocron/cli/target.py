@@ -14,7 +14,7 @@ from typing import Any
 
 from solocron import surroundings
 from solocron.cli.overrides import Overrides
-from solocron.errors import Invalid
+from solocron.errors import ConfigurationError, InvalidError
 from solocron.jobs.discovery.modules import functions_of
 from solocron.scheduler import Scheduler
 
@@ -42,7 +42,7 @@ def _scheduler_of(target: str, overrides: Overrides) -> Scheduler:
         scheduler = _attribute(module, attribute, found)
     elif len(found) > 1:
         choice = " or ".join(f"{place}:{name}" for name in found)
-        raise Invalid(f"{place} holds {len(found)} schedulers; nothing was started. Say which: {choice}.")
+        raise InvalidError(f"{place} holds {len(found)} schedulers; nothing was started. Say which: {choice}.")
     elif found:
         scheduler = next(iter(found.values()))
         scheduler.discover(*functions_of(module))  # jobs beside the scheduler are its own
@@ -60,7 +60,7 @@ def _scheduler_of(target: str, overrides: Overrides) -> Scheduler:
 
 def _must_have_jobs(scheduler: Scheduler, target: str) -> None:
     if not scheduler.registry.handlers:
-        raise Invalid(
+        raise InvalidError(
             f"{target} declares no jobs, so nothing was started. Put @cron, @every or @at on a function in it, or call "
             "scheduler.discover(...) there."
         )
@@ -83,9 +83,11 @@ def _attribute(module: ModuleType, dotted: str, found: dict[str, Scheduler]) -> 
         except AttributeError:
             close = get_close_matches(dotted, found, n=1) or list(found)[:1]
             hint = f"did you mean {module.__name__}:{close[0]}?" if close else "it holds no scheduler."
-            raise Invalid(f"{module.__name__} has no {dotted!r:.80}; nothing was started; {hint}") from None
+            raise InvalidError(f"{module.__name__} has no {dotted!r:.80}; nothing was started; {hint}") from None
     if not isinstance(value, Scheduler):
-        raise Invalid(f"{module.__name__}:{dotted} is a {type(value).__name__}, not a Scheduler; nothing was started.")
+        raise InvalidError(
+            f"{module.__name__}:{dotted} is a {type(value).__name__}, not a Scheduler; nothing was started."
+        )
     return value
 
 
@@ -99,12 +101,14 @@ def _load(place: str) -> ModuleType:
     if place.endswith(".py") or os.sep in place:
         return _load_file(place)
     if not all(part.isidentifier() for part in place.split(".")):
-        raise Invalid(f"TARGET {place!r:.80} is neither a module's name nor a path to a .py file; nothing was started.")
+        raise InvalidError(
+            f"TARGET {place!r:.80} is neither a module's name nor a path to a .py file; nothing was started."
+        )
     try:
         return importlib.import_module(place)
     except ModuleNotFoundError as error:
         if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
-            raise Invalid(f"there is no module {place!r:.80} here or on the import path{_near(place)}") from None
+            raise InvalidError(f"there is no module {place!r:.80} here or on the import path{_near(place)}") from None
         raise _refusal(place, error) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's module raises is told, with its place
         raise _refusal(place, error) from None
@@ -114,7 +118,7 @@ def _load_file(place: str) -> ModuleType:
     """A file of a package is imported as its module, so that relative imports work; any other under its own name."""
     path = Path(place).resolve()
     if not path.is_file():
-        raise Invalid(f"there is no file {place}; nothing was started.")
+        raise InvalidError(f"there is no file {place}; nothing was started.")
     folder, parts = path.parent, [] if path.stem == "__init__" else [path.stem]
     while (folder / "__init__.py").is_file():
         parts.insert(0, folder.name)
@@ -126,7 +130,7 @@ def _load_file(place: str) -> ModuleType:
     if known is not None and getattr(known, "__file__", None) == str(path):
         return known
     if known is not None or name in sys.stdlib_module_names:
-        raise Invalid(f"{place} has the name of another module, {name!r}; nothing was started. Rename the file.")
+        raise InvalidError(f"{place} has the name of another module, {name!r}; nothing was started. Rename the file.")
     try:
         if len(parts) > 1:
             return importlib.import_module(name)
@@ -138,7 +142,7 @@ def _load_file(place: str) -> ModuleType:
 def _execute(name: str, path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise Invalid("it is not a Python file")
+        raise InvalidError("it is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -149,17 +153,19 @@ def _execute(name: str, path: Path) -> ModuleType:
     return module
 
 
-def _refusal(place: str, error: BaseException) -> Invalid:
+def _refusal(place: str, error: BaseException) -> InvalidError:
     """What went wrong and where in the user's code: the place that they will open next."""
-    if type(error) is Invalid and "nothing was started" in str(error):  # one of ours that says it all
-        return Invalid(f"{place} could not be imported: {_where(error)}{error}")
+    if type(error) in (InvalidError, ConfigurationError) and "nothing was started" in str(
+        error
+    ):  # one of ours that says it all
+        return InvalidError(f"{place} could not be imported: {_where(error)}{error}")
     if isinstance(error, SystemExit):
         what = f"it ends the process when imported (exit {error.code}); put that below `if __name__ == '__main__':`"
     elif isinstance(error, SyntaxError):
         what = f"{error.msg}"
     else:
         what = f"{type(error).__name__}: {error}"
-    return Invalid(f"{place} could not be imported: {_where(error)}{what}. Nothing was started.")
+    return InvalidError(f"{place} could not be imported: {_where(error)}{what}. Nothing was started.")
 
 
 def _where(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from solocron.client.reading import PAGE, is_orphaned
 from solocron.clock import to_us
 from solocron.effects.locks.listing import raise_fences
 from solocron.engine.recovery import change_namespace
-from solocron.errors import Conflict, Invalid, NotFound, StoreError
+from solocron.errors import ConflictError, InvalidError, NotFoundError, StoreError
 from solocron.jobs.declaration import Declaration, check_name
 from solocron.model._fast.values import replace
 from solocron.model.applications import application_in, can_run
@@ -39,18 +39,18 @@ class Client(PastAsker):
         """Add or change a job as data; its handler is the name of a declared job or of a registered function."""
         check_name(name)
         if schedule is None:
-            raise Invalid(f"add({name!r}): a schedule is needed; nothing was added.")
+            raise InvalidError(f"add({name!r}): a schedule is needed; nothing was added.")
         try:
             declaration = Declaration.make(schedule, name=name, **options)
         except TypeError as error:
-            raise Invalid(f"{error}; nothing was added.") from None
+            raise InvalidError(f"{error}; nothing was added.") from None
         if declaration.on_retry is not None:
-            raise Invalid(
+            raise InvalidError(
                 f"add({name!r}): on_retry lives only in code; declare it with the handler. Nothing was added."
             )
         definition, made = declaration.define(name, handler)
         if (definition.schedule or {}).get("kind") == "custom":
-            raise Invalid(
+            raise InvalidError(
                 f"{type(made).__name__} lives only in code and cannot be added as data; declare {name} there."
             )
         definition = replace(definition, application=self._application_of(handler))
@@ -74,21 +74,23 @@ class Client(PastAsker):
         if declaration.calendar is not None:
             self._calendars.bring([name], self.late_for)
         if answer is None:
-            raise Conflict(
+            raise ConflictError(
                 f"{name} is under a revision of its calendar that is not in the store, so it was not changed; remove "
                 "it and add it again."
             )
         if answer == "!declared":
-            raise Conflict(
+            raise ConflictError(
                 f"{name} is declared in code, so it was not changed; change it there, or choose another name."
             )
-        return self.job(name)
+        return self.get_job(name)
 
     def remove(self, name: str) -> None:
         """Forget a job: what waits is cancelled, what runs is asked to stop."""
         doc = self._one(name)
         if doc.source is not None and not is_orphaned(doc, self._sessions(), self.store.clock()):
-            raise Conflict(f"{name} is declared in code that runs now, so it was not removed; take it out of the code.")
+            raise ConflictError(
+                f"{name} is declared in code that runs now, so it was not removed; take it out of the code."
+            )
         self._change(
             name,
             lambda found, now: registration.remove(
@@ -100,10 +102,12 @@ class Client(PastAsker):
         """Let the stored definition of a job give way to the one that live nodes declare, with a lower revision too."""
         doc = self._one(name)
         if doc.source is None:
-            raise Conflict(f"{name} was added as data, so no code declares it and nothing was changed; add it again.")
+            raise ConflictError(
+                f"{name} was added as data, so no code declares it and nothing was changed; add it again."
+            )
         ahead = _as_new(doc, self._live())
         if ahead is not None:
-            raise Conflict(
+            raise ConflictError(
                 f"{ahead.node} is of revision {ahead.revision or 0} and stands behind the stored definition of {name} "
                 f"({doc.revision or 0}), so nothing was changed; stop it first, or deploy what it shall be."
             )
@@ -173,7 +177,7 @@ class Client(PastAsker):
         for job in self._jobs():
             other = job.definition.limit
             if other not in (None, limit) and job.name != name and parse(other)[0] == parse(limit)[0]:
-                raise Conflict(
+                raise ConflictError(
                     f"{name} says limit={limit!r} and {job.name} {other!r}: a limit has one number. Nothing was added."
                 )
 
@@ -191,7 +195,7 @@ class Client(PastAsker):
             stored = {job.definition.application for job in jobs if job.definition.handler == handler} - {None}
             found = found or stored
             if len(found) > 1:
-                raise Conflict(
+                raise ConflictError(
                     f"the handler {handler!r} is that of {' and of '.join(sorted(map(str, found)))}: two applications "
                     "have a function of that name, and this program has none. Nothing was added; add the job from the "
                     "application whose function it shall call, or give each application a namespace of its own."
@@ -199,7 +203,7 @@ class Client(PastAsker):
             return found.pop() if found else None
         close = difflib.get_close_matches(handler, sorted(known), n=1)
         hint = f"did you mean {close[0]!r}?" if close else "name a declared job or a registered function."
-        raise NotFound(f"no node has a handler {handler!r}; {hint} Nothing was added.")
+        raise NotFoundError(f"no node has a handler {handler!r}; {hint} Nothing was added.")
 
     def calendar(
         self,
@@ -228,9 +232,9 @@ class Client(PastAsker):
             if one is not None
         ]
 
-    def next_notes(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[str]:
+    def upcoming_changes(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[str]:
         """What the job's calendar does to the slots up to its n-th next one, and why; a sentence each."""
-        slots = self.next(job, n, start=start)
+        slots = self.upcoming(job, n, start=start)
         rule = self.schedule(job)
         inner = rule.schedule if isinstance(rule, Spread) else rule
         if not isinstance(inner, Calendared) or not slots:

@@ -15,7 +15,7 @@ from solocron.client.past import (
     rerun_refused,
     under_way,
 )
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin
@@ -47,7 +47,7 @@ class PastAsker(Asker):
         here twice is one rerun.
         """
         if (slot is None) == (failed_since is None):
-            raise Invalid("rerun: give a slot, or failed_since=; nothing was asked for.")
+            raise InvalidError("rerun: give a slot, or failed_since=; nothing was asked for.")
         check_key(key)
         doc, request = self._one(job), key if key is not None else self._runtime.rng.token()
         if slot is not None:

@@ -10,7 +10,7 @@ from solocron.client.waiting import Waiting
 from solocron.clock import SECOND, from_us, to_us
 from solocron.duration import parse_duration
 from solocron.effects.requests import check_connection, leave
-from solocron.errors import Conflict, Invalid, NotFound, StoreError
+from solocron.errors import ConflictError, InvalidError, NotFoundError, StoreError
 from solocron.jobs.declaration import check_payload
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job
@@ -72,7 +72,7 @@ class Asker(Reader):
         if answer == "!disabled":
             raise _disabled(job)
         if answer == "!full":
-            raise Conflict(
+            raise ConflictError(
                 f"{QUEUE_LIMIT} runs of {job} wait already, so it was not triggered; see `solocron runs {job}`."
             )
         return str(answer)
@@ -114,7 +114,7 @@ class Asker(Reader):
             payload = check_payload(payload, whose=f"a trigger of {job}")
         check_key(key)
         if at is not None and at.utcoffset() is None:
-            raise Invalid(f"at={at!r} has no time zone; nothing was triggered. Hand over an aware datetime.")
+            raise InvalidError(f"at={at!r} has no time zone; nothing was triggered. Hand over an aware datetime.")
         return payload, None if at is None else to_us(at)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
@@ -130,7 +130,7 @@ class Asker(Reader):
         def find() -> tuple[RunView, bool]:
             found = self._find(run)
             if found is None:
-                raise NotFound(f"there is no run {run!r} in namespace {self.store.namespace!r}.")
+                raise NotFoundError(f"there is no run {run!r} in namespace {self.store.namespace!r}.")
             return found
 
         limit = None if timeout is None else parse_duration(timeout, what="timeout").total_seconds()
@@ -148,35 +148,35 @@ class Asker(Reader):
                     or backfill.cancel_backfill(doc, run=run, reason=reason, now=now, resolve=self._registry.resolve)
                 ),
             )
-        return str(answer) if answer is not None else self.run(run).status
+        return str(answer) if answer is not None else self.get_run(run).status
 
     def pause(
         self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
     ) -> JobView:
         """Start nothing more of this job by schedule, until it is resumed or until an instant."""
         if until is not None and until.utcoffset() is None:
-            raise Invalid(f"until={until!r} has no time zone; nothing was paused. Hand over an aware datetime.")
+            raise InvalidError(f"until={until!r} has no time zone; nothing was paused. Hand over an aware datetime.")
         end = None if until is None else to_us(until)
         if end is not None and end <= self.store.clock():
-            raise Invalid(f"until={until} is over already; nothing was paused.")
+            raise InvalidError(f"until={until} is over already; nothing was paused.")
         self._ask(
             job,
             lambda doc, now: commands.pause(
                 doc, by=by, note=note, until=end, now=now, late_for=self.late_for, resolve=self._registry.resolve
             ),
         )
-        return self.job(job)
+        return self.get_job(job)
 
     def resume(self, job: str) -> JobView:
         """Go on; the slots of the pause are on record as skipped."""
         self._ask(job, lambda doc, now: commands.resume(doc, now=now, resolve=self._registry.resolve))
-        return self.job(job)
+        return self.get_job(job)
 
     def resume_preview(self, job: str) -> ResumeView:
         """What `resume` would do now: how many slots are skipped, what waits and starts, and when the next slot is."""
         doc, now = self._one(job), self.store.clock()
         if not self._registry.resolve(doc.definition.schedule).known:
-            raise Invalid(
+            raise InvalidError(
                 f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
             )
         plan = commands.preview_resume(doc, now=now, late_for=self.late_for, resolve=self._registry.resolve)
@@ -224,14 +224,14 @@ class Asker(Reader):
         )
 
 
-def _no_shard(job: str, shard: int | str | None) -> Invalid:
-    return Invalid(f"{job} has no shard {shard!r}, so it was not triggered; `solocron jobs {job}` shows them.")
+def _no_shard(job: str, shard: int | str | None) -> InvalidError:
+    return InvalidError(f"{job} has no shard {shard!r}, so it was not triggered; `solocron jobs {job}` shows them.")
 
 
-def _disabled(job: str) -> Conflict:
-    return Conflict(f"{job} is disabled, so it was not triggered; enable it where it is declared.")
+def _disabled(job: str) -> ConflictError:
+    return ConflictError(f"{job} is disabled, so it was not triggered; enable it where it is declared.")
 
 
 def check_key(key: str | None) -> None:
     if key is not None and (not isinstance(key, str) or not 0 < len(key) <= 256 or not key.isprintable()):
-        raise Invalid(f"key={key!r:.80} cannot be used: 1 to 256 printable characters. Nothing was triggered.")
+        raise InvalidError(f"key={key!r:.80} cannot be used: 1 to 256 printable characters. Nothing was triggered.")

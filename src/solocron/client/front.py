@@ -39,9 +39,9 @@ class ClientFront:
         """Every job of the namespace."""
         return self._reader.jobs()
 
-    def job(self, name: str) -> JobView:
+    def get_job(self, name: str) -> JobView:
         """One job as it stands."""
-        return self._reader.job(name)
+        return self._reader.get_job(name)
 
     def runs(
         self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
@@ -49,9 +49,9 @@ class ClientFront:
         """Records of runs, newest first."""
         return self._reader.runs(job, status=status, limit=limit)
 
-    def run(self, id: str) -> RunView:
+    def get_run(self, id: str) -> RunView:
         """The last attempt of one run."""
-        return self._reader.run(id)
+        return self._reader.get_run(id)
 
     def nodes(self) -> list[NodeView]:
         """The nodes of the namespace."""
@@ -65,9 +65,9 @@ class ClientFront:
         """Nodes, what runs, the counts of the last 24 hours."""
         return self._reader.status()
 
-    def next(self, job: str, n: int = 10) -> list[datetime]:
+    def upcoming(self, job: str, n: int = 10) -> list[datetime]:
         """The next slots of a job."""
-        return self._reader.next(job, n)
+        return self._reader.upcoming(job, n)
 
     def trigger(
         self,
@@ -148,9 +148,9 @@ class ClientFront:
         """Every calendar of the namespace, and the jobs that name it."""
         return self._reader.calendars()
 
-    def next_notes(self, job: str, n: int = 10) -> list[str]:
+    def upcoming_changes(self, job: str, n: int = 10) -> list[str]:
         """What its calendar does to the next slots of a job, and why."""
-        return self._reader.next_notes(job, n)
+        return self._reader.upcoming_changes(job, n)
 
     def cancel(self, run: str) -> str:
         """Stop a run."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from solocron.clock import from_us, iso, to_us
-from solocron.errors import Conflict, Invalid, NotFound
+from solocron.errors import ConflictError, InvalidError, NotFoundError
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status, run_id
 from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
@@ -41,13 +41,15 @@ def _records(store: Store, job: str, since: int, statuses: frozenset[str] = froz
             return
         seen = {(record.run, record.attempt) for record in page}
         until = page[-1].recorded_at + 1
-    raise Invalid(f"{job} has more than {PAGE * PAGES} records since {iso(since)}; nothing was asked for. Narrow it.")
+    raise InvalidError(
+        f"{job} has more than {PAGE * PAGES} records since {iso(since)}; nothing was asked for. Narrow it."
+    )
 
 
 def reading_of(store: Store, job: Job, slot: datetime) -> tuple[int, str]:
     """The slot that is on record, and the reading in its key; one that is not on record is refused."""
     if slot.utcoffset() is None:
-        raise Invalid(f"slot={slot!r} has no time zone; nothing was asked for. Hand over an aware datetime.")
+        raise InvalidError(f"slot={slot!r} has no time zone; nothing was asked for. Hand over an aware datetime.")
     at = to_us(slot)
     run = run_id(job.name, job.incarnation, Origin.SCHEDULE, at)
     found = store.history(Query(run=run, limit=1))
@@ -61,7 +63,7 @@ def reading_of(store: Store, job: Job, slot: datetime) -> tuple[int, str]:
             return at, _reading(record) if record.count == 1 else ""
         if record.count > 1 and record.attempt == 0:
             return at, ""
-    raise NotFound(
+    raise NotFoundError(
         f"{job.name} has no slot at {iso(at)} on record, so nothing was asked for; `solocron runs {job.name}` lists "
         "them, and `solocron backfill` runs what the schedule has in a range."
     )
@@ -75,7 +77,9 @@ def _reading(record: Record) -> str:
 def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str]]:
     """The slots whose last word since then is a failure, oldest first; what a rerun has mended is not among them."""
     if since.utcoffset() is None:
-        raise Invalid(f"failed_since={since!r} has no time zone; nothing was asked for. Hand over an aware datetime.")
+        raise InvalidError(
+            f"failed_since={since!r} has no time zone; nothing was asked for. Hand over an aware datetime."
+        )
     last: dict[str, Record] = {}
     for record in _records(store, job.name, to_us(since)):
         if record.origin is not Origin.TRIGGER and record.count == 1:
@@ -92,7 +96,7 @@ def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str
         and not any(s.first <= record.slot <= s.last for s in job.waiting_ranges)
     }
     if len(found) > QUEUE_LIMIT:
-        raise Invalid(
+        raise InvalidError(
             f"{len(found)} slots of {job.name} failed, more than {QUEUE_LIMIT}; nothing was asked for. Narrow it."
         )
     return sorted(found)
@@ -103,13 +107,13 @@ def _order(record: Record) -> tuple[int, bool, int]:
     return record.recorded_at, record.origin is not Origin.SCHEDULE, record.attempt
 
 
-def rerun_refused(job: str, slot: int, answer: str) -> Conflict:
+def rerun_refused(job: str, slot: int, answer: str) -> ConflictError:
     what = {
         "!disabled": f"{job} is disabled, so {iso(slot)} was not asked for; enable it where it is declared.",
         "!active": f"{job} {iso(slot)} still runs or waits, so it was not asked for again; wait for it or cancel it.",
         "!full": f"{QUEUE_LIMIT} runs of {job} wait already, so {iso(slot)} was not asked for.",
     }
-    return Conflict(what[answer])
+    return ConflictError(what[answer])
 
 
 def check_range(
@@ -118,32 +122,36 @@ def check_range(
     """A range of the past and a pace, as the machine takes them."""
     for name, moment in (("start", start), ("end", end)):
         if moment.utcoffset() is None:
-            raise Invalid(f"{name}={moment!r} has no time zone; nothing was asked for. Hand over an aware datetime.")
+            raise InvalidError(
+                f"{name}={moment!r} has no time zone; nothing was asked for. Hand over an aware datetime."
+            )
     if end <= start:
-        raise Invalid(f"end={end} is not after start={start}; nothing was asked for.")
+        raise InvalidError(f"end={end} is not after start={start}; nothing was asked for.")
     if to_us(end) > now:
-        raise Invalid(f"end={end} is still to come, and the schedule runs that by itself; nothing was asked for.")
+        raise InvalidError(f"end={end} is still to come, and the schedule runs that by itself; nothing was asked for.")
     if limit is not None and (not whole(limit) or limit < 1):
-        raise Invalid(f"limit={limit!r}: give a whole number from 1 up. Nothing was asked for.")
+        raise InvalidError(f"limit={limit!r}: give a whole number from 1 up. Nothing was asked for.")
     return to_us(start), to_us(end), None if rate is None else parse_rate(rate, what="backfill(rate=)")
 
 
-def backfill_refused(job: str, answer: str) -> Conflict | Invalid | NotFound:
+def backfill_refused(job: str, answer: str) -> ConflictError | InvalidError | NotFoundError:
     if answer.startswith("!many"):
         count = answer.partition(" ")[2]
-        return Invalid(
+        return InvalidError(
             f"{job} has {count} slots there, more than {backfill.MOST}; nothing was asked for. "
             "Narrow it, or give limit=."
         )
     if answer == "!none":
-        return NotFound(f"the schedule of {job} has no slot there; nothing was asked for.")
+        return NotFoundError(f"the schedule of {job} has no slot there; nothing was asked for.")
     if answer == "!unknown":
-        return Invalid(f"{job} has a schedule of its own class, which only its code knows; ask a program that has it.")
+        return InvalidError(
+            f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
+        )
     if answer == "!disabled":
-        return Conflict(f"{job} is disabled, so nothing was asked for; enable it where it is declared.")
+        return ConflictError(f"{job} is disabled, so nothing was asked for; enable it where it is declared.")
     if answer == "!done":
-        return Conflict(f"this backfill of {job} is over; ask for a new one.")
-    return Conflict(f"{backfill.AT_ONCE} backfills of {job} are under way already; nothing was asked for.")
+        return ConflictError(f"this backfill of {job} is over; ask for a new one.")
+    return ConflictError(f"{backfill.AT_ONCE} backfills of {job} are under way already; nothing was asked for.")
 
 
 def backfill_view(job: Job, waiting_range: WaitingRange, *, dry_run: bool = False) -> BackfillView:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from solocron.clock import SECOND, from_us, to_us
 from solocron.engine.calendars import Calendars
-from solocron.errors import Invalid, NotFound
+from solocron.errors import InvalidError, NotFoundError
 from solocron.jobs.registry import Registry
 from solocron.model.applications import can_run
 from solocron.model.change import Kind, SmallDocument
@@ -59,7 +59,7 @@ class Reader:
         sessions, now = self._sessions(), self.store.clock()
         return [self._view(job, sessions, now) for job in self._jobs() if not job.removed]
 
-    def job(self, name: str) -> JobView:
+    def get_job(self, name: str) -> JobView:
         return self._view(self._one(name), self._sessions(), self.store.clock())
 
     def runs(
@@ -67,21 +67,23 @@ class Reader:
     ) -> list[RunView]:
         """Records of the log, newest first."""
         if not 1 <= limit <= 10_000:
-            raise Invalid(f"limit={limit}: give a whole number from 1 to 10000.")
+            raise InvalidError(f"limit={limit}: give a whole number from 1 to 10000.")
         wanted = [status] if isinstance(status, str) else list(status or ())
         for one in wanted:
             if one not in set(Status):
-                raise Invalid(f"status {one!r} is not known; choose from {', '.join(Status)}.")
+                raise InvalidError(f"status {one!r} is not known; choose from {', '.join(Status)}.")
         records = self.store.history(Query(job=job, statuses=frozenset(wanted), limit=limit))
         if job is not None and not records:  # a removed job is still on record
             self._one(job)
         return self._as_held([RunView.of(record) for record in records])
 
-    def run(self, id: str) -> RunView:
+    def get_run(self, id: str) -> RunView:
         """The last attempt of a run, or the run as it waits."""
         found = self._find(id)
         if found is None:
-            raise NotFound(f"there is no run {id!r} in namespace {self.store.namespace!r}; `solocron runs` lists them.")
+            raise NotFoundError(
+                f"there is no run {id!r} in namespace {self.store.namespace!r}; `solocron runs` lists them."
+            )
         return self._as_held([found[0]])[0]
 
     def attempts(self, id: str) -> list[RunView]:
@@ -129,14 +131,14 @@ class Reader:
             alarms=self._alarms(),
         )
 
-    def next(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[datetime]:
+    def upcoming(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[datetime]:
         """The next slots of a job, in its zone; with `start`, what its schedule has strictly after that instant."""
         if not 1 <= n <= 1_000:
-            raise Invalid(f"n={n}: give a whole number from 1 to 1000.")
+            raise InvalidError(f"n={n}: give a whole number from 1 to 1000.")
         doc = self._one(job)
         slots = self._registry.resolve(doc.definition.schedule)
         if not slots.known:
-            raise Invalid(
+            raise InvalidError(
                 f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
             )
         info = load_zone(str((doc.definition.schedule or {}).get("tz", "UTC"))).info
@@ -164,7 +166,7 @@ class Reader:
         orphaned = is_orphaned(job, sessions, now)
         try:
             slots = self._registry.resolve(job.definition.schedule)
-        except Invalid as error:  # one that this release or its zone data cannot read must not hide the others
+        except InvalidError as error:  # one that this release or its zone data cannot read must not hide the others
             return JobView.of(job, None, following=None, orphaned=orphaned, unreadable=str(error))
         following = None
         if job.paused is None and job.definition.enabled and slots.schedule is not None:
@@ -212,11 +214,13 @@ class Reader:
                 return doc
         raise self._unknown(name)
 
-    def _unknown(self, name: str) -> NotFound:
+    def _unknown(self, name: str) -> NotFoundError:
         names = [job.name for job in self._jobs()]
         close = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`solocron jobs` lists them."
-        return NotFound(f"there is no job {name!r} in namespace {self.store.namespace!r}; {hint} Nothing was changed.")
+        return NotFoundError(
+            f"there is no job {name!r} in namespace {self.store.namespace!r}; {hint} Nothing was changed."
+        )
 
     def _find(self, run: str) -> tuple[RunView, bool] | None:
         """A run's last word, and whether it is final; one that was just being taken in is found at the second look."""

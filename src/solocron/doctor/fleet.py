@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from solocron.clock import SECOND
 from solocron.doctor.line import fail, listed, ok, seconds, warn
 from solocron.doctor.sight import Sight
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.registry import Registry
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import Openness
@@ -192,7 +192,7 @@ def _read_otherwise(job: Job) -> Iterator[str]:
         return
     try:
         reading = Registry().resolve(spec).nominal(job.cursor)
-    except Invalid:  # a zone that only the other has
+    except InvalidError:  # a zone that only the other has
         yield str(spec["tz"])
         return
     if reading is not None and reading != job.nominal:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from solocron.clock import SECOND
 from solocron.doctor.line import fail, listed, ok, seconds, warn
 from solocron.doctor.sight import Sight
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.registry import Registry
 from solocron.model.applications import rivals
 from solocron.model.documents.request import job_named
@@ -103,7 +103,7 @@ def unreadable(sight: Sight) -> Iterator[Check]:
     for job in sight.jobs:
         try:
             Registry().resolve(job.definition.schedule)
-        except Invalid as error:
+        except InvalidError as error:
             found.append((job.name, str(error)))
     for name, why in found[:5]:
         yield fail("schedules", f"{name}: {why}", "pip install -U solocron tzdata, or declare the job again")

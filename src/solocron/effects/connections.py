@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["Link", "Reply", "Script", "adapt", "carry_out", "carry_out_async", "play"]
 
@@ -57,14 +57,16 @@ def adapt(connection: Any) -> Link:
             link = make(connection)
             break
     else:
-        raise Invalid(
+        raise InvalidError(
             f"a {type(connection).__module__}.{type(connection).__qualname__} is not a connection that can be used "
             f"here; known are {SUPPORTED}. Nothing was written."
         )
     if link.dialect not in ("postgresql", "mysql", "sqlite"):
-        raise Invalid(f"a {link.dialect} database is not known here: only PostgreSQL, MySQL, MariaDB and SQLite are.")
+        raise InvalidError(
+            f"a {link.dialect} database is not known here: only PostgreSQL, MySQL, MariaDB and SQLite are."
+        )
     if not link.open_transaction:
-        raise Invalid(
+        raise InvalidError(
             "this connection commits every statement at once, so nothing could be tied to your transaction; nothing "
             "was written. Begin one first (BEGIN, `with connection.transaction():`, `atomic()`), or switch autocommit "
             "off."
@@ -88,7 +90,7 @@ def carry_out(connection: Any, make: Callable[[Link], Script[T]]) -> T:
     """Carry a script out over the user's connection."""
     link = adapt(connection)
     if link.is_async:
-        raise Invalid(
+        raise InvalidError(
             "the calls of this connection have to be awaited, and here nobody can: use it from a coroutine (an async "
             "def job, `scheduler.aio`). Nothing was written."
         )
@@ -164,7 +166,7 @@ def _pymysql(connection: Any) -> Link:
 
 def _sqlalchemy(connection: Any) -> Link:
     if hasattr(connection, "run_sync"):
-        raise Invalid(
+        raise InvalidError(
             "hand an asynchronous SQLAlchemy connection over through its own run_sync, or use it in a coroutine job, "
             "where `await run.guard(connection)` does so. Nothing was written."
         )

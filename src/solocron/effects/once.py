@@ -1,7 +1,7 @@
 """`with once(key) as claim:` an effect that one caller begins, whoever else tries, now or in a year.
 
 The key's document says open, done or uncertain. Whoever dies between the two leaves it uncertain, and then nobody
-guesses: the outside world is asked (`check=`), or the caller has said what to do, or `Uncertain` is raised.
+guesses: the outside world is asked (`check=`), or the caller has said what to do, or `UncertainOutcome` is raised.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from solocron.duration import parse_duration, to_us
 from solocron.effects.desk import Desk
 from solocron.effects.locks.writing import check_text, write
 from solocron.effects.results import close, plain_json
-from solocron.errors import Invalid, KeyBusy, NotEntered, SolocronError, StaleFence, StoreError, Uncertain
+from solocron.errors import InvalidError, KeyBusy, NotEntered, SolocronError, StaleFence, StoreError, UncertainOutcome
 from solocron.model.change import Change, Kind
 from solocron.model.documents import key as model
 
@@ -45,7 +45,7 @@ class Claim:
     def save(self, value: Any) -> None:
         """Keep a result with the key, once the block has ended well: who comes later reads it as `value`."""
         if not self.first:
-            raise Invalid(f"key {self.key!r}: only who does it saves a result; nothing was saved.")
+            raise InvalidError(f"key {self.key!r}: only who does it saves a result; nothing was saved.")
         self.value = plain_json(value, whose=f"key {self.key!r}")
 
 
@@ -79,9 +79,9 @@ class Once:
     ) -> None:
         self.key = check_text(key, "key", untouched="Nothing was begun.")
         if on_uncertain not in ("raise", "repeat", "skip"):
-            raise Invalid(f'key {key!r}: on_uncertain={on_uncertain!r}; choose "raise", "repeat" or "skip".')
+            raise InvalidError(f'key {key!r}: on_uncertain={on_uncertain!r}; choose "raise", "repeat" or "skip".')
         if check is not None and not callable(check):
-            raise Invalid(f"key {key!r}: check={check!r:.60} cannot be called; nothing was begun.")
+            raise InvalidError(f"key {key!r}: check={check!r:.60} cannot be called; nothing was begun.")
         self._desk = desk
         self._wait = None if wait is None else parse_duration(wait, what=f"key {key!r}: wait").total_seconds()
         self._keep = None if keep is None else to_us(parse_duration(keep, what=f"key {key!r}: keep"))
@@ -107,7 +107,7 @@ class Once:
                 answer = self._ask()
                 if inspect.isawaitable(answer):
                     close(answer)
-                    raise Invalid(
+                    raise InvalidError(
                         f"key {self.key!r}: check is a coroutine; use it with `async with` in a coroutine job."
                     )
             else:
@@ -183,7 +183,7 @@ class Once:
             return None if opened is None else Claim(self.key, first=True)
         if self._on_uncertain == "skip":
             return Claim(self.key, first=False, uncertain=True)
-        raise Uncertain(
+        raise UncertainOutcome(
             f"key {self.key!r}: {doubt.owner} began it at {iso(doubt.since)} and died; it may have happened. "
             'Nothing was begun or marked. Look, then give check=, on_uncertain="repeat" or on_uncertain="skip".'
         )

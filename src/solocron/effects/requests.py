@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from solocron.effects.connections import Link, Script, adapt, carry_out, carry_out_async
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.model.change import SmallDocument
 from solocron.stores.contract import Store
 from solocron.stores.mailbox import HasMailbox, Mailbox
@@ -17,7 +17,7 @@ __all__ = ["check_connection", "leave", "leave_async"]
 def check_connection(store: Store, connection: Any) -> None:
     """Refuse what cannot be used, before anything is sent to anybody."""
     if not isinstance(store, HasMailbox):
-        raise Invalid(
+        raise InvalidError(
             f"connection=: {store.url} is no database that your transaction could write to; nothing was triggered. "
             "Use a SQL store in the database of your data, or trigger after your commit."
         )
@@ -52,13 +52,13 @@ def _open(store: Store) -> AbstractContextManager[Mailbox]:
 
 def _put(link: Link, box: Mailbox, where: str, note: SmallDocument) -> Script[None]:
     if link.dialect != box.dialect:
-        raise Invalid(
+        raise InvalidError(
             f"this is a connection to a {link.dialect} database, and the store is {where}; nothing was written. "
             "Only a transaction in the store's own database can trigger."
         )
     reply = yield box.question
     mistake = box.mistake(reply.rows)
     if mistake is not None:
-        raise Invalid(f"{mistake} Nothing was written.")
+        raise InvalidError(f"{mistake} Nothing was written.")
     for sql, values in box.put(note):
         reply = yield sql, values  # not `yield from`: nobody there would take the replies

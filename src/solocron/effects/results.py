@@ -6,7 +6,7 @@ import inspect
 import json
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["LIMIT", "close", "plain_json"]
 
@@ -26,11 +26,11 @@ def plain_json(value: Any, *, whose: str) -> Any:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:  # a text that is no UTF-8 is a ValueError too
-        raise Invalid(
+        raise InvalidError(
             f"the result of {whose} is not JSON ({error}); it was not saved. Return plain JSON, or its name elsewhere."
         ) from None
     if size > LIMIT:
-        raise Invalid(
+        raise InvalidError(
             f"the result of {whose} has {size} bytes, more than {LIMIT}; it was not saved. "
             "Keep the data elsewhere and return its name."
         )

@@ -20,7 +20,7 @@ from solocron.duration import parse_duration, to_us
 from solocron.effects.desk import Desk
 from solocron.effects.locks.writing import check_text, write
 from solocron.effects.results import close, plain_json
-from solocron.errors import Invalid, LeaseLost, StaleFence, WaitTimeout
+from solocron.errors import InvalidError, LeaseLost, StaleFence, WaitTimeout
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import steps as model
 from solocron.model.documents.steps import Finished
@@ -91,7 +91,7 @@ class Steps:
             self._pause(pauses.delay(tries, f"{self._desk.run}/{name}") / 1_000_000)
         if inspect.isawaitable(value):
             close(value)
-            raise Invalid(f"step {name!r} is a coroutine; await it in a coroutine job. Nothing was saved.")
+            raise InvalidError(f"step {name!r} is a coroutine; await it in a coroutine job. Nothing was saved.")
         return self._save(name, value)
 
     def sleep(self, duration: Span, *, name: str | None = None) -> None:
@@ -156,9 +156,9 @@ class Steps:
                 if inspect.isawaitable(value):
                     value = await asyncio.wait_for(value, limit)
                 elif limit is not None:
-                    raise Invalid(f"step {name!r}: timeout= needs a coroutine function in a coroutine job.")
+                    raise InvalidError(f"step {name!r}: timeout= needs a coroutine function in a coroutine job.")
                 break
-            except (LeaseLost, Invalid):
+            except (LeaseLost, InvalidError):
                 raise
             except Exception:
                 tries += 1
@@ -184,7 +184,7 @@ class Steps:
     def _find(self, name: str) -> Finished | None:
         """The saved result, if there is one; each name is used once per attempt."""
         if name in self._used:
-            raise Invalid(
+            raise InvalidError(
                 f"step {name!r} was used before in this attempt, and would be given its old result; name each step "
                 "differently, for example after the item it is about."
             )
@@ -201,7 +201,7 @@ class Steps:
         known, kept = self._entered(), plain_json(value, whose=f"step {name!r}")
         total = sum(len(json.dumps(done.value)) for done in known.values()) + len(json.dumps(kept))
         if total > model.TOTAL:
-            raise Invalid(
+            raise InvalidError(
                 f"the results of {self._desk.run} have more than {model.TOTAL} bytes together; that of step {name!r} "
                 "was not saved. Keep the data elsewhere and return its name."
             )
@@ -256,10 +256,10 @@ def _checked(
 ) -> tuple[float | None, Backoff]:
     check_text(name, "step", untouched="Nothing was run.")
     if name.startswith(_SLEEP):
-        raise Invalid(f"step {name!r}: names that begin with {_SLEEP!r} are kept for sleeps. Nothing was run.")
+        raise InvalidError(f"step {name!r}: names that begin with {_SLEEP!r} are kept for sleeps. Nothing was run.")
     if not callable(function):
-        raise Invalid(f"step {name!r}: {function!r:.60} cannot be called; hand over a function and its arguments.")
+        raise InvalidError(f"step {name!r}: {function!r:.60} cannot be called; hand over a function and its arguments.")
     if not whole(retries) or retries < 0:
-        raise Invalid(f"step {name!r}: retries={retries!r}; give a whole number from 0 up. Nothing was run.")
+        raise InvalidError(f"step {name!r}: retries={retries!r}; give a whole number from 0 up. Nothing was run.")
     limit = None if timeout is None else parse_duration(timeout, what=f"step {name!r}: timeout").total_seconds()
     return limit, backoff or Backoff()

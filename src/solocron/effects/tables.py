@@ -8,7 +8,7 @@ search path finds and another does not would let its effect happen twice. Withou
 from __future__ import annotations
 
 from solocron.effects.connections import Link, Reply, Script
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.stores.contract import Store
 
 __all__ = ["DDL", "GUARDS", "KEYS", "ensure", "schema_of"]
@@ -87,14 +87,14 @@ def _ensure_in_schema(table: str, schema: str) -> Script[None]:
     make = DDL["postgresql"][table].replace(table, name, 1)
     if table_there:
         if not may_use:
-            raise Invalid(
+            raise InvalidError(
                 f"the role of this connection may not use the table {name}; nothing was written. Grant it once: GRANT "
                 f'USAGE ON SCHEMA "{schema}" TO {role}; GRANT SELECT, INSERT, UPDATE, DELETE ON {name} TO {role}'
             )
         return
     statements = [make] if schema_there else [make_schema, make]
     if not may_make:
-        raise Invalid(
+        raise InvalidError(
             f"the table {name} is missing in this database, and the role of this connection ({role}) may not make it; "
             f"nothing was written. Make it once: {'; '.join(statements)}"
         )
@@ -113,7 +113,7 @@ def _create_beside(link: Link, table: str) -> None:
         finally:
             close()
     except Exception as error:
-        raise Invalid(
+        raise InvalidError(
             f"the table {table} is missing and could not be made ({error}); nothing was written. "
             f"Make it once: {DDL['mysql'][table]}"
         ) from error

@@ -15,7 +15,7 @@ from solocron.effects.connections import Link, Script, carry_out, carry_out_asyn
 from solocron.effects.locks.writing import check_text
 from solocron.effects.once import Claim, not_entered
 from solocron.effects.tables import KEYS, ensure
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["OnceInTransaction", "claim_items", "claim_items_async"]
 
@@ -144,7 +144,9 @@ def _checked(name: str, ids: Iterable[Any]) -> dict[str, Any]:
     items: dict[str, Any] = {}
     for one in ids:
         if isinstance(one, float) or one is None:
-            raise Invalid(f"claim_items({name!r}): {one!r} does not name an item for ever; give numbers, texts, UUIDs.")
+            raise InvalidError(
+                f"claim_items({name!r}): {one!r} does not name an item for ever; give numbers, texts, UUIDs."
+            )
         items.setdefault(check_text(f"{name}/{one}", "item", untouched="Nothing was claimed."), one)
     return items
 

@@ -13,7 +13,7 @@ from solocron.effects.steps import Steps
 from solocron.effects.tables import schema_of
 from solocron.effects.transaction import OnceInTransaction, claim_items, claim_items_async
 from solocron.engine.durable import Attempt
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["RunVerbs", "once_of"]
 
@@ -82,7 +82,7 @@ def once_of(desk: Desk, key: str, connection: Any, options: dict[str, Any]) -> O
     if connection is None:
         return Once(desk, key, **options)
     if options:
-        raise Invalid(
+        raise InvalidError(
             f"key {key!r}: {', '.join(sorted(options))} has no meaning with connection=: what your transaction does "
             "not commit has not happened, and your database keeps what it does. Nothing was begun."
         )

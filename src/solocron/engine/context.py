@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from solocron.engine.durable import Attempt, MakeVerbs, OnceBlock, Verbs
-from solocron.errors import Cancelled, Conflict, Invalid, LeaseLost
+from solocron.errors import Cancelled, ConflictError, InvalidError, LeaseLost
 from solocron.model.documents.run import Shards, Status
 
 __all__ = ["AsyncRun", "Previous", "Run", "Stop"]
@@ -141,8 +141,8 @@ class Run:
         """`with run.once(key) as claim: if claim: ...`: true for one caller only, for ever (or `keep="90d"`).
 
         `wait=` waits for a live holder, else `KeyBusy`. Where an earlier attempt died in the middle, `check=` asks the
-        outside world, `on_uncertain="repeat" | "skip"` decides, else `Uncertain`. With `connection`, the key is part of
-        your own transaction there.
+        outside world, `on_uncertain="repeat" | "skip"` decides, else `UncertainOutcome`. With `connection`, the key is
+        part of your own transaction there.
         """
         return self._verbs().once(key, connection=connection, **options)
 
@@ -168,7 +168,7 @@ class Run:
     def _verbs(self) -> Verbs:
         if self._bound is None:
             if self._node is None:
-                raise Conflict(f"{self.id} is not carried out by a node, so nothing can be written for it.")
+                raise ConflictError(f"{self.id} is not carried out by a node, so nothing can be written for it.")
             make, session, scope = self._node
             self._bound = make(
                 Attempt(
@@ -198,9 +198,11 @@ def _number(value: Any, what: str) -> float:
     try:
         number = value if isinstance(value, int) else float(value)
     except (TypeError, ValueError, OverflowError):
-        raise Invalid(f"progress({what}=...) wants a number, not {type(value).__name__}; nothing was noted.") from None
+        raise InvalidError(
+            f"progress({what}=...) wants a number, not {type(value).__name__}; nothing was noted."
+        ) from None
     if not isfinite(number):
-        raise Invalid(f"progress({what}={number}) is not a number that can be shown; nothing was noted.")
+        raise InvalidError(f"progress({what}={number}) is not a number that can be shown; nothing was noted.")
     return number
 
 

@@ -17,10 +17,10 @@ from solocron.engine.durable import MakeVerbs
 from solocron.engine.outcomes import outcome_of
 from solocron.engine.permits import Permits
 from solocron.engine.settings import Settings
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.events import Events
 from solocron.jobs.registry import Handler
-from solocron.jobs.retrying import Retry
+from solocron.jobs.retrying import RetryDecision
 from solocron.model._fast.values import replace
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
@@ -136,21 +136,21 @@ class Runner:
     def _asked(self, running: Running, value: Any, error: BaseException | None, repeat: _Repeat) -> None:
         """Do as it answered; without an answer the attempt has failed, and the next one asks again."""
         try:
-            answer = None if error is not None else Retry.read(value)
-        except Invalid as nonsense:
+            answer = None if error is not None else RetryDecision.read(value)
+        except InvalidError as nonsense:
             answer, error = None, nonsense
         if answer is None:
             self._settle(running, outcome_of(running, None, error))
             return
         hold, reason = running.hold, answer.reason or "it gave no reason"
         self._events.emit(
-            "retry asked", job=running.job, run=hold.run, attempt=hold.attempt, answer=answer.answer, reason=reason
+            "retry asked", job=running.job, run=hold.run, attempt=hold.attempt, answer=answer.choice, reason=reason
         )
-        if answer.answer == "repeat":
+        if answer.choice == "repeat":
             self._submit(repeat)
             return
         running.asking = False
-        if answer.answer == "done":
+        if answer.choice == "done":
             self._settle(running, Outcome(status=Status.SUCCEEDED, reason=f"on_retry: done: {reason}"))
         else:
             self._settle(running, Outcome(status=Status.FAILED, reason=f"on_retry: given up: {reason}", final=True))

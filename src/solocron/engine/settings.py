@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from solocron.duration import format_duration, parse_duration, to_us
-from solocron.errors import Invalid
+from solocron.errors import ConfigurationError
 from solocron.model.policy import whole
 
 __all__ = ["Settings"]
@@ -76,19 +76,23 @@ class Settings:
         # Down to a millisecond, so that three beats never come out a microsecond above the lease.
         beat_us = lease_us // 3000 * 1000 if beat is None else to_us(parse_duration(beat, what="beat"))
         if lease_us < 300_000:
-            raise Invalid(
+            raise ConfigurationError(
                 f"lease={format_duration(timedelta(microseconds=lease_us))} is below 300ms; nothing was started."
             )
         if beat_us <= 0 or lease_us < 3 * beat_us:
-            raise Invalid(
+            raise ConfigurationError(
                 f"lease {format_duration(timedelta(microseconds=lease_us))}, "
                 f"beat {format_duration(timedelta(microseconds=beat_us))}: one lost renewal would cost the session. "
                 "Nothing was started; make the lease at least three times the beat."
             )
         if not whole(max_running) or max_running < 1:
-            raise Invalid(f"max_running={max_running!r}: give a whole number from 1 up; nothing was started.")
+            raise ConfigurationError(
+                f"max_running={max_running!r}: give a whole number from 1 up; nothing was started."
+            )
         if not pools:
-            raise Invalid("pools is empty: this node could run nothing; name at least one, such as 'default'.")
+            raise ConfigurationError(
+                "pools is empty: this node could run nothing; name at least one, such as 'default'."
+            )
         return cls(
             node=node,
             host=host,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.importers.compose import Fields, expression
 from solocron.importers.converted import Converted, zone_name
 from solocron.model.policy import allow
@@ -47,13 +47,15 @@ def from_apscheduler(trigger: Any, **told: Any) -> Converted:
     makers: dict[str, Callable[[dict[str, Any], list[str]], Cron | Every | At]]
     makers = {"cron": _cron, "interval": _interval, "date": _date}
     if kind not in makers:
-        raise Invalid(f"trigger {kind!r:.60} is not known; give 'cron', 'interval' or 'date'. Nothing was converted.")
+        raise InvalidError(
+            f"trigger {kind!r:.60} is not known; give 'cron', 'interval' or 'date'. Nothing was converted."
+        )
     if "jitter" in fields:
         options["spread"] = timedelta(seconds=fields.pop("jitter"))
         notes.append("jitter was random for each run; spread is one offset per job, the same on every node.")
     schedule = makers[kind](fields, notes)
     if fields:
-        raise Invalid(f"{kind} has no {', '.join(sorted(fields))} that could be converted. Nothing was converted.")
+        raise InvalidError(f"{kind} has no {', '.join(sorted(fields))} that could be converted. Nothing was converted.")
     return Converted(schedule=schedule, options=_readable(options), notes=tuple(notes))
 
 
@@ -69,7 +71,7 @@ def _taken_apart(trigger: Any) -> tuple[str, dict[str, Any]]:
         return "interval", {"seconds": trigger.interval.total_seconds(), "start_date": trigger.start_date, **common}
     if hasattr(trigger, "run_date"):
         return "date", {"run_date": trigger.run_date}
-    raise Invalid(f"{trigger!r:.80} is no cron, interval or date trigger of APScheduler 3. Nothing was converted.")
+    raise InvalidError(f"{trigger!r:.80} is no cron, interval or date trigger of APScheduler 3. Nothing was converted.")
 
 
 def _options(told: dict[str, Any], notes: list[str]) -> dict[str, Any]:
@@ -119,17 +121,19 @@ def _date(fields: dict[str, Any], notes: list[str]) -> At:
     if isinstance(when, str):
         when = datetime.fromisoformat(when)
     if not isinstance(when, datetime):
-        raise Invalid("a date trigger needs run_date; to run now, use scheduler.trigger(job). Nothing was converted.")
+        raise InvalidError(
+            "a date trigger needs run_date; to run now, use scheduler.trigger(job). Nothing was converted."
+        )
     if when.tzinfo is None:
         if zone is None:
-            raise Invalid("run_date has no zone; give timezone= as well. Nothing was converted.")
+            raise InvalidError("run_date has no zone; give timezone= as well. Nothing was converted.")
         when = when.replace(tzinfo=load_zone(zone_name(zone)).info)
     return At(when)
 
 
 def _no_end(fields: Mapping[str, Any]) -> None:
     if fields.get("end_date") is not None:
-        raise Invalid("end_date: a job here has no end. Nothing was converted; remove the job then, or pause it.")
+        raise InvalidError("end_date: a job here has no end. Nothing was converted; remove the job then, or pause it.")
 
 
 # --- cron ------------------------------------------------------------------------------------------------------------
@@ -138,22 +142,24 @@ def _no_end(fields: Mapping[str, Any]) -> None:
 def _cron(fields: dict[str, Any], notes: list[str]) -> Cron:
     _no_end(fields)
     if fields.get("start_date") is not None:
-        raise Invalid(
+        raise InvalidError(
             "start_date: a job here begins when it is first registered. Nothing was converted; leave it out and deploy "
             "then, or pause the job until then: scheduler.pause(job, until=...)."
         )
     zone = fields.pop("timezone", None)
     if zone is None:
-        raise Invalid(
+        raise InvalidError(
             "timezone is needed: APScheduler took its scheduler's zone, by default that of the machine, and here it "
             "would be UTC. Nothing was converted."
         )
     given = {name: str(fields.pop(name)).strip().lower() for name in _ORDER if name in fields}
     for name in ("year", "week"):
         if given.pop(name, "*") != "*":
-            raise Invalid(f"{name}: a cron expression knows no {name}. Nothing was converted; test it in the function.")
+            raise InvalidError(
+                f"{name}: a cron expression knows no {name}. Nothing was converted; test it in the function."
+            )
     if not given:
-        raise Invalid("no field was given. Nothing was converted.")
+        raise InvalidError("no field was given. Nothing was converted.")
     least = max(_ORDER.index(name) for name in given)
     text = {name: given.get(name, _LEAST.get(name, "*") if _ORDER.index(name) > least else "*") for name in _ORDER}
     days, last_day, places = _days(text["day"])
@@ -196,12 +202,14 @@ def _values(name: str, text: str) -> frozenset[int]:
         match = _ITEM.fullmatch(item)
         if match is None or (match["step"] and match["first"] and not match["first"].isdigit()):
             # APScheduler reads "mon-fri/2" as "mon-fri": it passes over the step in silence.
-            raise Invalid(f"{name}={item!r:.60} is no expression of APScheduler's. Nothing was converted.")
+            raise InvalidError(f"{name}={item!r:.60} is no expression of APScheduler's. Nothing was converted.")
         first = low if match["first"] is None else _number(name, match["first"], item)
         open_end = match["first"] is None or (match["step"] and not match["last"])
         last = high if open_end else _number(name, match["last"] or match["first"], item)
         if not low <= first <= last <= high or match["step"] == "0":
-            raise Invalid(f"{name}={item!r:.60} is outside {low} to {high}, or runs backwards. Nothing was converted.")
+            raise InvalidError(
+                f"{name}={item!r:.60} is outside {low} to {high}, or runs backwards. Nothing was converted."
+            )
         found.update(range(first, last + 1, int(match["step"] or 1)))
     return frozenset(found)
 
@@ -211,5 +219,5 @@ def _number(name: str, text: str, item: str) -> int:
     if text in names:
         return names[text]
     if not text.isdigit():
-        raise Invalid(f"{name}={item!r:.60}: {text!r} is not known. Nothing was converted.")
+        raise InvalidError(f"{name}={item!r:.60}: {text!r} is not known. Nothing was converted.")
     return int(text)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.importers.compose import Fields, expression
 from solocron.importers.converted import Converted, zone_name
 from solocron.schedules import At, Cron, Every
@@ -34,17 +34,21 @@ def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **field
         return _entry(schedule, tz)
     if schedule is None:
         if not fields:
-            raise Invalid("nothing was given: hand over a schedule, or the fields of a crontab. Nothing was converted.")
+            raise InvalidError(
+                "nothing was given: hand over a schedule, or the fields of a crontab. Nothing was converted."
+            )
         unknown = sorted(fields.keys() - _LIMITS.keys())
         if unknown:
-            raise Invalid(f"a crontab has no {', '.join(unknown)}; it has {', '.join(_LIMITS)}. Nothing was converted.")
+            raise InvalidError(
+                f"a crontab has no {', '.join(unknown)}; it has {', '.join(_LIMITS)}. Nothing was converted."
+            )
         return Converted(schedule=_cron({name: fields.get(name, "*") for name in _LIMITS}, tz or "UTC"))
     if fields:
-        raise Invalid("give a schedule or the fields of a crontab, not both. Nothing was converted.")
+        raise InvalidError("give a schedule or the fields of a crontab, not both. Nothing was converted.")
     if isinstance(schedule, int | float | timedelta):
         return Converted(schedule=Every(schedule), notes=(_PHASE,))
     if hasattr(schedule, "event"):
-        raise Invalid(f"{schedule!r:.80} is solar, which has no counterpart. Nothing was converted.")
+        raise InvalidError(f"{schedule!r:.80} is solar, which has no counterpart. Nothing was converted.")
     if hasattr(schedule, "one_off"):
         return _task(schedule, tz)
     schedule = getattr(schedule, "schedule", schedule)  # of a row, what beat goes by
@@ -55,7 +59,7 @@ def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **field
         return Converted(schedule=Every(schedule.run_every), notes=(_PHASE,))
     if hasattr(schedule, "clocked_time"):
         return Converted(schedule=At(schedule.clocked_time))
-    raise Invalid(f"{schedule!r:.80} is no crontab, no period and no clocked time. Nothing was converted.")
+    raise InvalidError(f"{schedule!r:.80} is no crontab, no period and no clocked time. Nothing was converted.")
 
 
 def _zone(crontab: Any, tz: str | tzinfo | None) -> tuple[str | tzinfo, tuple[str, ...]]:
@@ -72,22 +76,22 @@ def _task(task: Any, tz: str | tzinfo | None) -> Converted:
     """A row of django-celery-beat's `PeriodicTask`, as its scheduler makes an entry of it."""
     try:
         return _checked_task(task, tz)
-    except Invalid as error:
-        raise Invalid(f"periodic task {task.name!r:.80}: {error}") from None
+    except InvalidError as error:
+        raise InvalidError(f"periodic task {task.name!r:.80}: {error}") from None
 
 
 def _checked_task(task: Any, tz: str | tzinfo | None) -> Converted:
     schedule = task.interval or task.crontab or task.solar or task.clocked
     if schedule is None:
-        raise Invalid("it has no schedule. Nothing was converted.")
+        raise InvalidError("it has no schedule. Nothing was converted.")
     if task.one_off and not task.clocked:
-        raise Invalid("one_off: a rule that fires once has no counterpart; use @at. Nothing was converted.")
+        raise InvalidError("one_off: a rule that fires once has no counterpart; use @at. Nothing was converted.")
     if task.start_time is not None and task.start_time > datetime.now(task.start_time.tzinfo and UTC):
-        raise Invalid(
+        raise InvalidError(
             "start_time: a rule that begins later has no counterpart; declare it then. Nothing was converted."
         )
     if task.expires is not None:
-        raise Invalid("expires: a rule that ends has no counterpart; remove the job then. Nothing was converted.")
+        raise InvalidError("expires: a rule that ends has no counterpart; remove the job then. Nothing was converted.")
     told = {name: getattr(task, name) for name in ("queue", "exchange", "routing_key", "priority")}
     told |= {"expires": task.expire_seconds, "headers": _json(task, "headers")}
     entry = {
@@ -106,13 +110,13 @@ def _json(task: Any, name: str) -> Any:
     try:
         return json.loads(getattr(task, name) or "null") or empty
     except ValueError:
-        raise Invalid(f"{name} is no JSON. Nothing was converted.") from None
+        raise InvalidError(f"{name} is no JSON. Nothing was converted.") from None
 
 
 def _entry(entry: Mapping[str, Any], tz: str | tzinfo | None) -> Converted:
     """An entry of `beat_schedule`: its arguments become the payload, its expiry the latest start."""
     if "schedule" not in entry:
-        raise Invalid("an entry of beat_schedule needs a schedule. Nothing was converted.")
+        raise InvalidError("an entry of beat_schedule needs a schedule. Nothing was converted.")
     made = from_celery(entry["schedule"], tz=tz)
     options, notes = dict(made.options), list(made.notes)
     args, kwargs = entry.get("args"), entry.get("kwargs")
@@ -157,9 +161,9 @@ def _values(name: str, given: Any) -> frozenset[int]:
     elif isinstance(given, Iterable):
         found = {int(value) for value in given}
     else:
-        raise Invalid(f"{name}={given!r:.60} is no number, text or set of numbers. Nothing was converted.")
+        raise InvalidError(f"{name}={given!r:.60} is no number, text or set of numbers. Nothing was converted.")
     if not found or min(found) < low or max(found) > high:
-        raise Invalid(f"{name}={given!r:.60} is outside {low} to {high}. Nothing was converted.")
+        raise InvalidError(f"{name}={given!r:.60} is outside {low} to {high}. Nothing was converted.")
     return frozenset(found)
 
 
@@ -167,9 +171,9 @@ def _item(name: str, item: str) -> list[int]:
     low, high = _LIMITS[name]
     match = _ITEM.fullmatch(item)
     if match is None or (match["step"] and (match["first"] is None) == (match["last"] is not None)):
-        raise Invalid(f"{name}={item!r:.60} is no expression of Celery's. Nothing was converted.")
+        raise InvalidError(f"{name}={item!r:.60} is no expression of Celery's. Nothing was converted.")
     if match["step"] and int(match["step"]) == 0:
-        raise Invalid(f"{name}={item!r:.60} has a step of 0. Nothing was converted.")
+        raise InvalidError(f"{name}={item!r:.60} has a step of 0. Nothing was converted.")
     if match["first"] is None:
         span = list(range(low, high + 1))
     else:
@@ -186,5 +190,5 @@ def _number(name: str, text: str) -> int:
         return int(text)
     names = _WEEKDAYS if name == "day_of_week" else _MONTHS if name == "month_of_year" else ()
     if text[:3] not in names:
-        raise Invalid(f"{name}: {text!r:.60} is not known. Nothing was converted.")
+        raise InvalidError(f"{name}: {text!r:.60} is not known. Nothing was converted.")
     return names.index(text[:3]) + (name == "month_of_year")

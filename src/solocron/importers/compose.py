@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["Fields", "expression"]
 
@@ -64,7 +64,7 @@ def _day_fields(fields: Fields) -> tuple[str, str]:
         both = _both(fields.days, fields.weekdays)
         if both is not None:
             return both
-    raise Invalid(
+    raise InvalidError(
         f"day {','.join([day, *fields.places]).strip(',')} and day of week {_week(fields.weekdays)} must both match, "
         "which no cron expression can say: cron runs when either does. Nothing was converted; keep one of them and "
         "test the other inside the function."
@@ -100,7 +100,7 @@ def _numbers(values: frozenset[int], whole: Collection[int], *, star: bool = Fal
     if star and len(values) > 2 and (every := _star(values, whole)) is not None:
         return f"*/{every}"
     if not values:
-        raise Invalid("a field allows no value at all, so it would never fire; nothing was converted.")
+        raise InvalidError("a field allows no value at all, so it would never fire; nothing was converted.")
     ordered = sorted(values)
     steps = {b - a for a, b in pairwise(ordered)}
     if len(ordered) > 2 and len(steps) == 1 and (step := steps.pop()) > 1:
@@ -113,7 +113,7 @@ def _week(values: frozenset[int]) -> str:
     if values == frozenset(_WEEK):
         return "*"
     if not values:
-        raise Invalid("no weekday is allowed, so it would never fire; nothing was converted.")
+        raise InvalidError("no weekday is allowed, so it would never fire; nothing was converted.")
     found = []
     for a, b in _waiting_ranges(sorted(value for value in values if value)):
         between = "," if b == a + 1 else "-"

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from typing import Any, TypeVar
 
 from solocron.duration import format_duration
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs import decorators
 from solocron.model.policy import Overlap
 from solocron.schedules import At, Cron, Every
@@ -53,7 +53,7 @@ def zone_name(zone: str | tzinfo) -> str:
         return zone
     name = getattr(zone, "key", None) or getattr(zone, "zone", None) or str(zone)
     if not isinstance(name, str) or not name:
-        raise Invalid(f"{zone!r:.80} has no IANA name; give one, such as 'Europe/Paris'. Nothing was converted.")
+        raise InvalidError(f"{zone!r:.80} has no IANA name; give one, such as 'Europe/Paris'. Nothing was converted.")
     return name
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from solocron.errors import Invalid, InvalidSchedule
+from solocron.errors import InvalidError, ScheduleError
 from solocron.importers.converted import Converted
 from solocron.schedules import Cron
 
@@ -68,10 +68,10 @@ def from_crontab(text: str, *, tz: str, system: bool = False) -> list[CrontabJob
             continue
         try:
             found.append(_job(number, line, dict(settings), tz, system))
-        except InvalidSchedule as refused:
-            raise InvalidSchedule(f"line {number}: {refused} Nothing was converted.") from None
-        except Invalid as refused:
-            raise Invalid(f"line {number}: {refused} Nothing was converted.") from None
+        except ScheduleError as refused:
+            raise ScheduleError(f"line {number}: {refused} Nothing was converted.") from None
+        except InvalidError as refused:
+            raise InvalidError(f"line {number}: {refused} Nothing was converted.") from None
     return found
 
 
@@ -86,14 +86,14 @@ def _job(number: int, line: str, settings: dict[str, str], tz: str, system: bool
     size = 1 if line.startswith("@") else 5
     words = line.split(None, size + system)
     if len(words) <= size + system:
-        raise Invalid(f"{line!r:.60} has too few fields: {size} for the time{', a user' * system} and a command.")
+        raise InvalidError(f"{line!r:.60} has too few fields: {size} for the time{', a user' * system} and a command.")
     fields, user, command = words[:size], words[size] if system else None, words[-1]
     if any("~" in field for field in fields):
-        raise Invalid("~ is a random value of cronie's; write H, which is stable for each job.")
+        raise InvalidError("~ is a random value of cronie's; write H, which is stable for each job.")
     expression = " ".join(fields)
     command, stdin = _percent(command)
     if not command.strip():
-        raise Invalid("there is no command.")
+        raise InvalidError("there is no command.")
     notes = []
     if settings.get("MAILTO"):
         notes.append(f"MAILTO={settings['MAILTO']}: output is not mailed; scheduler.on('finished') hears of failures.")

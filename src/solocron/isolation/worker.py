@@ -26,7 +26,7 @@ from solocron.effects.locks.lock import Place
 from solocron.effects.verbs import RunVerbs
 from solocron.engine.context import AsyncRun, Previous, Run, Stop
 from solocron.engine.durable import Attempt, Verbs
-from solocron.errors import Cancelled, Conflict, LeaseLost
+from solocron.errors import Cancelled, ConflictError, LeaseLost
 from solocron.isolation.shared import Shared
 from solocron.jobs.address import Address, find
 from solocron.jobs.around import wrap
@@ -171,7 +171,7 @@ class _VerbsWhenNeeded:
     def _make(self) -> RunVerbs:
         order = self._order
         if order["store"] is None:
-            raise Conflict(f"{self._attempt.run}: {order['why']} Nothing was written.")
+            raise ConflictError(f"{self._attempt.run}: {order['why']} Nothing was written.")
         lease = timedelta(seconds=order["lease"])
         store = make_store(Secret(order["store"]), namespace=order["namespace"], lease=lease)
         store.open()
@@ -179,7 +179,7 @@ class _VerbsWhenNeeded:
 
 
 def _no_tie() -> Any:
-    raise Conflict("a run's own verbs are tied to its node's session.")
+    raise ConflictError("a run's own verbs are tied to its node's session.")
 
 
 # --- the answer ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NoReturn
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["Address", "address_of", "find"]
 
@@ -75,7 +75,7 @@ def _program(file: str) -> Any:
 
 
 def _refuse(what: str, why: str) -> NoReturn:
-    raise Invalid(
+    raise InvalidError(
         f"{what} {why}, so a process of its own could not find it. Nothing was registered or started; make it a "
         "function at the top of a module, and hand over what it needs as payload."
     )

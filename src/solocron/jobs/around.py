@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.unfinished import awaited
 
 __all__ = ["Wrapper", "check_wrapper", "wrap"]
@@ -24,7 +24,7 @@ def check_wrapper(function: Wrapper) -> Wrapper:
     """Refuse what could not wrap a run, when it is handed over."""
     yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if _parameters(function) not in ((1,) if yields else (1, 2)):
-        raise Invalid(
+        raise InvalidError(
             f"around({function!r:.80}): give a function of the run that yields once, or of the run and the call that "
             "returns what the call returned. It was not added."
         )

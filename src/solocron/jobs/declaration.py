@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from solocron.duration import parse_duration, to_us
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.model._fast.values import replace
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.permit import MOST
@@ -45,7 +45,7 @@ _BACKOFF = Backoff()
 def check_name(name: object, what: str = "name") -> str:
     """A name as logs, keys and columns can carry it."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise Invalid(
+        raise InvalidError(
             f"{what}={name!r:.150} cannot be used: 1 to 128 letters, digits and _ . : - only. Nothing was registered."
         )
     return name
@@ -58,7 +58,7 @@ def check_shards(shards: object) -> Shards | None:
     names = tuple(shards) if isinstance(shards, Iterable) and not isinstance(shards, str | bytes | Mapping) else ()
     good = all(isinstance(name, str) and SLICE.fullmatch(name) for name in names)
     if not good or not 1 <= len(names) <= NAMED_SLICES or len(set(names)) < len(names):
-        raise Invalid(
+        raise InvalidError(
             f"shards={shards!r:.150} cannot be used: give a whole number from 1 to {SHARDS}, or 1 to {NAMED_SLICES} "
             "different names of up to 32 letters, digits and _ . - each. Nothing was registered."
         )
@@ -68,12 +68,16 @@ def check_shards(shards: object) -> Shards | None:
 def check_routing(nodes: object, prefer: object, shards: object) -> None:
     """On how many nodes a slot runs, and who goes first."""
     if nodes is not None and nodes != "all" and not (isinstance(nodes, int) and whole(nodes) and 1 <= nodes <= NODES):
-        raise Invalid(f'nodes={nodes!r:.80}: give a whole number from 1 to {NODES}, or "all". Nothing was registered.')
+        raise InvalidError(
+            f'nodes={nodes!r:.80}: give a whole number from 1 to {NODES}, or "all". Nothing was registered.'
+        )
     if prefer is not None and prefer != "last":
-        raise Invalid(f'prefer={prefer!r:.80} is not known; choose "last" or leave it out. Nothing was registered.')
+        raise InvalidError(
+            f'prefer={prefer!r:.80} is not known; choose "last" or leave it out. Nothing was registered.'
+        )
     if nodes is not None and (shards is not None or prefer is not None):
         other = "shards" if shards is not None else "prefer"
-        raise Invalid(f"nodes= and {other}= do not go together; choose one of them. Nothing was registered.")
+        raise InvalidError(f"nodes= and {other}= do not go together; choose one of them. Nothing was registered.")
 
 
 def check_limit(limit: object) -> str | None:
@@ -82,7 +86,7 @@ def check_limit(limit: object) -> str | None:
         return None
     found = LIMIT.fullmatch(limit) if isinstance(limit, str) else None
     if found is None or not 1 <= int(found[2]) <= MOST:
-        raise Invalid(
+        raise InvalidError(
             f"limit={limit!r:.150} cannot be used: give a name of up to 64 letters, digits and _ . - and a number from "
             f'1 to {MOST}, such as "db-heavy:2". Nothing was registered.'
         )
@@ -95,16 +99,16 @@ def check_payload(payload: Any, *, whose: str) -> Any:
         text = json.dumps(payload, allow_nan=False, ensure_ascii=False)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:  # a text that is no UTF-8 is a ValueError too
-        raise Invalid(
+        raise InvalidError(
             f"the payload of {whose} is not JSON ({error}); nothing was written. Hand over plain JSON."
         ) from None
     if size > PAYLOAD_LIMIT:
-        raise Invalid(
+        raise InvalidError(
             f"the payload of {whose} has {size} bytes, more than {PAYLOAD_LIMIT}; nothing was written. "
             "Keep the data elsewhere and hand over its name."
         )
     if _depth(payload) > PAYLOAD_DEPTH:
-        raise Invalid(f"the payload of {whose} is nested deeper than {PAYLOAD_DEPTH}; nothing was written.")
+        raise InvalidError(f"the payload of {whose} is nested deeper than {PAYLOAD_DEPTH}; nothing was written.")
     return json.loads(text)
 
 
@@ -169,15 +173,17 @@ class Declaration:
         if name is not None:
             check_name(name)
         if not whole(retries) or not 0 <= retries <= 10_000:
-            raise Invalid(f"retries={retries!r}: give a whole number from 0 to 10000. Nothing was registered.")
+            raise InvalidError(f"retries={retries!r}: give a whole number from 0 to 10000. Nothing was registered.")
         if pause_after is not None and (not whole(pause_after) or not 1 <= pause_after <= 10_000):
-            raise Invalid(f"pause_after={pause_after!r}: give a whole number from 1 to 10000. Nothing was registered.")
+            raise InvalidError(
+                f"pause_after={pause_after!r}: give a whole number from 1 to 10000. Nothing was registered."
+            )
         if on_retry is not None and not callable(on_retry):
-            raise Invalid(f"on_retry={on_retry!r:.80} is not a function of the run. Nothing was registered.")
+            raise InvalidError(f"on_retry={on_retry!r:.80} is not a function of the run. Nothing was registered.")
         if on_holiday is not None:
             _one_of("on_holiday", on_holiday, RULES)
             if calendar is None:
-                raise Invalid(f"on_holiday={on_holiday!r} needs a calendar=; nothing was registered.")
+                raise InvalidError(f"on_holiday={on_holiday!r} needs a calendar=; nothing was registered.")
         _one_of("on_crash", on_crash, ("retry", "fail"))
         _one_of("on_lost", on_lost, ("cancel", "finish"))
         _one_of("on_stuck", on_stuck, ("hold", "abandon"))
@@ -242,7 +248,7 @@ class Declaration:
             spec = {**spec, "job": name}  # the only way back to it is through the code that declares the job
         if self.calendar is not None:
             if spec["kind"] == "custom":
-                raise Invalid(
+                raise InvalidError(
                     f"{type(schedule).__name__} brings its own instants, so calendar= has no effect; leave days out "
                     "there. Nothing was registered."
                 )
@@ -282,16 +288,16 @@ def _check_isolation(run_in: str, memory: int | str | None, cpu: int | None, on_
     """What only a process of its own can keep is refused without one, and so is what it cannot keep."""
     for what, value in (("memory", memory), ("cpu", cpu)):
         if value is not None and run_in != "process":
-            raise Invalid(f'{what}={value!r}: only run_in="process" can keep to it. Nothing was registered.')
+            raise InvalidError(f'{what}={value!r}: only run_in="process" can keep to it. Nothing was registered.')
     if memory is not None and parse_size(memory, what="memory") < LEAST_MEMORY:
-        raise Invalid(
+        raise InvalidError(
             f"memory={memory!r} is less than a Python process needs for itself; give {format_size(LEAST_MEMORY)} or "
             "more. Nothing was registered."
         )
     if cpu is not None and (not whole(cpu) or not 1 <= cpu <= MOST_CORES):
-        raise Invalid(f"cpu={cpu!r}: give the number of cores that it may use, from 1 up. Nothing was registered.")
+        raise InvalidError(f"cpu={cpu!r}: give the number of cores that it may use, from 1 up. Nothing was registered.")
     if run_in == "process" and on_lost == "finish":
-        raise Invalid(
+        raise InvalidError(
             'on_lost="finish": a process of its own always ends with its lease, which is what run_in="process" '
             'promises. Nothing was registered; leave on_lost at "cancel".'
         )
@@ -302,11 +308,11 @@ def _span(what: str, value: Span | None) -> int | None:
         return None
     us = to_us(parse_duration(value, what=what))
     if us <= 0:
-        raise Invalid(f"{what}={value!r}: give a time above zero. Nothing was registered.")
+        raise InvalidError(f"{what}={value!r}: give a time above zero. Nothing was registered.")
     return us
 
 
 def _one_of(what: str, value: object, known: tuple[str, ...]) -> None:
     if value not in known:
         choices = " or ".join(f'"{one}"' for one in known)
-        raise Invalid(f"{what}={value!r} is not known; choose {choices}. Nothing was registered.")
+        raise InvalidError(f"{what}={value!r} is not known; choose {choices}. Nothing was registered.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.declaration import Declaration
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.schedules import At, Every, Schedule
@@ -53,12 +53,12 @@ def cron(
     """Run the function at the instants of a cron expression (or of any object with the `Schedule` protocol)."""
     options = {key: value for key, value in locals().items() if key != "expression"}
     if not isinstance(expression, str | Schedule):
-        raise Invalid(
+        raise InvalidError(
             f"cron({expression!r:.80}): give a cron expression or an object with after, before, between, count and "
             "describe. Nothing was registered."
         )
     if not isinstance(expression, str) and (tz != "UTC" or dst is not None):
-        raise Invalid(
+        raise InvalidError(
             f"{type(expression).__name__} brings its own instants, so tz= and dst= have no effect; leave them out. "
             "Nothing was registered."
         )
@@ -82,12 +82,12 @@ def declare(when: str | Schedule, options: dict[str, Any]) -> Callable[[F], F]:
     try:
         declaration = Declaration.make(when, **options)
     except TypeError as error:
-        raise Invalid(f"{error}; nothing was registered.") from None
+        raise InvalidError(f"{error}; nothing was registered.") from None
 
     def mark(function: F) -> F:
         target = getattr(function, "__func__", function)  # static and class methods wrap the function they mark
         if not callable(target):
-            raise Invalid(f"{function!r:.80} is not a function; put the decorator on a function or method.")
+            raise InvalidError(f"{function!r:.80} is not a function; put the decorator on a function or method.")
         setattr(target, MARK, (*getattr(target, MARK, ()), declaration))
         return function
 
@@ -103,6 +103,6 @@ def declarations(function: object) -> tuple[Declaration, ...]:
 def _no_zone(what: str, options: dict[str, Any]) -> None:
     for name in ("tz", "dst"):
         if name in options:
-            raise Invalid(
+            raise InvalidError(
                 f"{what}(...) knows no {name}: its instants are the same in every zone. Nothing was registered."
             )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.address import address_of
 from solocron.jobs.application import application_of
 from solocron.jobs.declaration import Declaration, check_name
@@ -133,7 +133,7 @@ class Registry:
         if definition.run_in == "process":
             address_of(function, handler.place)
         elif definition.run_in == "thread" and handler.is_async:
-            raise Invalid(
+            raise InvalidError(
                 f"{handler.place} is a coroutine, so run_in='thread' cannot carry it out. It was not registered; leave "
                 'run_in at "auto".'
             )
@@ -144,7 +144,7 @@ class Registry:
         if known is not None:
             if _same(self.handlers[name].function, function) and known.definition == declared.definition:
                 return None
-            raise Invalid(
+            raise InvalidError(
                 f"two jobs are named {name!r}: {known.place} and {declared.place}. "
                 "The first stays, the second was not registered; give one of them a name= of its own."
             )
@@ -164,7 +164,7 @@ class Registry:
         other = self._limits.get(name, declared)
         known = other.options.limit
         if limit != known:
-            raise Invalid(
+            raise InvalidError(
                 f"{declared.name} says limit={limit!r} and {other.name} says limit={known!r}: a limit has one "
                 f"number. {declared.name} was not registered; make them equal, or give one another name."
             )
@@ -200,7 +200,7 @@ class Registry:
     def _add_handler(self, handler: Handler) -> None:
         known = self.handlers.get(handler.name)
         if known is not None and not _same(known.function, handler.function):
-            raise Invalid(
+            raise InvalidError(
                 f"two functions are named {handler.name!r}: {known.place} and {handler.place}. "
                 "The first stays, the second was not registered; give one of them a name= of its own."
             )
@@ -220,7 +220,7 @@ def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[...
     takes_run, by_name, missing = taking(function)
     if missing:
         names = ", ".join(missing)
-        raise Invalid(
+        raise InvalidError(
             f"{place_of(function)} wants {names}: a job's function takes the run or nothing. It was not registered; "
             "put what it needs into payload= or into an object whose method it is."
         )

@@ -1,53 +1,53 @@
-"""What a job's `on_retry` may answer before a run is repeated after a crash: it was done, repeat it, or give it up."""
+"""The decision of a job's `on_retry` after a crash: the work was done, repeat it, or give it up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.unfinished import unfinished
 
-__all__ = ["Retry"]
+__all__ = ["RetryDecision"]
 
-_ANSWERS = ("done", "repeat", "give up")
+_CHOICES = ("done", "repeat", "give up")
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """An answer and its reason, which goes on record: `Retry.done("the bank has it")`."""
+class RetryDecision:
+    """What to do with a run after a crash, and a reason for its record: `RetryDecision.done("the bank has it")`."""
 
-    answer: str
+    choice: str
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        if self.answer not in _ANSWERS:
-            raise Invalid(f"Retry({self.answer!r:.40}) is not known; use Retry.done, Retry.repeat or Retry.give_up.")
+        if self.choice not in _CHOICES:
+            raise InvalidError(f"RetryDecision({self.choice!r:.40}) is not known; use its .done, .repeat or .give_up.")
 
     @classmethod
-    def done(cls, reason: str | None = None) -> Retry:
-        """The attempt that crashed had done its work: the run is recorded as succeeded."""
+    def done(cls, reason: str | None = None) -> RetryDecision:
+        """The attempt that crashed had done its work: record the run as succeeded."""
         return cls("done", reason)
 
     @classmethod
-    def repeat(cls, reason: str | None = None) -> Retry:
-        """It had not, or doing it again does no harm: the run is repeated."""
+    def repeat(cls, reason: str | None = None) -> RetryDecision:
+        """It had not, or doing it again does no harm: repeat the run."""
         return cls("repeat", reason)
 
     @classmethod
-    def give_up(cls, reason: str | None = None) -> Retry:
-        """A person must look: the run is recorded as failed and not repeated."""
+    def give_up(cls, reason: str | None = None) -> RetryDecision:
+        """A person must look: record the run as failed, and do not repeat it."""
         return cls("give up", reason)
 
     @classmethod
-    def read(cls, answer: Any) -> Retry:
-        """What a hook returned; one of the three words will do as well."""
-        if isinstance(answer, Retry):
-            return answer
-        if isinstance(answer, str) and answer in _ANSWERS:
-            return cls(answer)
-        unfinished(answer)  # a coroutine that nobody awaits is closed
-        raise Invalid(
-            f"on_retry answered {answer!r:.80}, which says nothing; return Retry.done(), Retry.repeat() or "
-            "Retry.give_up(), each with a reason. The run was not repeated."
+    def read(cls, returned: Any) -> RetryDecision:
+        """Convert what a hook returned; one of the three words will do as well."""
+        if isinstance(returned, RetryDecision):
+            return returned
+        if isinstance(returned, str) and returned in _CHOICES:
+            return cls(returned)
+        unfinished(returned)  # closes a coroutine that would never be awaited
+        raise InvalidError(
+            f"on_retry returned {returned!r:.80}, which is not a decision; return RetryDecision.done(), .repeat() or "
+            ".give_up(), each with a reason. The run was not repeated."
         )

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from contextlib import suppress
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["awaited", "refuse_generator", "unfinished"]
 
@@ -24,7 +24,7 @@ def refuse_generator(function: Callable[..., Any], call: Callable[..., Any], pla
         kind = "an async generator function"
     else:
         return
-    raise Invalid(
+    raise InvalidError(
         f"{place} is {kind}: a call runs none of its lines. It was not registered; take the yield out, or register a "
         "function that loops over it."
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.duration import parse_duration, to_us
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["QUEUE_LIMIT", "Backoff", "CatchUp", "Overlap", "allow", "catch_up_all", "parse_rate", "whole"]
 
@@ -41,7 +41,7 @@ class Overlap:
             return value
         if value in ("skip", "queue", "queue-all", "replace"):
             return _overlap(value)
-        raise Invalid(
+        raise InvalidError(
             f'overlap={value!r} is not known; choose "skip", "queue", "queue-all", "replace" or allow(n). '
             "Nothing was registered."
         )
@@ -57,7 +57,7 @@ class Overlap:
 def allow(n: int) -> Overlap:
     """Let up to `n` runs of the job run at once; further slots are skipped while `n` run."""
     if not whole(n) or not 1 <= n <= QUEUE_LIMIT:
-        raise Invalid(f"allow({n!r}): give a whole number from 1 to {QUEUE_LIMIT}. Nothing was registered.")
+        raise InvalidError(f"allow({n!r}): give a whole number from 1 to {QUEUE_LIMIT}. Nothing was registered.")
     return Overlap("allow", n)
 
 
@@ -77,7 +77,7 @@ class CatchUp:
             return value
         if value in ("skip", "latest", "all"):
             return _catch_up(value)
-        raise Invalid(
+        raise InvalidError(
             f'catch_up={value!r} is not known; choose "skip", "latest", "all" or '
             "catch_up_all(limit=, within=, rate=). "
             "Nothing was registered."
@@ -99,7 +99,7 @@ def catch_up_all(*, limit: int | None = None, within: Span | None = None, rate: 
     `rate="10/m"` starts them evenly, no faster than that; slots that fall due meanwhile go first.
     """
     if limit is not None and (not whole(limit) or limit < 1):
-        raise Invalid(f"catch_up_all(limit={limit!r}): give a whole number from 1 up. Nothing was registered.")
+        raise InvalidError(f"catch_up_all(limit={limit!r}): give a whole number from 1 up. Nothing was registered.")
     return CatchUp(
         "all",
         limit,
@@ -116,7 +116,7 @@ def parse_rate(rate: str, *, what: str) -> int:
     """ "10/m" as the microseconds that lie between two starts, never less."""
     found = _RATE.fullmatch(rate) if isinstance(rate, str) else None
     if found is None:
-        raise Invalid(
+        raise InvalidError(
             f'{what}: {rate!r:.60} is not a rate; write it like "10/m", "1/s" or "100/h". Nothing was changed.'
         )
     return -(-_UNITS[found[2]] * SECOND // int(found[1]))
@@ -133,9 +133,9 @@ class Backoff:
 
     def __init__(self, first: Span = "1s", factor: float = 2, cap: Span = "5m", jitter: float = 0.1) -> None:
         if not 1 <= factor <= 100:
-            raise Invalid(f"Backoff(factor={factor!r}): give a number from 1 to 100. Nothing was registered.")
+            raise InvalidError(f"Backoff(factor={factor!r}): give a number from 1 to 100. Nothing was registered.")
         if not 0 <= jitter <= 1:
-            raise Invalid(f"Backoff(jitter={jitter!r}): give a number from 0 to 1. Nothing was registered.")
+            raise InvalidError(f"Backoff(jitter={jitter!r}): give a number from 0 to 1. Nothing was registered.")
         object.__setattr__(self, "first", to_us(parse_duration(first, what="Backoff(first=)")))
         object.__setattr__(self, "factor", float(factor))
         object.__setattr__(self, "cap", to_us(parse_duration(cap, what="Backoff(cap=)")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from solocron.clock import from_us, iso, to_us
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules.native import Native
 
 __all__ = ["At"]
@@ -22,9 +22,7 @@ class At(Native):
     def __init__(self, moment: datetime) -> None:
         given: object = moment
         if not isinstance(given, datetime) or given.utcoffset() is None:
-            raise InvalidSchedule(
-                f"at: {moment!r:.80} is no aware datetime; give one such as datetime(..., tzinfo=UTC)."
-            )
+            raise ScheduleError(f"at: {moment!r:.80} is no aware datetime; give one such as datetime(..., tzinfo=UTC).")
         object.__setattr__(self, "at_us", to_us(moment))
 
     @property

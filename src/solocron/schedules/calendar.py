@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from solocron.clock import from_us, to_us
-from solocron.errors import Invalid, InvalidSchedule
+from solocron.errors import InvalidError, ScheduleError
 from solocron.schedules import instants
 from solocron.schedules.contract import Schedule
 from solocron.schedules.native import MICRO, Native
@@ -47,14 +47,14 @@ class Calendar:
     @classmethod
     def make(cls, name: str, revision: int, weekend: frozenset[int], holidays: Mapping[date, str]) -> Calendar:
         if len(weekend) == 7:
-            raise Invalid(
+            raise InvalidError(
                 f"calendar {name}: every day of the week is off, so nothing would ever run. Nothing was saved."
             )
         made = cls(name, revision, weekend, dict(holidays), tuple(sorted(holidays)))
         for day in made.days:
             run = made.off(day)
             if (run[1] - run[0]).days >= LONGEST:
-                raise Invalid(
+                raise InvalidError(
                     f"calendar {name}: {run[0]} to {run[1]} are off, more than {LONGEST} days in a row. Nothing was "
                     "saved; pause the jobs instead."
                 )
@@ -139,7 +139,7 @@ class Calendared(Native):
 
     def __init__(self, schedule: Schedule, calendar: Calendar, rule: str = "skip") -> None:
         if rule not in RULES:
-            raise InvalidSchedule(f'on_holiday={rule!r:.40} is not known; choose "skip", "next" or "previous".')
+            raise ScheduleError(f'on_holiday={rule!r:.40} is not known; choose "skip", "next" or "previous".')
         if rule != "skip":
             check_movable(schedule)
         put = object.__setattr__
@@ -353,7 +353,7 @@ def check_movable(schedule: Schedule) -> None:
     start = to_us(datetime(2026, 1, 1, tzinfo=UTC))
     year = 366 * 86_400 * MICRO
     if instants.count(schedule, start, start + year) > OFTEN * 366:
-        raise InvalidSchedule(
+        raise ScheduleError(
             f'on_holiday="next" and "previous" are for schedules of at most {OFTEN} slots a day; what runs more often '
             'would fall onto itself. Choose on_holiday="skip".'
         )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from solocron.clock import from_us, to_us
-from solocron.errors import Invalid, InvalidSchedule
+from solocron.errors import InvalidError, ScheduleError
 from solocron.schedules.native import FIRST, LAST, MICRO, Native
 from solocron.schedules.parse import is_wildcard, parse
 from solocron.schedules.readings import Wall
@@ -49,10 +49,10 @@ class Cron(Native):
             seed = seed if uses_hash(text) else None
             gap, fold = _rules(dst)
             if not isinstance(tz, str):
-                raise InvalidSchedule(f"tz={tz!r:.80} is no text; give an IANA name such as 'Europe/Paris' or 'UTC'.")
+                raise ScheduleError(f"tz={tz!r:.80} is no text; give an IANA name such as 'Europe/Paris' or 'UTC'.")
             line = _line(" ".join(resolve(text, seed)), tz, gap, fold)
-        except InvalidSchedule as refused:
-            raise InvalidSchedule(f"cron {_shown(expression)}: {refused}") from None
+        except ScheduleError as refused:
+            raise ScheduleError(f"cron {_shown(expression)}: {refused}") from None
         put = object.__setattr__
         put(self, "expression", sys.intern(text))
         put(self, "zone", tz)
@@ -150,7 +150,7 @@ def _line(plain: str, tz: str, gap: str, fold: str) -> Wall | Local:
     load_zone(tz)
     line = Local(wall, tz, fold=fold, run_after=gap == "run-after")
     if gap == "skip" and line.ceil(new_year_of_the_zone_data()) >= LAST:
-        raise InvalidSchedule(
+        raise ScheduleError(
             f"it never fires: in {tz} the clocks skip every time that it names; choose another time, "
             "or dst={'gap': 'run-after'} with a fixed one."
         )
@@ -165,12 +165,12 @@ def new_year_of_the_zone_data() -> int:
 def _rules(dst: Mapping[str, str] | None) -> tuple[str, str]:
     chosen = dict(DEFAULT_DST)
     if dst is not None and not isinstance(dst, Mapping):
-        raise InvalidSchedule(f"dst={dst!r:.80} is no mapping; give {{'gap': ..., 'fold': ...}}.")
+        raise ScheduleError(f"dst={dst!r:.80} is no mapping; give {{'gap': ..., 'fold': ...}}.")
     for key, value in (dst or {}).items():
         if key not in _DST:
-            raise InvalidSchedule(f"dst has no {key!r:.40}; it takes 'gap' and 'fold'.")
+            raise ScheduleError(f"dst has no {key!r:.40}; it takes 'gap' and 'fold'.")
         if value not in _DST[key]:
-            raise InvalidSchedule(f"dst {key} cannot be {value!r:.40}; choose {' or '.join(map(repr, _DST[key]))}.")
+            raise ScheduleError(f"dst {key} cannot be {value!r:.40}; choose {' or '.join(map(repr, _DST[key]))}.")
         chosen[key] = value
     return chosen["gap"], chosen["fold"]
 
@@ -180,7 +180,7 @@ def _reading(nominal: str) -> tuple[int, bool]:
     try:
         return to_us(datetime.fromisoformat(text).replace(tzinfo=UTC)) // MICRO, again == "1"
     except ValueError:
-        raise Invalid(f"{nominal!r:.60} is no local reading; it looks like '2027-03-14T02:30:00'.") from None
+        raise InvalidError(f"{nominal!r:.60} is no local reading; it looks like '2027-03-14T02:30:00'.") from None
 
 
 def _shown(expression: object) -> str:

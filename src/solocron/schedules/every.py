@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from solocron.duration import format_duration, parse_duration, to_us
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules.native import FIRST, LAST, MICRO, Native
 
 __all__ = ["Every"]
@@ -24,7 +24,7 @@ class Every(Native):
     def __init__(self, period: timedelta | int | float | str) -> None:
         period_us = to_us(parse_duration(period, what="every"))
         if period_us < _SHORTEST:
-            raise InvalidSchedule(f"every: {period!r} is too short; use 1ms or more.")
+            raise ScheduleError(f"every: {period!r} is too short; use 1ms or more.")
         object.__setattr__(self, "period_us", period_us)
 
     @property

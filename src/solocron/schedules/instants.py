@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from solocron.clock import from_us, iso, to_us
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules.contract import Schedule
 from solocron.schedules.native import Native
 
@@ -77,5 +77,5 @@ def _instant(schedule: Schedule, verb: str, moment: object) -> int | None:
     return to_us(moment)
 
 
-def _broken(schedule: Schedule, what: str) -> InvalidSchedule:
-    return InvalidSchedule(f"{type(schedule).__name__}.{what}; correct the class, nothing was scheduled from it.")
+def _broken(schedule: Schedule, what: str) -> ScheduleError:
+    return ScheduleError(f"{type(schedule).__name__}.{what}; correct the class, nothing was scheduled from it.")

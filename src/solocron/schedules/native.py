@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from solocron.clock import from_us, to_us
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["FIRST", "LAST", "MICRO", "Native", "instant"]
 
@@ -26,7 +26,7 @@ def instant(moment: datetime) -> int:
         return to_us(moment)
     except TypeError:
         reason = f"{moment!r:.80} is no aware datetime; give one with a time zone, such as datetime(..., tzinfo=UTC)."
-        raise Invalid(reason) from None
+        raise InvalidError(reason) from None
 
 
 class Native(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cronsim import CronSim, CronSimError
 
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules.days import days
 from solocron.schedules.field import ANY_TIME, FIELDS
 from solocron.schedules.readings import Wall
@@ -25,15 +25,15 @@ def parse(fields: tuple[str, ...]) -> Wall:
     """The readings that match; cronsim reads the fields, five at a time, and never iterates."""
     second, minute, hour, *date = fields
     if "/" in date[0] and "L" in date[0]:  # cronsim would pass over the step in silence
-        raise InvalidSchedule(_reason(fields))
+        raise ScheduleError(_reason(fields))
     try:
         seconds = CronSim(f"{second} * * * *", ANY_TIME).minutes
         times = CronSim(f"{minute} {hour} {' '.join(date)}", ANY_TIME)
     except CronSimError:
-        raise InvalidSchedule(_reason(fields)) from None
+        raise ScheduleError(_reason(fields)) from None
     matching = days(" ".join(date))
     if not matching.exist():
-        raise InvalidSchedule(_reason(fields))
+        raise ScheduleError(_reason(fields))
     return Wall(matching, Dial(frozenset(times.hours), frozenset(times.minutes), frozenset(seconds)))
 
 

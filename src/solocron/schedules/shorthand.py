@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules.field import FIELDS, Field
 from solocron.schedules.spread import stable_number
 
@@ -34,14 +34,14 @@ _HASH_ITEM = re.compile(r"(?:^|[\s,])H(?:$|[\s,(/])", re.IGNORECASE)
 def tidy(expression: str) -> str:
     """The expression with single blanks; refused if it is no text, too long, or holds what no field can hold."""
     if not isinstance(expression, str):
-        raise InvalidSchedule(f"{expression!r:.80} is no cron expression; give text such as '0 9 * * MON-FRI'.")
+        raise ScheduleError(f"{expression!r:.80} is no cron expression; give text such as '0 9 * * MON-FRI'.")
     if len(expression) > _LONGEST:
-        raise InvalidSchedule(f"{len(expression)} characters are too long; at most {_LONGEST}. Use ranges and steps.")
+        raise ScheduleError(f"{len(expression)} characters are too long; at most {_LONGEST}. Use ranges and steps.")
     if not expression.isascii():
-        raise InvalidSchedule("only ASCII letters, digits and , - * / ? # ( ) may stand in it.")
+        raise ScheduleError("only ASCII letters, digits and , - * / ? # ( ) may stand in it.")
     text = " ".join(expression.split())
     if not text:
-        raise InvalidSchedule("it is empty; give five fields: minute, hour, day of month, month, day of week.")
+        raise ScheduleError("it is empty; give five fields: minute, hour, day of month, month, day of week.")
     return text
 
 
@@ -59,19 +59,19 @@ def resolve(text: str, seed: str | None) -> tuple[str, ...]:
 def _split(text: str) -> list[str]:
     if text.startswith("@"):
         if text == "@REBOOT":
-            raise InvalidSchedule(
+            raise ScheduleError(
                 "@reboot is not a time: replicas start at any moment. Call the function at start instead."
             )
         if text not in _NAMED:
-            raise InvalidSchedule("unknown name; known are " + ", ".join(_NAMED).lower() + ".")
+            raise ScheduleError("unknown name; known are " + ", ".join(_NAMED).lower() + ".")
         text = _NAMED[text]
     fields = text.split()
     if len(fields) == 5:
         return ["0", *fields]
     if len(fields) == 7:
-        raise InvalidSchedule("7 fields: a year field is not supported; leave it out, or use `at` for a single date.")
+        raise ScheduleError("7 fields: a year field is not supported; leave it out, or use `at` for a single date.")
     if len(fields) != 6:
-        raise InvalidSchedule(
+        raise ScheduleError(
             f"{len(fields)} field{'s' * (len(fields) != 1)}; give five (minute, hour, day of month, month, "
             "day of week), or six with seconds first."
         )
@@ -81,13 +81,13 @@ def _split(text: str) -> list[str]:
 def _plain(field: Field, written: str, seed: str | None) -> str:
     items = written.split(",")
     if len(items) > _MOST_ITEMS:
-        raise InvalidSchedule(
+        raise ScheduleError(
             f"{field.shown(written)} lists {len(items)} items, at most {_MOST_ITEMS}; use ranges or steps."
         )
     if written == "?" and field.is_day:
         return "*"
     if "?" in written:
-        raise InvalidSchedule(f"{field.shown(written)}: ? means 'any' and stands alone in a day field; use * here.")
+        raise ScheduleError(f"{field.shown(written)}: ? means 'any' and stands alone in a day field; use * here.")
     return ",".join(_unhashed(field, item, seed) if item.startswith("H") else item for item in items)
 
 
@@ -95,19 +95,19 @@ def _unhashed(field: Field, item: str, seed: str | None) -> str:
     """`H` as a number, `H(a-b)` as one from that range, `H/n` as every n-th from a number below n on."""
     match = _HASHED.fullmatch(item)
     if match is None:
-        raise InvalidSchedule(f"{field.shown(item)}: H is written H, H(a-b), H/n or H(a-b)/n.")
+        raise ScheduleError(f"{field.shown(item)}: H is written H, H(a-b), H/n or H(a-b)/n.")
     if not seed:
-        raise InvalidSchedule(
+        raise ScheduleError(
             f"{field.shown(item)}: H needs a job's name, from which it is made (on the command line: --name)."
         )
     low, high, step = (None if part is None else int(part) for part in match.groups())
     if low is None or high is None:
         low, high = field.hashed
     if not field.low <= low <= high <= field.high:
-        raise InvalidSchedule(f"{field.shown(item)}: H takes a range that rises, within {field.low}-{field.high}.")
+        raise ScheduleError(f"{field.shown(item)}: H takes a range that rises, within {field.low}-{field.high}.")
     width = high - low + 1
     if step is None:
         return str(low + stable_number(seed, field.name, width))
     if not 1 <= step <= width:
-        raise InvalidSchedule(f"{field.shown(item)}: the step must be from 1 to {width}, the width of the range.")
+        raise ScheduleError(f"{field.shown(item)}: the step must be from 1 to {width}, the width of the range.")
     return f"{low + stable_number(seed, field.name, step)}-{high}/{step}"

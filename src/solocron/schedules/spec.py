@@ -9,7 +9,7 @@ from typing import Any
 
 from solocron.clock import iso
 from solocron.duration import format_duration
-from solocron.errors import Invalid, InvalidSchedule
+from solocron.errors import InvalidError, ScheduleError
 from solocron.schedules.at import At
 from solocron.schedules.calendar import Calendar, Calendared
 from solocron.schedules.contract import Schedule
@@ -59,7 +59,7 @@ def load(spec: Mapping[str, Any], calendar: Calendar | None = None) -> Schedule 
             case "at":
                 schedule = _at(spec["at"])
             case kind:
-                raise InvalidSchedule(
+                raise ScheduleError(
                     f"unknown kind of schedule {kind!r:.40}; a newer release wrote it: update this one."
                 )
         if "calendar" in spec:
@@ -67,10 +67,10 @@ def load(spec: Mapping[str, Any], calendar: Calendar | None = None) -> Schedule 
                 return None
             schedule = _calendared(schedule, calendar, spec["on_holiday"])
         return _spread(schedule, spec["spread"], spec["spread_by"]) if "spread" in spec else schedule
-    except Invalid:
+    except InvalidError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise InvalidSchedule(f"a stored schedule cannot be read: {spec!r:.200}; declare the job again.") from None
+        raise ScheduleError(f"a stored schedule cannot be read: {spec!r:.200}; declare the job again.") from None
 
 
 @lru_cache(maxsize=_SHARED)

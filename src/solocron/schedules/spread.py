@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from solocron.duration import format_duration, parse_duration, to_us
-from solocron.errors import Invalid, InvalidSchedule
+from solocron.errors import InvalidError, ScheduleError
 from solocron.schedules import instants
 from solocron.schedules.contract import Schedule
 from solocron.schedules.native import Native
@@ -35,12 +35,14 @@ class Spread(Native):
 
     def __init__(self, schedule: Schedule, within: timedelta | int | float | str, seed: str) -> None:
         if isinstance(schedule, Spread):
-            raise InvalidSchedule("the schedule is spread already; spread it once, over the whole span.")
+            raise ScheduleError("the schedule is spread already; spread it once, over the whole span.")
         if not seed:
-            raise Invalid("spread needs the job's name: the offset follows from it.")
+            raise InvalidError("spread needs the job's name: the offset follows from it.")
         within_us = to_us(parse_duration(within, what="spread"))
         if within_us < _STEP:
-            raise Invalid(f"spread: {within!r} leaves nothing to spread over; use 1ms or more, or no spread at all.")
+            raise InvalidError(
+                f"spread: {within!r} leaves nothing to spread over; use 1ms or more, or no spread at all."
+            )
         put = object.__setattr__
         put(self, "schedule", schedule)
         put(self, "within_us", within_us)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import tzdata  # type: ignore[import-untyped]  # it is data, and one constant
 
 from solocron.clock import EPOCH
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 
 __all__ = ["MARGIN", "Change", "Zone", "load_zone", "zone_data_version", "zone_names"]
 
@@ -88,7 +88,7 @@ class Zone:
 def load_zone(name: str) -> Zone:
     """The zone of this IANA name; an unknown one is refused with the nearest that exist."""
     if name not in zone_names():
-        raise InvalidSchedule(f"unknown time zone {name!r:.80}; {_suggestion(name)}")
+        raise ScheduleError(f"unknown time zone {name!r:.80}; {_suggestion(name)}")
     from zoneinfo import ZoneInfo  # 4 ms that a program in UTC never pays
 
     return Zone(name, ZoneInfo.from_file(_open(f"zoneinfo/{name}"), key=name))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from solocron.clock import from_us
-from solocron.errors import Conflict, Invalid, NotFound, StoreError
+from solocron.errors import ConflictError, InvalidError, NotFoundError, StoreError
 from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents.request import run_named
 from solocron.model.documents.run import Origin
@@ -111,7 +111,7 @@ class Clients:
             ask()
         except StoreError:
             self._world.faults["request unanswered"] += 1
-        except (Conflict, Invalid, NotFound):
+        except (ConflictError, InvalidError, NotFoundError):
             pass  # said no: disabled, full, gone, nothing there
         else:
             self._world.faults["request"] += 1

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from math import inf
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.simulator.kernel import EPOCH
 
 __all__ = ["CLOCK_CHANGES", "FAULTS", "GOING_BACK", "STRIKES", "WEAK_STORES", "Options", "draw"]
@@ -132,13 +132,13 @@ class Options:
         values: dict[str, Any] = {}
         for name, text in settings.items():
             if name not in known:
-                raise Invalid(f"there is no option {name!r}; known are {', '.join(sorted(known))}.")
+                raise InvalidError(f"there is no option {name!r}; known are {', '.join(sorted(known))}.")
             try:
                 number = float(text)
             except ValueError:
-                raise Invalid(f"{name}={text!r} is not a number; 0 switches a fault off.") from None
+                raise InvalidError(f"{name}={text!r} is not a number; 0 switches a fault off.") from None
             if not 0 <= number < inf:
-                raise Invalid(f"{name}={text} is negative or no number at all; 0 switches a fault off.")
+                raise InvalidError(f"{name}={text} is negative or no number at all; 0 switches a fault off.")
             values[name] = number if known[name] == "float" else number != 0 if known[name] == "bool" else int(number)
         return replace(self, **values)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from solocron.errors import Invalid, StoreUnavailable
+from solocron.errors import InvalidError, StoreUnavailable
 from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Record
@@ -191,7 +191,7 @@ class WireStore:
     ) -> tuple[Write | None, Result]:
         try:
             made = change(doc, chosen.now)
-        except Invalid as error:  # a document that nobody can read; anything else is a bug and ends the world
+        except InvalidError as error:  # a document that nobody can read; anything else is a bug and ends the world
             kind, why = Kind.JOB if isinstance(doc, Job) else Kind.SESSION, str(error)
             self._send(lambda: self._database.set_aside(kind, doc.name, why))
             return None, Result(doc.name, Verdict.BLOCKED, doc, error=why)

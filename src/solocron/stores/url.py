@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qsl, quote, unquote
 
-from solocron.errors import Invalid, MissingExtra
+from solocron.errors import ConfigurationError, MissingExtra
 
 if TYPE_CHECKING:
     from solocron.stores.contract import Store
@@ -148,7 +148,9 @@ class StoreUrl:
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f" did you mean {near[0]!r}?" if near else f" known are: {', '.join(sorted(known)) or 'none'}."
-                raise Invalid(f"store {self.masked}: option {_shown(name)} is not known;{hint} Nothing was opened.")
+                raise ConfigurationError(
+                    f"store {self.masked}: option {_shown(name)} is not known;{hint} Nothing was opened."
+                )
 
 
 def parse(url: str | Secret) -> StoreUrl:
@@ -157,7 +159,7 @@ def parse(url: str | Secret) -> StoreUrl:
     text = secret.reveal()
     scheme, separator, rest = text.partition("://")
     if not separator:
-        raise Invalid(
+        raise ConfigurationError(
             "the store's URL has no scheme; write for example sqlite:///solocron.db or "
             "postgresql://user@host/database. Nothing was opened."
         )
@@ -167,21 +169,21 @@ def parse(url: str | Secret) -> StoreUrl:
     rest, _, fragment = rest.partition("#")
     rest, _, query = rest.partition("?")
     if fragment or any(ord(character) < 32 for character in text):
-        raise Invalid(
+        raise ConfigurationError(
             f"the {scheme} store's URL cannot be read: it holds a control character or an unescaped '#'; "
             "write %23 for a '#' in a password. Nothing was opened."
         )
     place, slash, path = rest.partition("/")
     credentials, at, hosts = place.rpartition("@")
     if not at and "@" in path and scheme not in ("sqlite", "memory"):
-        raise Invalid(
+        raise ConfigurationError(
             f"the {scheme} store's URL cannot be read: write %2F for a '/' in a password. Nothing was opened."
         )
     user, colon, password = credentials.partition(":")
     try:
         options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
     except ValueError:
-        raise Invalid(
+        raise ConfigurationError(
             f"the {scheme} store's URL cannot be read: its options are not name=value&name=value. Nothing was opened."
         ) from None
     return StoreUrl(
@@ -199,7 +201,7 @@ def make_store(url: str | Secret, *, namespace: str = "default", lease: timedelt
     """The store of a URL, not opened yet. `lease` bounds its timeouts, so that a silent server costs no lease."""
     parts = parse(url)
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", namespace):
-        raise Invalid(
+        raise ConfigurationError(
             f"namespace {_shown(namespace)} is not a name: take 1 to 64 letters, digits, '_', '.' or '-'. "
             "Nothing was opened."
         )
@@ -224,7 +226,7 @@ def _refuse_scheme(scheme: str) -> NoReturn:
     shown = _shown(scheme)
     near = [_ALIASES[scheme]] if scheme in _ALIASES else difflib.get_close_matches(scheme, _SCHEMES, 1)
     hint = f" Did you mean {near[0]}://?" if near else ""
-    raise Invalid(
+    raise ConfigurationError(
         f"no store has the scheme {shown}; known are {', '.join(f'{known}://' for known in _SCHEMES)}.{hint} "
         "Nothing was opened."
     )

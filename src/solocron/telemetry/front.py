@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from solocron.duration import parse_duration, to_us
-from solocron.errors import Invalid
+from solocron.errors import ConfigurationError
 from solocron.events import Events
 from solocron.jobs.declaration import check_name
 from solocron.model.documents.alarm import Bounds
@@ -60,11 +60,11 @@ class AlarmsFront:
         from solocron.telemetry.messages import Notify, Pings, Webhook
 
         if self._bounds is not None:
-            raise Invalid(f"alarms(...) was called before; call it once, before the start. {_NOTHING}")
+            raise ConfigurationError(f"alarms(...) was called before; call it once, before the start. {_NOTHING}")
         if not whole(failing) or failing < 1:
-            raise Invalid(f"failing={failing!r}: give a whole number from 1 up. {_NOTHING}")
+            raise ConfigurationError(f"failing={failing!r}: give a whole number from 1 up. {_NOTHING}")
         if tier is not None and tier not in set(Tier):
-            raise Invalid(f"tier={tier!r:.20} is not known; choose {', '.join(Tier)}. {_NOTHING}")
+            raise ConfigurationError(f"tier={tier!r:.20} is not known; choose {', '.join(Tier)}. {_NOTHING}")
         bounds = Bounds(
             every=_span("every", every),
             late=_span("late", late),
@@ -74,11 +74,13 @@ class AlarmsFront:
         )
         deliveries = Deliveries(self.events)
         if (webhook is None) != (secret is None):
-            raise Invalid(f"webhook= and secret= belong together: messages are signed. {_NOTHING}")
+            raise ConfigurationError(f"webhook= and secret= belong together: messages are signed. {_NOTHING}")
         subscribers: list[Webhook | Notify] = []
         if webhook is not None and secret is not None:
             if not isinstance(secret, str) or len(secret) < _LEAST_SECRET:
-                raise Invalid(f"secret= is shorter than {_LEAST_SECRET} characters; take a random one. {_NOTHING}")
+                raise ConfigurationError(
+                    f"secret= is shorter than {_LEAST_SECRET} characters; take a random one. {_NOTHING}"
+                )
             target = Target(webhook, "webhook", allow_private)
             subscribers.append(Webhook(target, Secret(secret), self._store.namespace, deliveries))
         if notify:
@@ -104,5 +106,5 @@ class AlarmsFront:
 def _span(what: str, value: Span, *, zero: bool = False) -> int:
     found = to_us(parse_duration(value, what=what))
     if not found and not zero:
-        raise Invalid(f"{what}={value!r}: give a time above zero. {_NOTHING}")
+        raise ConfigurationError(f"{what}={value!r}: give a time above zero. {_NOTHING}")
     return found

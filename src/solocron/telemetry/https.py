@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["NotDelivered", "Target"]
 
@@ -47,12 +47,14 @@ class Target:
     def __post_init__(self) -> None:
         parts = _split(self.url)
         if parts is None or parts.scheme != "https" or not parts.hostname:
-            raise Invalid(f"{self.what} is no https URL, and others are not used. Nothing was configured.")
+            raise InvalidError(f"{self.what} is no https URL, and others are not used. Nothing was configured.")
         if parts.username or parts.password or parts.fragment or not self.url.isascii() or not self.url.isprintable():
-            raise Invalid(f"{self.what}: give a plain URL, without user, password or fragment. Nothing was configured.")
+            raise InvalidError(
+                f"{self.what}: give a plain URL, without user, password or fragment. Nothing was configured."
+            )
         literal = _literal(parts.hostname)
         if literal is not None:
-            self._refuse_private(literal, "Nothing was configured; allow_private=True allows it.", Invalid)
+            self._refuse_private(literal, "Nothing was configured; allow_private=True allows it.", InvalidError)
 
     @property
     def host(self) -> str:
@@ -112,7 +114,7 @@ class Target:
             self._refuse_private(ipaddress.ip_address(one.partition("%")[0]), "Nothing was sent.", _final)
         return found[0]
 
-    def _refuse_private(self, address: Address, untouched: str, error: type[Invalid] | type[_final]) -> None:
+    def _refuse_private(self, address: Address, untouched: str, error: type[InvalidError] | type[_final]) -> None:
         if not self.allow_private and not _public(address):
             raise error(f"{self.what}: {self.host} is {address}, which is not a public address. {untouched}")
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from solocron.clock import iso
-from solocron.errors import Invalid, MissingExtra
+from solocron.errors import InvalidError, MissingExtra
 from solocron.events import Event
 from solocron.stores.url import Secret
 from solocron.telemetry.delivery import Deliveries
@@ -74,7 +74,7 @@ class Notify:
         self._apprise = apprise.Apprise()
         for number, url in enumerate(urls, 1):
             if not self._apprise.add(url):
-                raise Invalid(
+                raise InvalidError(
                     f"notify: apprise does not understand URL {number} of {len(urls)}. Nothing was configured."
                 )
         self._deliveries = deliveries

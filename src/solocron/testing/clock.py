@@ -17,7 +17,7 @@ from typing import Any
 
 from solocron.clock import from_us, to_us
 from solocron.duration import parse_duration
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.scheduler import Scheduler
 from solocron.stores.memory import MemoryStore, World
 
@@ -45,7 +45,7 @@ class ManualClock:
     def move_to(self, moment: datetime) -> datetime:
         """Let time pass until a moment."""
         if to_us(_aware(moment)) < self._now:
-            raise Invalid(
+            raise InvalidError(
                 f"{moment.isoformat()} is over: it is {self.now.isoformat()}. A manual clock goes only forward."
             )
         self._now = to_us(moment)
@@ -66,5 +66,5 @@ class ManualClock:
 
 def _aware(moment: datetime) -> datetime:
     if moment.utcoffset() is None:
-        raise Invalid(f"{moment!r} has no time zone; hand over an aware datetime.")
+        raise InvalidError(f"{moment!r} has no time zone; hand over an aware datetime.")
     return moment

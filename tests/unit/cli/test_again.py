@@ -16,7 +16,7 @@ def test_rerun_of_what_failed_prints_the_runs(cli: Cli, shop: Shop) -> None:
     answer = cli("rerun", "broken", "--failed-since", "2h", "--key", "k", "--store", shop.url)
     assert answer.code == 0
     assert len(answer.lines) == 1
-    assert shop.scheduler.run(answer.lines[0]).status == "waiting"
+    assert shop.scheduler.get_run(answer.lines[0]).status == "waiting"
     again = cli("rerun", "broken", "--failed-since", "2h", "--json", "--store", shop.url)
     assert again.json == {"runs": []}, "it waits already"
 

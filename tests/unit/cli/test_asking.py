@@ -24,7 +24,7 @@ Cli = Callable[..., Answer]
 def test_trigger_answers_the_runs_id(cli: Cli, shop: Shop) -> None:
     answer = cli("trigger", "invoices", "--store", shop.url)
     assert answer.code == 0
-    assert shop.scheduler.run(answer.out.strip()).status == "waiting"
+    assert shop.scheduler.get_run(answer.out.strip()).status == "waiting"
     assert set(cli("trigger", "invoices", "--store", shop.url, "--json").json) == {"run"}
 
 
@@ -58,15 +58,15 @@ def test_a_payload_that_is_no_json_triggers_nothing(cli: Cli, shop: Shop) -> Non
     assert answer.code == 2
     assert "--payload is not JSON" in answer.err
     assert "Nothing" in answer.err or "nothing was triggered" in answer.err
-    assert shop.scheduler.job("invoices").waiting == 0
+    assert shop.scheduler.get_job("invoices").waiting == 0
 
 
 def test_at_takes_an_instant_or_a_time_from_now(cli: Cli, shop: Shop) -> None:
     at = datetime(2037, 1, 1, 12, tzinfo=UTC)
     run = cli("trigger", "invoices", "--at", "2037-01-01T13:00+01:00", "--store", shop.url).out.strip()
-    assert shop.scheduler.run(run).slot == at
+    assert shop.scheduler.get_run(run).slot == at
     run = cli("trigger", "invoices", "--at", "10m", "--store", shop.url).out.strip()
-    away = shop.scheduler.run(run).slot - shop.scheduler.status().now
+    away = shop.scheduler.get_run(run).slot - shop.scheduler.status().now
     assert timedelta(minutes=9) < away <= timedelta(minutes=10)
 
 
@@ -74,7 +74,7 @@ def test_at_an_unreadable_instant_nothing_is_triggered(cli: Cli, shop: Shop) -> 
     answer = cli("trigger", "invoices", "--at", "soon", "--store", shop.url)
     assert answer.code == 2
     assert "neither an instant" in answer.err
-    assert shop.scheduler.job("invoices").waiting == 0
+    assert shop.scheduler.get_job("invoices").waiting == 0
 
 
 def test_triggering_an_unknown_job_is_not_found(cli: Cli, shop: Shop) -> None:
@@ -119,7 +119,7 @@ def test_wait_takes_a_time_with_a_unit_too(cli: Cli, shop: Shop) -> None:
 def test_pause_keeps_who_why_and_until_when(cli: Cli, shop: Shop) -> None:
     answer = cli("pause", "invoices", "--by", "kim", "--note", "audit", "--until", "2h", "--store", shop.url)
     assert answer.code == 0
-    paused = shop.scheduler.job("invoices").paused
+    paused = shop.scheduler.get_job("invoices").paused
     assert paused is not None
     assert (paused.by, paused.note) == ("kim", "audit")
     assert paused.until is not None
@@ -133,7 +133,7 @@ def test_pause_names_the_user_of_the_terminal(cli: Cli, shop: Shop, monkeypatch:
 
 def test_pause_until_the_past_is_refused(cli: Cli, shop: Shop) -> None:
     assert cli("pause", "invoices", "--until", "2001-01-01", "--store", shop.url).code == 2
-    assert shop.scheduler.job("invoices").paused is None
+    assert shop.scheduler.get_job("invoices").paused is None
 
 
 def test_resume_goes_on(cli: Cli, shop: Shop) -> None:
@@ -141,7 +141,7 @@ def test_resume_goes_on(cli: Cli, shop: Shop) -> None:
     answer = cli("resume", "invoices", "--store", shop.url)
     assert answer.code == 0
     assert "its next slot is" in answer.out
-    assert shop.scheduler.job("invoices").paused is None
+    assert shop.scheduler.get_job("invoices").paused is None
     assert cli("resume", "invoices", "--store", shop.url, "--json").json["paused"] is None
 
 
@@ -153,7 +153,7 @@ def test_resume_says_what_it_does_before_it_does_it(cli: Cli, shop: Shop) -> Non
     assert "invoices: 3 slots do not run (3 skipped: " in plan.out
     assert "; 0 waiting runs start; the next slot is " in plan.out
     assert cli("resume", "invoices", "--dry-run", "--json", "--store", shop.url).json["skipped"] == 3
-    assert shop.scheduler.job("invoices").paused is not None
+    assert shop.scheduler.get_job("invoices").paused is not None
     done = cli("resume", "invoices", "--store", shop.url)
     assert "3 slots do not run" in done.err
     assert shop.scheduler.runs("invoices", status="skipped")[0].count == 3
@@ -171,7 +171,7 @@ def test_cancel_of_a_run_that_waits(cli: Cli, shop: Shop) -> None:
     run = shop.scheduler.trigger("invoices")
     assert cli("cancel", run, "--store", shop.url, "--json").json == {"run": run, "answer": "cancelled"}
     assert cli("cancel", run, "--store", shop.url).code == 0  # asking twice is no mistake
-    assert shop.scheduler.run(run).status == "cancelled"
+    assert shop.scheduler.get_run(run).status == "cancelled"
 
 
 def test_cancel_of_a_run_that_is_over_is_a_conflict(cli: Cli, shop: Shop) -> None:
@@ -257,12 +257,12 @@ def test_adopt_lets_definitions_of_a_higher_revision_give_way(cli: Cli) -> None:
 
     node("0 2 * * *", 42).tick()
     node("0 1 * * *", 41).tick()
-    assert Scheduler("memory://adopt").job("report").revision == 42
+    assert Scheduler("memory://adopt").get_job("report").revision == 42
     answer = asked("report")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out == "report gives way: what the nodes declare is written with the next node that declares it\n"
     node("0 1 * * *", 41).tick()
-    assert Scheduler("memory://adopt").job("report").revision == 41
+    assert Scheduler("memory://adopt").get_job("report").revision == 41
     assert asked("--all", "--json").json == {"jobs": ["report"]}
     with node("0 1 * * *", 41):
         assert "nothing was changed" in asked("--all").err

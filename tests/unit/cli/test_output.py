@@ -12,7 +12,7 @@ import pytest
 from solocron.cli import output
 from solocron.cli.moments import instant, later, local, span, utc
 from solocron.clock import to_us
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC)
 
@@ -130,5 +130,5 @@ def test_an_instant_without_an_offset_is_read_in_the_zone_at_hand() -> None:
 def test_later_is_a_time_from_now_or_an_instant() -> None:
     assert later("90s", "--at", to_us(NOON)) == NOON + timedelta(seconds=90)
     assert later("2026-03-08T12:00Z", "--at", 0) == NOON
-    with pytest.raises(Invalid, match="too far away"):
+    with pytest.raises(InvalidError, match="too far away"):
         later("99999999w", "--at", to_us(NOON))

@@ -170,7 +170,7 @@ def test_a_target_that_is_not_there_is_a_usage_error(
         ("import sys\nsys.exit(3)\n", "it ends the process when imported (exit 3)"),
         (
             "from solocron import cron\n@cron('61 * * * *')\ndef f(): ...\n",
-            "line 2: InvalidSchedule: cron '61 * * * *'",
+            "line 2: ScheduleError: cron '61 * * * *'",
         ),
         ("x = 1\n", "declares no jobs"),
     ],

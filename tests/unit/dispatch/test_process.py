@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from solocron import Invalid, Run, Scheduler, every
+from solocron import InvalidError, Run, Scheduler, every
 from solocron.testing.fleet import wait_until
 from solocron.views import RunView
 from tests.unit.dispatch import isolated_jobs
@@ -240,7 +240,7 @@ def test_the_end_of_a_drain_is_the_end_of_its_processes(scheduler: Scheduler, tm
     numbers = pids(tmp_path / "pids")
     assert scheduler.stop(grace="100ms") is True, "what was killed has ended, so the drain is clean"
     wait_gone(*numbers)
-    view = scheduler.run(run)
+    view = scheduler.get_run(run)
     assert (view.status, view.reason) == ("cancelled", "cut off: its node shuts down")
 
 
@@ -284,7 +284,7 @@ def inner() -> Callable[[], None]:
     ],
 )
 def test_what_another_process_could_not_find_is_refused_when_declared(function: Any, why: str) -> None:
-    with pytest.raises(Invalid, match=why):
+    with pytest.raises(InvalidError, match=why):
         Scheduler("memory://", enabled=True).every("1m", name="job", run_in="process")(function)
 
 
@@ -297,7 +297,7 @@ def test_a_wrapper_that_no_child_could_find_is_refused_at_the_start() -> None:
     scheduler = Scheduler("memory://", enabled=True)
     scheduler.discover(isolated_jobs.wrapped)
     scheduler.around(lambda run: isolated_jobs.tenant(run))
-    with pytest.raises(Invalid, match="is a lambda"):
+    with pytest.raises(InvalidError, match="is a lambda"):
         scheduler.start()
 
 
@@ -341,7 +341,7 @@ def own(run: Run) -> str:
             "with scheduler:\n"
             '    view = scheduler.wait(scheduler.trigger("own"), "30s")\n'
             "print(view.status, view.error.strip().splitlines()[-1])\n",
-            "failed solocron.errors.Invalid: this process carries out one run of a job, and must not become a node",
+            "failed solocron.errors.ConfigurationError: this process carries out one run of a job, and must not",
         ),
     ],
 )
@@ -377,5 +377,5 @@ def typed(run: Run) -> None: ...
     ],
 )
 def test_nonsense_is_refused_when_declared(options: dict[str, Any], why: str) -> None:
-    with pytest.raises(Invalid, match=why):
+    with pytest.raises(InvalidError, match=why):
         Scheduler("memory://", enabled=True).every("1m", name="job", **options)(typed)

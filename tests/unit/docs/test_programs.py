@@ -53,7 +53,7 @@ def test_the_program_of_the_readme_is_a_replica(tmp_path: Path) -> None:
         view = scheduler.wait(scheduler.trigger("send_digest"), "30s")
         assert view.status == "succeeded", view
         assert view.progress == {"done": 3, "total": 3, "note": None}
-        assert scheduler.next("send_digest", 1)[0].hour == 9
+        assert scheduler.upcoming("send_digest", 1)[0].hour == 9
     finally:
         replica.send_signal(signal.SIGTERM)
         said, _ = replica.communicate(timeout=30)

@@ -16,7 +16,7 @@ from solocron.effects.connections import adapt
 from solocron.effects.guard import guard
 from solocron.effects.tables import DDL
 from solocron.effects.transaction import OnceInTransaction, claim_items
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from tests.servers import MariaDB, Postgres
 from tests.unit.effects.libraries import LIBRARIES, LONG, Connect, mysql_options, open_database, sqlalchemy_url
 
@@ -122,7 +122,7 @@ def test_who_comes_second_waits_for_the_first_transaction(connect: Connect) -> N
 
 def test_a_connection_that_commits_at_once_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
-        with pytest.raises(Invalid, match="commits every statement at once"):
+        with pytest.raises(InvalidError, match="commits every statement at once"):
             guard(connection, scope="x", fence=1)
         connection.execute("BEGIN")
         guard(connection, scope="x", fence=1)
@@ -133,7 +133,7 @@ def test_a_psycopg_connection_that_commits_at_once_is_refused(postgres: Postgres
     import psycopg
 
     with psycopg.connect(postgres.fresh_url(), autocommit=True) as connection:
-        with pytest.raises(Invalid, match="commits every statement at once"):
+        with pytest.raises(InvalidError, match="commits every statement at once"):
             guard(connection, scope="x", fence=1)
         with connection.transaction():
             guard(connection, scope="x", fence=1)
@@ -146,7 +146,7 @@ def test_a_pymysql_connection_that_commits_at_once_is_refused_and_the_table_cost
 
     options = mysql_options(mariadb.fresh_url())
     with closing(pymysql.connect(**options, autocommit=True)) as connection:
-        with pytest.raises(Invalid, match="commits every statement at once"):
+        with pytest.raises(InvalidError, match="commits every statement at once"):
             guard(connection, scope="x", fence=1)
         connection.cursor().execute("CREATE TABLE books (line INT)")
         connection.begin()
@@ -160,7 +160,7 @@ def test_a_pymysql_connection_that_commits_at_once_is_refused_and_the_table_cost
 
 @pytest.mark.parametrize("thing", [object(), "postgresql://x", None, threading.Lock()])
 def test_what_is_no_known_connection_is_refused_with_the_list_of_those_that_are(thing: object) -> None:
-    with pytest.raises(Invalid, match=r"known are psycopg, PyMySQL, sqlite3, SQLAlchemy .* and Django"):
+    with pytest.raises(InvalidError, match=r"known are psycopg, PyMySQL, sqlite3, SQLAlchemy .* and Django"):
         adapt(thing)
 
 
@@ -175,7 +175,7 @@ def test_the_tables_can_be_made_beforehand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", [1.5, None, "x" * 300])
 def test_an_item_without_a_lasting_name_is_refused(bad: object, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, pytest.raises(Invalid):
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, pytest.raises(InvalidError):
         items(connection, bad)
 
 
@@ -201,7 +201,7 @@ def test_a_run_guards_and_claims_with_its_own_fence(tmp_path: Path) -> None:
     a.tick()
     run = a.trigger("bill")
     a.tick()
-    view = a.run(run)
+    view = a.get_run(run)
     assert view.result == [1, 2], view.error
     with closing(sqlite3.connect(books)) as connection:
         assert connection.execute("SELECT scope, fence FROM solocron_guards").fetchall() == [
@@ -225,7 +225,7 @@ def test_i19_runs_that_may_run_at_once_are_guarded_each_for_itself(tmp_path: Pat
     a.tick()
     runs = {a.trigger("bill") for _ in range(3)}
     a.tick()
-    assert {a.run(run).status for run in runs} == {"succeeded"}
+    assert {a.get_run(run).status for run in runs} == {"succeeded"}
     with closing(sqlite3.connect(books)) as connection:
         scopes = {row[0] for row in connection.execute("SELECT scope FROM solocron_guards")}
     assert scopes == {f"default/{run}" for run in runs}
@@ -252,7 +252,7 @@ def test_coroutine_jobs_guard_over_connections_of_both_colours(postgres: Postgre
     a.tick()
     run = a.trigger("bill")
     a.tick()
-    assert a.run(run).result == [1, 2], a.run(run).error
+    assert a.get_run(run).result == [1, 2], a.get_run(run).error
 
 
 def test_coroutine_jobs_guard_over_sqlalchemys_asynchronous_connections_and_sessions(postgres: Postgres) -> None:
@@ -286,8 +286,8 @@ def test_coroutine_jobs_guard_over_sqlalchemys_asynchronous_connections_and_sess
     a.tick()
     run, refused = a.trigger("bill"), a.trigger("plain")
     a.tick()
-    assert a.run(run).result == [1, 1, 2], a.run(run).error
-    assert "run_sync" in str(a.run(refused).error), "a thread cannot await it: refused in words"
+    assert a.get_run(run).result == [1, 1, 2], a.get_run(run).error
+    assert "run_sync" in str(a.get_run(refused).error), "a thread cannot await it: refused in words"
 
 
 def test_a_held_lock_guards_with_its_own_fence(tmp_path: Path) -> None:

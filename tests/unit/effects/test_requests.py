@@ -17,7 +17,7 @@ import pytest
 
 from solocron import Run, Scheduler
 from solocron.engine.transactional_triggers import Intake
-from solocron.errors import Conflict, Invalid, NotFound
+from solocron.errors import ConflictError, InvalidError, NotFoundError
 from solocron.events import Event
 from solocron.model.change import Kind
 from solocron.model.policy import QUEUE_LIMIT
@@ -92,12 +92,12 @@ def test_no_commit_no_run_and_one_commit_one_run(database: Database, make_house:
     run = house.scheduler.trigger("mail", {"to": "ö"}, connection=connection)
     if not database.url.startswith("sqlite"):  # there nobody else can write while a transaction is open
         assert house.tick() == []
-    with pytest.raises(NotFound):
-        house.scheduler.run(run)
+    with pytest.raises(NotFoundError):
+        house.scheduler.get_run(run)
     connection.commit()
-    assert house.scheduler.run(run).status == "waiting"
+    assert house.scheduler.get_run(run).status == "waiting"
     assert house.tick() == [{"to": "ö"}]
-    assert house.scheduler.run(run).status == "succeeded"
+    assert house.scheduler.get_run(run).status == "succeeded"
     assert house.tick() == [{"to": "ö"}]
     assert house.requests() == 0
 
@@ -236,7 +236,7 @@ def test_i13_a_node_that_dies_while_it_takes_a_request_in_makes_it_neither_lost_
         dying.scheduler.tick()
     healthy = make_house(url, node="healthy")
     assert dying.ran + healthy.ran == [1]
-    assert healthy.scheduler.run(run).status == "succeeded"
+    assert healthy.scheduler.get_run(run).status == "succeeded"
     assert healthy.requests() == 0
 
 
@@ -292,11 +292,11 @@ def test_a_request_for_a_job_that_was_removed_meanwhile_is_told_and_gone(home: A
 
 def test_i10_a_request_for_which_there_is_no_room_is_on_record_as_dropped(home: Any) -> None:
     house, connection = home
-    later = house.scheduler.client.job("mail").next
+    later = house.scheduler.client.get_job("mail").next
     runs = [house.scheduler.trigger("mail", at=later, connection=connection) for _ in range(QUEUE_LIMIT + 2)]
     connection.commit()
     house.tick()
-    assert house.scheduler.job("mail").waiting == QUEUE_LIMIT
+    assert house.scheduler.get_job("mail").waiting == QUEUE_LIMIT
     dropped = house.scheduler.runs("mail", status="dropped")
     assert len(dropped) == 2
     assert {view.run for view in dropped} < set(runs)
@@ -306,14 +306,14 @@ def test_i10_a_request_for_which_there_is_no_room_is_on_record_as_dropped(home: 
 def test_the_wrong_question_is_refused_at_once_and_the_transaction_goes_on(home: Any) -> None:
     house, connection = home
     trigger = house.scheduler.trigger
-    with pytest.raises(NotFound, match="did you mean 'mail'"):
+    with pytest.raises(NotFoundError, match="did you mean 'mail'"):
         trigger("mial", connection=connection)
-    with pytest.raises(Invalid, match="has no time zone"):
+    with pytest.raises(InvalidError, match="has no time zone"):
         trigger("mail", at=__import__("datetime").datetime(2030, 1, 1), connection=connection)
-    with pytest.raises(Invalid, match="known are psycopg"):
+    with pytest.raises(InvalidError, match="known are psycopg"):
         trigger("mail", connection=object())
     house.scheduler.add("off", "mail", "@yearly", enabled=False)
-    with pytest.raises(Conflict, match="disabled"):
+    with pytest.raises(ConflictError, match="disabled"):
         trigger("off", connection=connection)
     trigger("mail", 1, connection=connection)
     connection.commit()
@@ -326,10 +326,13 @@ def test_the_wrong_question_is_refused_at_once_and_the_transaction_goes_on(home:
 def test_a_connection_to_another_database_is_refused(driver: Database, make_house: Any, tmp_path: Path) -> None:
     house = make_house(driver.url)
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
-        with pytest.raises(Invalid, match=r"Nothing was written|nothing was written"):
+        with pytest.raises(InvalidError, match=r"Nothing was written|nothing was written"):
             house.scheduler.trigger("mail", connection=connection)
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
-    with pytest.raises(Invalid, match=r"does not lead to|sqlite database"), closing(sqlite3.connect(":memory:")) as one:
+    with (
+        pytest.raises(InvalidError, match=r"does not lead to|sqlite database"),
+        closing(sqlite3.connect(":memory:")) as one,
+    ):
         house.scheduler.trigger("mail", connection=one)
 
 
@@ -340,7 +343,7 @@ def test_a_connection_to_another_postgresql_database_is_refused_and_stays_usable
 
     house = make_house(postgres.fresh_url())
     with psycopg.connect(postgres.fresh_url()) as connection:
-        with pytest.raises(Invalid, match="does not lead to the database"):
+        with pytest.raises(InvalidError, match="does not lead to the database"):
             house.scheduler.trigger("mail", connection=connection)
         assert connection.execute("SELECT 1").fetchone() == (1,), "the transaction was not aborted"
 
@@ -355,7 +358,7 @@ def test_a_role_that_may_not_write_there_is_told_what_to_grant(postgres: Postgre
         admin.execute("CREATE ROLE shop")
         with admin.transaction():
             admin.execute("SET LOCAL ROLE shop")
-            with pytest.raises(Invalid, match=r'GRANT INSERT ON "public"."solocron_documents" TO it'):
+            with pytest.raises(InvalidError, match=r'GRANT INSERT ON "public"."solocron_documents" TO it'):
                 house.scheduler.trigger("mail", connection=admin)
             assert admin.execute("SELECT 1").fetchone() == (1,)
         admin.execute("GRANT INSERT ON solocron_documents TO shop")
@@ -394,20 +397,23 @@ def test_a_connection_to_another_mysql_server_is_refused(mariadb: MariaDB, start
     house = make_house(mariadb.fresh_url())
     other = start_server(MariaDB)
     connection = closing(pymysql.connect(**mysql_options(other.fresh_url())))
-    with connection as theirs, pytest.raises(Invalid, match="does not lead to the database"):
+    with connection as theirs, pytest.raises(InvalidError, match="does not lead to the database"):
         house.scheduler.trigger("mail", connection=theirs)
 
 
 def test_a_store_outside_any_database_is_refused(tmp_path: Path) -> None:
     scheduler = Scheduler("memory://", enabled=True)
-    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, pytest.raises(Invalid, match="trigger after your"):
+    with (
+        closing(sqlite3.connect(tmp_path / "x.db")) as connection,
+        pytest.raises(InvalidError, match="trigger after your"),
+    ):
         scheduler.trigger("mail", connection=connection)
 
 
 def test_a_connection_that_commits_at_once_is_refused(home: Any, tmp_path: Path) -> None:
     house, _ = home
     connection = closing(sqlite3.connect(tmp_path / "books.db", isolation_level=None))
-    with connection as hasty, pytest.raises(Invalid, match="commits every statement at once"):
+    with connection as hasty, pytest.raises(InvalidError, match="commits every statement at once"):
         house.scheduler.trigger("mail", connection=hasty)
 
 
@@ -436,7 +442,7 @@ def test_aio_takes_awaited_psycopg_connections_which_the_plain_method_refuses(
 
     async def ask() -> None:
         async with await psycopg.AsyncConnection.connect(url) as connection:
-            with pytest.raises(Invalid, match="have to be awaited"):
+            with pytest.raises(InvalidError, match="have to be awaited"):
                 house.scheduler.trigger("mail", connection=connection)
             await house.scheduler.aio.trigger("mail", 1, connection=connection)
             await connection.commit()
@@ -458,7 +464,7 @@ def test_aio_takes_sqlalchemys_asynchronous_connections_and_sessions(postgres: P
             await house.scheduler.aio.trigger("mail", 1, connection=connection)
             await connection.commit()
         async with asyncio_.AsyncSession(engine) as session:
-            with pytest.raises(Invalid, match="run_sync"):
+            with pytest.raises(InvalidError, match="run_sync"):
                 house.scheduler.trigger("mail", connection=session)
             await house.scheduler.aio.trigger("mail", 2, connection=session)
             await session.commit()

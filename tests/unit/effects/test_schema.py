@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from solocron import AsyncRun, Invalid, Run, Scheduler, StaleFence
+from solocron import AsyncRun, InvalidError, Run, Scheduler, StaleFence
 from solocron.effects.guard import guard
 from tests.servers import Postgres
 
@@ -106,11 +106,11 @@ def test_in_another_database_the_schema_is_made_or_asked_for_without_harm_to_the
         admin.execute(f"GRANT INSERT ON invoices TO of_{name}")
         with closing(psycopg.connect(other, user=f"of_{name}")) as own:
             own.execute("INSERT INTO invoices VALUES (1)")
-            with pytest.raises(Invalid, match=r'CREATE SCHEMA IF NOT EXISTS "cron"; .*"cron".solocron_guards'):
+            with pytest.raises(InvalidError, match=r'CREATE SCHEMA IF NOT EXISTS "cron"; .*"cron".solocron_guards'):
                 guard(own, scope="default/job", fence=6, schema="cron")
             own.commit()
             admin.execute("CREATE SCHEMA cron")
-            with pytest.raises(Invalid, match=r'CREATE TABLE IF NOT EXISTS "cron".solocron_guards'):
+            with pytest.raises(InvalidError, match=r'CREATE TABLE IF NOT EXISTS "cron".solocron_guards'):
                 guard(own, scope="default/job", fence=6, schema="cron")
             own.execute("INSERT INTO invoices VALUES (2)")
             own.commit()
@@ -118,7 +118,7 @@ def test_in_another_database_the_schema_is_made_or_asked_for_without_harm_to_the
             guard(mighty, scope="default/job", fence=6, schema="cron")
             mighty.commit()
         with closing(psycopg.connect(other, user=f"of_{name}")) as own:
-            with pytest.raises(Invalid, match=rf'GRANT USAGE ON SCHEMA "cron" TO of_{name}'):
+            with pytest.raises(InvalidError, match=rf'GRANT USAGE ON SCHEMA "cron" TO of_{name}'):
                 guard(own, scope="default/job", fence=6, schema="cron")
             own.rollback()
             admin.execute(f"GRANT USAGE ON SCHEMA cron TO of_{name}")

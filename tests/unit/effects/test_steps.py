@@ -10,7 +10,7 @@ import pytest
 
 from solocron import AsyncRun, Backoff, Run, Scheduler, every
 from solocron.effects.steps import steps_of
-from solocron.errors import Invalid, LeaseLost, StaleFence, WaitTimeout
+from solocron.errors import InvalidError, LeaseLost, StaleFence, WaitTimeout
 from solocron.model.change import Kind, SmallDocument
 from solocron.testing.cluster import Cluster
 from tests.unit.effects.locks.conftest import Crowd
@@ -48,7 +48,7 @@ def test_i17_a_retry_replays_what_is_finished_and_does_the_rest(crowd: Crowd) ->
         return receipt
 
     run = all_runs(a, "bill")
-    view = a.run(run)
+    view = a.get_run(run)
     assert (view.status, view.attempt, view.result) == ("succeeded", 2, 1)
     assert calls == ["charge ada 5", "mail 1", "mail 1"]
     found = steps_of(a._store, run)
@@ -81,7 +81,7 @@ def test_i17_in_coroutines_too(room: Callable[[], Crowd]) -> None:
         return number
 
     run = all_runs(a, "bill")
-    assert a.run(run).result == 7
+    assert a.get_run(run).result == 7
     assert calls == ["charge", "slow", "slow"]
 
 
@@ -100,7 +100,7 @@ def test_a_step_has_retries_and_a_backoff_of_its_own(room: Callable[[], Crowd]) 
         value: str = run.step("flaky", flaky, retries=2, backoff=Backoff(first="1ms", cap="1ms"))
         return value
 
-    assert a.run(all_runs(a, "job")).result == "there"
+    assert a.get_run(all_runs(a, "job")).result == "there"
     assert len(tries) == 3
 
 
@@ -258,15 +258,15 @@ def test_bad_input_is_refused_with_one_clear_message(
     room: Callable[[], Crowd], call: Callable[[Run], object], message: str
 ) -> None:
     a = room().join("a")
-    told: list[Invalid] = []
+    told: list[InvalidError] = []
 
     @a.every("1h", name="job")
     def job(run: Run) -> None:
-        with pytest.raises(Invalid, match=message) as caught:
+        with pytest.raises(InvalidError, match=message) as caught:
             call(run)
         told.append(caught.value)
 
-    assert a.run(all_runs(a, "job")).status == "succeeded"
+    assert a.get_run(all_runs(a, "job")).status == "succeeded"
     assert len(told) == 1
 
 
@@ -279,7 +279,7 @@ def test_a_coroutine_step_in_a_plain_job_is_refused(room: Callable[[], Crowd]) -
     def job(run: Run) -> None:
         run.step("work", work)
 
-    assert "await it in a coroutine job" in (a.run(all_runs(a, "job")).error or "")
+    assert "await it in a coroutine job" in (a.get_run(all_runs(a, "job")).error or "")
 
 
 def test_old_keys_and_steps_are_removed_but_not_those_of_a_run_that_may_come_back() -> None:

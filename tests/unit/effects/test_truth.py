@@ -14,7 +14,7 @@ import pytest
 
 import solocron.effects
 import solocron.effects.locks
-from solocron import AsyncRun, Invalid, Lock, NotEntered, Run, Scheduler, SolocronError
+from solocron import AsyncRun, InvalidError, Lock, NotEntered, Run, Scheduler, SolocronError
 
 
 def made(folder: Path) -> Scheduler:
@@ -47,7 +47,7 @@ def test_a_block_has_no_truth_value_and_says_how_to_write_it(
 
 def test_the_error_is_known_under_every_name_that_people_catch() -> None:
     assert issubclass(NotEntered, SolocronError)
-    assert issubclass(NotEntered, Invalid)
+    assert issubclass(NotEntered, InvalidError)
     assert issubclass(NotEntered, TypeError)
 
 

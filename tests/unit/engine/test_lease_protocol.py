@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from solocron import Cancelled, Invalid, Run, Scheduler, allow, every, surroundings
+from solocron import Cancelled, InvalidError, Run, Scheduler, allow, every, surroundings
 from solocron.model.documents.session import Life
 from solocron.simulator.database import Past
 from solocron.testing.cluster import Cluster
@@ -310,7 +310,7 @@ def test_rule_12_a_node_in_a_container_refuses_a_store_of_its_own(monkeypatch: p
     monkeypatch.delenv("SOLOCRON_STORE", raising=False)
     monkeypatch.setattr(surroundings, "in_container", lambda: True)
     scheduler = Scheduler(enabled=True)
-    with pytest.raises(Invalid, match="SOLOCRON_STORE"):
+    with pytest.raises(InvalidError, match="SOLOCRON_STORE"):
         scheduler.start()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from solocron import Scheduler
 from solocron.engine import registrar
-from solocron.errors import Conflict
+from solocron.errors import ConflictError
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.stores.contract import Named
@@ -144,7 +144,7 @@ def test_a_job_as_data_belongs_to_the_application_that_added_it(world: World, st
         assert first.add("mail", "send", "0 3 * * *").application == "billing"
         run = second.trigger("mail")
         assert second.wait(run, "10s").result == "billing"
-        with pytest.raises(Conflict, match="'send' is that of billing and of reports: two applications"):
+        with pytest.raises(ConflictError, match="'send' is that of billing and of reports: two applications"):
             Scheduler(store).add("more", "send", "0 3 * * *")
         first.stop()
         assert second.wait(second.trigger("mail"), "10s").result == "reports", "nobody is left who would run it"
@@ -170,7 +170,7 @@ def test_a_rollback_says_that_the_newer_definition_is_kept_and_adopt_makes_it_gi
     new.start()
     with old:
         assert warned == [], "a deploy is under way: nothing to warn of"
-        with pytest.raises(Conflict, match="shop is of revision 42 and stands behind the stored definition of a"):
+        with pytest.raises(ConflictError, match="shop is of revision 42 and stands behind the stored definition of a"):
             old.client.adopt("a")
         new.stop()
         wait_until(lambda: warned, within=10, what="the warning")
@@ -178,7 +178,7 @@ def test_a_rollback_says_that_the_newer_definition_is_kept_and_adopt_makes_it_gi
         assert expression(store, "a") == "0 2 * * *"
         Scheduler(MemoryStore(world=world)).client.adopt("a")
         wait_until(lambda: expression(store, "a") == "0 1 * * *", within=10, what="the old schedule")
-        assert old.job("a").revision == 41
+        assert old.get_job("a").revision == 41
         assert old.client.adopt_all() == []
 
 
@@ -187,7 +187,7 @@ def test_adopt_all_without_a_node_lets_the_next_one_write(world: World, store: M
         assert new.client.adopt_all() == []
     client = Scheduler(MemoryStore(world=world)).client
     client.add("data", "a", "0 3 * * *")
-    with pytest.raises(Conflict, match="data was added as data"):
+    with pytest.raises(ConflictError, match="data was added as data"):
         client.adopt("data")
     assert client.adopt_all() == ["a"]
     with node_of(world, "shop", revision=41):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from solocron import NotFound, Scheduler, WaitTimeout
+from solocron import NotFoundError, Scheduler, WaitTimeout
 from solocron.testing.fleet import wait_until
 from tests.unit.test_forked import in_a_fork
 
@@ -116,7 +116,7 @@ def test_its_errors_are_those_of_wait() -> None:
     run = scheduler.trigger("job")
     with pytest.raises(WaitTimeout, match=r"is waiting after 0\.02 s of waiting; it goes on by itself"):
         asyncio.run(scheduler.aio.wait(run, "20ms"))
-    with pytest.raises(NotFound, match="there is no run 'job@nothing' in namespace 'default'"):
+    with pytest.raises(NotFoundError, match="there is no run 'job@nothing' in namespace 'default'"):
         asyncio.run(scheduler.aio.wait("job@nothing"))
     scheduler.stop()
 
@@ -151,7 +151,7 @@ def test_a_long_tick_keeps_no_other_call_waiting() -> None:
         ticking = asyncio.create_task(scheduler.aio.tick())
         while not begun.is_set():
             await asyncio.sleep(0)
-        answers = [asyncio.wait_for(scheduler.aio.run(run), SOON) for _ in range(20)]
+        answers = [asyncio.wait_for(scheduler.aio.get_run(run), SOON) for _ in range(20)]
         assert {view.status for view in await asyncio.gather(*answers)} == {"running"}
         may_end.set()
         assert [view.status for view in await ticking] == ["succeeded"]

@@ -17,9 +17,9 @@ from solocron import (
     Backoff,
     Cron,
     Every,
-    Invalid,
-    InvalidSchedule,
+    InvalidError,
     Run,
+    ScheduleError,
     Scheduler,
     allow,
     at,
@@ -88,13 +88,13 @@ def test_methods_of_an_instance_are_bound_to_it() -> None:
 
 
 def test_a_class_whose_job_needs_an_instance_is_refused() -> None:
-    with pytest.raises(Invalid, match=r"Reports\(\.\.\.\)"):
+    with pytest.raises(InvalidError, match=r"Reports\(\.\.\.\)"):
         scheduler().discover(Reports)
 
 
 def test_two_instances_are_two_jobs_of_one_name_and_refused_with_nothing_half_registered() -> None:
     made = scheduler()
-    with pytest.raises(Invalid, match="two jobs are named"):
+    with pytest.raises(InvalidError, match="two jobs are named"):
         made.discover(sample_jobs, Reports("a"), Reports("b"))
     assert made.registry.jobs == {}
     assert made.registry.handlers == {}
@@ -106,7 +106,7 @@ def test_two_jobs_of_one_name_are_refused_naming_both_places() -> None:
     @made.cron("@daily", name="same")
     def first() -> None: ...
 
-    with pytest.raises(Invalid, match=r"first.*second") as refused:
+    with pytest.raises(InvalidError, match=r"first.*second") as refused:
 
         @made.cron("@daily", name="same")
         def second() -> None: ...
@@ -123,10 +123,10 @@ def test_an_import_error_names_the_module_and_registers_nothing(
     (package / "bad.py").write_text("raise RuntimeError('boom')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     made = scheduler()
-    with pytest.raises(Invalid, match=r"broken_app\.bad.*boom"):
+    with pytest.raises(InvalidError, match=r"broken_app\.bad.*boom"):
         made.discover("broken_app")
     assert made.registry.jobs == {}
-    with pytest.raises(Invalid, match="no module 'nowhere_at_all'"):
+    with pytest.raises(InvalidError, match="no module 'nowhere_at_all'"):
         made.discover("nowhere_at_all")
 
 
@@ -174,33 +174,33 @@ def test_a_function_may_carry_several_declarations() -> None:
     ],
 )
 def test_a_bad_option_is_refused_where_it_is_declared(options: dict[str, object], what: str) -> None:
-    with pytest.raises(Invalid, match=what):
+    with pytest.raises(InvalidError, match=what):
         cron("@daily", **options)  # type: ignore[arg-type]
 
 
 def test_bad_words_and_bad_policies_are_refused() -> None:
-    with pytest.raises(Invalid, match="tz"):
+    with pytest.raises(InvalidError, match="tz"):
         every("1m", tz="UTC")
-    with pytest.raises(Invalid, match="colour"):
+    with pytest.raises(InvalidError, match="colour"):
         every("1m", colour="red")
-    with pytest.raises(Invalid, match="allow"):
+    with pytest.raises(InvalidError, match="allow"):
         allow(0)
-    with pytest.raises(Invalid, match="limit"):
+    with pytest.raises(InvalidError, match="limit"):
         catch_up_all(limit=0)
-    with pytest.raises(Invalid, match="factor"):
+    with pytest.raises(InvalidError, match="factor"):
         Backoff(factor=0.5)
-    with pytest.raises(InvalidSchedule, match=r"never|day of month|31"):
+    with pytest.raises(ScheduleError, match=r"never|day of month|31"):
         cron("0 0 31 2 *")
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidError):
         at(datetime(2026, 1, 1))  # noqa: DTZ001 - naive on purpose
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidError):
         cron(42)  # type: ignore[arg-type]
-    with pytest.raises(Invalid, match="its own instants"):
+    with pytest.raises(InvalidError, match="its own instants"):
         cron(Every("1m"), tz="Europe/Paris")
 
 
 def test_a_function_that_wants_more_than_the_run_is_refused() -> None:
-    with pytest.raises(Invalid, match="customer"):
+    with pytest.raises(InvalidError, match="customer"):
 
         @scheduler().every("1m")
         def bill(run: Run, customer: str) -> None: ...
@@ -211,7 +211,7 @@ def test_run_in_must_fit_the_function() -> None:
 
     async def coroutine() -> None: ...
 
-    with pytest.raises(Invalid, match="coroutine"):
+    with pytest.raises(InvalidError, match="coroutine"):
         made.every("1m", run_in="thread")(coroutine)
     assert made.registry.jobs == {}
 
@@ -278,7 +278,7 @@ def test_many_jobs_share_what_they_declare_alike() -> None:
     assert first.schedule is second.schedule
     assert first.spec is second.spec
     assert first.definition.handler == "job-0"
-    with pytest.raises(Invalid, match="job-3 says limit='limit-3:2'"):
+    with pytest.raises(InvalidError, match="job-3 says limit='limit-3:2'"):
         made.cron("0 9 * * *", name="another", limit="limit-3:3")(_of_its_own())
     assert "another" not in made.registry.jobs
 

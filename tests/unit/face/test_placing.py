@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from solocron import Conflict, Invalid, Run, Scheduler, every
+from solocron import ConflictError, InvalidError, Run, Scheduler, every
 from solocron.stores.memory import MemoryStore, World
 
 
@@ -30,8 +30,8 @@ def test_a_sliced_job_runs_every_slice_and_waiting_for_it_waits_for_all(schedule
         assert scheduler.trigger("sharded", key="k") == run
         assert [view.shard for view in sorted(scheduler.runs("sharded"), key=lambda view: view.run)] == ["0", "1", "2"]
         assert len(scheduler.client.attempts(run)) == 3
-        assert scheduler.job("sharded").shards == 3
-        with pytest.raises(Invalid, match="no shard 'eu', so it was not triggered"):
+        assert scheduler.get_job("sharded").shards == 3
+        with pytest.raises(InvalidError, match="no shard 'eu', so it was not triggered"):
             scheduler.trigger("sharded", shard="eu")
 
 
@@ -104,10 +104,10 @@ def test_every_node_runs_its_part() -> None:
 
 def test_limits_with_different_numbers_are_refused(scheduler: Scheduler) -> None:
     scheduler.every("1d", name="one", limit="scarce:2")(lambda: None)
-    with pytest.raises(Invalid, match="a limit has one number"):
+    with pytest.raises(InvalidError, match="a limit has one number"):
         scheduler.every("1d", name="two", limit="scarce:3")(lambda: None)
     scheduler.register(lambda: None, name="work")
-    with scheduler, pytest.raises(Conflict, match="a limit has one number"):
+    with scheduler, pytest.raises(ConflictError, match="a limit has one number"):
         scheduler.add("three", "work", "* * * * *", limit="scarce:4")
 
 
@@ -126,5 +126,5 @@ def test_limits_with_different_numbers_are_refused(scheduler: Scheduler) -> None
     ],
 )
 def test_what_cannot_be_placed_is_refused(options: dict[str, object], why: str) -> None:
-    with pytest.raises(Invalid, match=why):
+    with pytest.raises(InvalidError, match=why):
         every("1d", **options)

@@ -15,10 +15,10 @@ import pytest
 
 from solocron import (
     AsyncRun,
-    Conflict,
-    Invalid,
+    ConflictError,
+    InvalidError,
     LeaseLost,
-    NotFound,
+    NotFoundError,
     Run,
     Scheduler,
     WaitTimeout,
@@ -78,7 +78,7 @@ def test_a_delayed_trigger_waits_for_its_instant_and_can_be_cancelled() -> None:
     scheduler.every(FAR, name="job")(lambda: None)
     with scheduler:
         run = scheduler.trigger("job", at=datetime.now(UTC) + timedelta(hours=1))
-        assert scheduler.run(run).status == "waiting"
+        assert scheduler.get_run(run).status == "waiting"
         with pytest.raises(WaitTimeout):
             scheduler.wait(run, 0.05)
         assert scheduler.cancel(run) == "cancelled"
@@ -98,7 +98,7 @@ def test_a_job_that_raises_is_recorded_and_disturbs_nothing_else() -> None:
         assert failed.status == "failed"
         assert "ValueError: no luck" in (failed.error or "")
         assert scheduler.wait(scheduler.trigger("good"), "10s").result == "fine"
-        assert scheduler.job("bad").failures == 1
+        assert scheduler.get_job("bad").failures == 1
 
 
 def test_i19_a_body_that_exits_or_returns_nonsense_is_only_its_own_problem() -> None:
@@ -130,8 +130,8 @@ def test_i5_an_error_of_any_text_is_recorded_and_the_hold_is_gone(text: str, tmp
         done = scheduler.wait(scheduler.trigger("job"), "10s")
         assert done.status == "failed"
         assert "RuntimeError" in (done.error or "")
-        assert scheduler.job("job").running == ()
-        with pytest.raises(Invalid, match="payload"):
+        assert scheduler.get_job("job").running == ()
+        with pytest.raises(InvalidError, match="payload"):
             scheduler.trigger("job", {"text": "\udc80"})
 
 
@@ -248,22 +248,22 @@ def test_jobs_as_data_are_added_changed_and_removed() -> None:
         scheduler.add("tenant-1", "handler", "0 3 * * *", tz="Europe/Vienna", payload={"tenant": 1})
         scheduler.wait(scheduler.trigger("tenant-1"), "10s")
         assert got == [{"tenant": 1}]
-        assert scheduler.job("tenant-1").zone == "Europe/Vienna"
+        assert scheduler.get_job("tenant-1").zone == "Europe/Vienna"
         assert scheduler.add("tenant-1", "handler", "0 4 * * *").zone == "UTC"
         scheduler.remove("tenant-1")
-        with pytest.raises(NotFound):
-            scheduler.job("tenant-1")
+        with pytest.raises(NotFoundError):
+            scheduler.get_job("tenant-1")
 
 
 def test_a_declared_job_is_not_changed_or_removed_as_data() -> None:
     scheduler = made()
     scheduler.every(FAR, name="job")(lambda: None)
     with scheduler:
-        with pytest.raises(Conflict, match="declared in code"):
+        with pytest.raises(ConflictError, match="declared in code"):
             scheduler.add("job", "job", "@daily")
-        with pytest.raises(Conflict, match="declared in code"):
+        with pytest.raises(ConflictError, match="declared in code"):
             scheduler.remove("job")
-        with pytest.raises(NotFound, match="did you mean 'job'"):
+        with pytest.raises(NotFoundError, match="did you mean 'job'"):
             scheduler.add("other", "jobb", "@daily")
 
 
@@ -272,18 +272,18 @@ def test_unknown_names_come_with_a_suggestion() -> None:
     scheduler.every(FAR, name="invoices")(lambda: None)
     with scheduler:
         for ask in (
-            scheduler.job,
+            scheduler.get_job,
             scheduler.trigger,
             scheduler.pause,
             scheduler.resume,
-            scheduler.next,
+            scheduler.upcoming,
             scheduler.remove,
         ):
-            with pytest.raises(NotFound, match="did you mean 'invoices'"):
+            with pytest.raises(NotFoundError, match="did you mean 'invoices'"):
                 ask("invoice")
-        with pytest.raises(NotFound):
-            scheduler.run("invoices@0123456789abcdef")
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFoundError):
+            scheduler.get_run("invoices@0123456789abcdef")
+        with pytest.raises(NotFoundError):
             scheduler.cancel("nonsense")
 
 
@@ -326,7 +326,7 @@ def test_around_wraps_every_run_in_every_form() -> None:
         assert scheduler.wait(scheduler.trigger("coroutine"), "10s").result == "value"
     assert order[:3] == inside[:3]
     assert order[-2:] == inside[-2:]
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidError):
         scheduler.around(lambda: None)
 
 
@@ -359,7 +359,7 @@ def test_events_reach_their_subscribers_and_a_broken_one_disturbs_nobody() -> No
     with scheduler:
         scheduler.wait(scheduler.trigger("job"), "10s")
     assert heard == ["succeeded"]
-    with pytest.raises(Invalid, match="no event"):
+    with pytest.raises(InvalidError, match="no event"):
         scheduler.on("lunch")
 
 
@@ -402,7 +402,7 @@ def test_switched_off_nothing_is_registered_or_claimed(
         assert scheduler.tick() == []
     assert caplog.text.count("switched off") == 1, "said once, not with every call"
     monkeypatch.setenv("SOLOCRON_ENABLED", "perhaps")
-    with pytest.raises(Invalid, match="SOLOCRON_ENABLED"):
+    with pytest.raises(InvalidError, match="SOLOCRON_ENABLED"):
         Scheduler("memory://")
     monkeypatch.setenv("SOLOCRON_ENABLED", "YES")
     assert Scheduler("memory://").enabled
@@ -412,9 +412,9 @@ def test_a_disabled_job_is_not_run_and_not_triggered() -> None:
     scheduler = made()
     scheduler.every("10ms", name="job", enabled=False)(lambda: None)
     with scheduler:
-        with pytest.raises(Conflict, match="disabled"):
+        with pytest.raises(ConflictError, match="disabled"):
             scheduler.trigger("job")
-        assert scheduler.job("job").next is None
+        assert scheduler.get_job("job").next is None
 
 
 def test_tick_runs_what_is_due_and_answers_it() -> None:
@@ -448,12 +448,12 @@ def test_tick_runs_more_than_fits_at_once_and_never_waits_for_a_backoff() -> Non
     done = scheduler.tick()
     assert sorted(view.run for view in done if view.job == "many") == sorted(runs)
     assert [view.status for view in done if view.job == "fails"] == ["failed"]
-    assert scheduler.job("fails").waiting == 1
+    assert scheduler.get_job("fails").waiting == 1
 
 
 def test_a_started_scheduler_does_not_tick() -> None:
     scheduler = made()
-    with scheduler, pytest.raises(Invalid, match="runs a node already"):
+    with scheduler, pytest.raises(InvalidError, match="runs a node already"):
         scheduler.tick()
 
 
@@ -527,7 +527,7 @@ def test_aio_never_blocks_the_callers_loop() -> None:
     ],
 )
 def test_bad_settings_are_refused(options: dict[str, object], what: str) -> None:
-    with pytest.raises(Invalid, match=what):
+    with pytest.raises(InvalidError, match=what):
         Scheduler("memory://", **options)  # type: ignore[arg-type]
 
 
@@ -545,9 +545,9 @@ def test_the_log_and_status_tell_what_happened() -> None:
         assert view.claimed_at is not None
         assert view.finished_at is not None
         assert view.claimed_at <= view.finished_at
-        with pytest.raises(Invalid, match="status"):
+        with pytest.raises(InvalidError, match="status"):
             scheduler.runs(status="happy")
-        with pytest.raises(Invalid, match="limit"):
+        with pytest.raises(InvalidError, match="limit"):
             scheduler.runs(limit=0)
 
 

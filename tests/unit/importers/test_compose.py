@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron import Cron
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.importers.compose import Fields, expression
 
 ALL_DAYS, ALL_WEEKDAYS = frozenset(range(1, 32)), frozenset(range(7))
@@ -40,7 +40,7 @@ def test_a_day_matches_when_day_month_and_weekday_all_do(
     ]
     try:
         schedule = Cron(expression(fields))
-    except Invalid:
+    except InvalidError:
         assert not wanted or (days != ALL_DAYS and weekdays != ALL_WEEKDAYS)
         return
     assert list(schedule.between(START, end)) == wanted
@@ -71,7 +71,7 @@ def test_fixed_times_never_become_wildcards(minutes: list[int], hours: list[int]
 
 
 def test_a_field_without_any_value_is_refused() -> None:
-    with pytest.raises(Invalid, match="never fire"):
+    with pytest.raises(InvalidError, match="never fire"):
         expression(Fields(minutes=frozenset(), hours=frozenset({1})))
-    with pytest.raises(Invalid, match="never fire"):
+    with pytest.raises(InvalidError, match="never fire"):
         expression(Fields(minutes=frozenset({0}), hours=frozenset({1}), weekdays=frozenset()))

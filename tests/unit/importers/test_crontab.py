@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from solocron import Cron, Scheduler, cron
-from solocron.errors import Invalid, InvalidSchedule
+from solocron.errors import InvalidError, ScheduleError
 from solocron.importers import from_crontab
 
 CRONTAB = """\
@@ -106,11 +106,11 @@ def test_cron_tz_is_the_zone_of_the_lines_after_it() -> None:
     ],
 )
 def test_a_line_that_cannot_be_converted_refuses_the_whole_and_names_its_number(line: str, why: str) -> None:
-    with pytest.raises(Invalid, match=why) as refused:
+    with pytest.raises(InvalidError, match=why) as refused:
         from_crontab(f"0 1 * * * good\n{line}\n", tz="UTC")
     assert "Nothing was converted" in str(refused.value)
 
 
 def test_an_unknown_zone_is_refused() -> None:
-    with pytest.raises(InvalidSchedule, match="unknown time zone"):
+    with pytest.raises(ScheduleError, match="unknown time zone"):
         from_crontab("0 1 * * * true", tz="Mars/Olympus")

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from solocron import At, Cron, Every
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.importers import from_celery
 
 PEERS = json.loads((Path(__file__).parent / "peers.json").read_text())["django-celery-beat"]
@@ -162,7 +162,7 @@ def test_a_task_brings_its_arguments_expiry_queue_and_whether_it_is_enabled() ->
     ],
 )
 def test_what_has_no_counterpart_is_refused_and_named(given: Any, why: str) -> None:
-    with pytest.raises(Invalid, match=rf"{why}.*Nothing was converted") as refused:
+    with pytest.raises(InvalidError, match=rf"{why}.*Nothing was converted") as refused:
         from_celery(given)
     if hasattr(given, "task"):
         assert "Send the digest" in str(refused.value)

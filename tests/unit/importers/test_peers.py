@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from solocron import At, Cron, Every, Scheduler, allow
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.importers import Converted, from_apscheduler, from_celery
 
 PEERS = json.loads((Path(__file__).parent / "peers.json").read_text())
@@ -159,7 +159,7 @@ def test_what_was_converted_can_be_declared_and_registered() -> None:
     ],
 )
 def test_what_apscheduler_can_say_and_cron_cannot_is_refused(told: dict[str, Any], why: str) -> None:
-    with pytest.raises(Invalid, match=why):
+    with pytest.raises(InvalidError, match=why):
         from_apscheduler("cron", **told)
 
 
@@ -176,14 +176,14 @@ def test_what_apscheduler_can_say_and_cron_cannot_is_refused(told: dict[str, Any
     ],
 )
 def test_what_celery_can_say_and_cron_cannot_is_refused(told: dict[str, Any], why: str) -> None:
-    with pytest.raises(Invalid, match=why):
+    with pytest.raises(InvalidError, match=why):
         from_celery(**told)
 
 
 def test_a_schedule_of_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(Invalid, match="solar"):
+    with pytest.raises(InvalidError, match="solar"):
         from_celery(SimpleNamespace(event="sunset"))
-    with pytest.raises(Invalid, match="no cron, interval or date trigger"):
+    with pytest.raises(InvalidError, match="no cron, interval or date trigger"):
         from_apscheduler(SimpleNamespace(triggers=[]))
-    with pytest.raises(Invalid, match="'cron', 'interval' or 'date'"):
+    with pytest.raises(InvalidError, match="'cron', 'interval' or 'date'"):
         from_apscheduler("calendarinterval", days=1)

@@ -10,7 +10,7 @@ from typing import Any, Optional
 import pytest
 
 import solocron
-from solocron import AsyncRun, Invalid, Run, Scheduler
+from solocron import AsyncRun, InvalidError, Run, Scheduler
 from solocron.jobs.around import check_wrapper, wrap
 from solocron.jobs.registry import make_handler
 
@@ -139,7 +139,7 @@ def test_what_only_looks_like_a_run_is_none() -> None:
 )
 def test_what_cannot_be_called_with_the_run_alone_is_refused_by_name(function: Callable[..., Any], names: str) -> None:
     scheduler = Scheduler("memory://", enabled=True)
-    with pytest.raises(Invalid, match=rf"wants {names}: .*It was not registered"):
+    with pytest.raises(InvalidError, match=rf"wants {names}: .*It was not registered"):
         scheduler.every("1h", name="job")(function)
     assert scheduler.registry.jobs == {}
 
@@ -158,7 +158,7 @@ def test_a_wrapper_keeps_its_defaults_and_one_that_could_not_wrap_is_refused() -
         yield call()
 
     for wrong in (never, lambda: None, lambda a, b, c: None, lambda run, *, schema: None):
-        with pytest.raises(Invalid, match=r"give a function of the run"):
+        with pytest.raises(InvalidError, match=r"give a function of the run"):
             check_wrapper(wrong)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from solocron.clock import SECOND
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.declaration import check_limit
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.definition import Definition
@@ -288,7 +288,7 @@ def test_names_and_bounds() -> None:
 
 @pytest.mark.parametrize("bad", ["db", "db:", ":2", "db:0", "db:257", "db:-1", "a b:1", "x" * 65 + ":1", 2, ("db", 2)])
 def test_what_cannot_be_a_limit_is_refused(bad: object) -> None:
-    with pytest.raises(Invalid, match=r"limit=.*Nothing was registered"):
+    with pytest.raises(InvalidError, match=r"limit=.*Nothing was registered"):
         check_limit(bad)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow, catch_up_all
 from tests.unit.model.samples import backoffs
 
@@ -21,13 +21,13 @@ def test_overlap_takes_its_words(kind: str) -> None:
 
 @pytest.mark.parametrize("value", ["allow", "SKIP", "", None, 3])
 def test_overlap_refuses_others_and_names_the_choices(value: Any) -> None:
-    with pytest.raises(Invalid, match=r'choose "skip", "queue", "queue-all", "replace" or allow\(n\)'):
+    with pytest.raises(InvalidError, match=r'choose "skip", "queue", "queue-all", "replace" or allow\(n\)'):
         Overlap.parse(value)
 
 
 @pytest.mark.parametrize("n", [0, -1, 1001, 1.5, True, "2", None])
 def test_allow_takes_a_whole_number_in_bounds(n: Any) -> None:
-    with pytest.raises(Invalid, match="whole number from 1 to 1000"):
+    with pytest.raises(InvalidError, match="whole number from 1 to 1000"):
         allow(n)
 
 
@@ -38,25 +38,25 @@ def test_catch_up_takes_its_words(kind: str) -> None:
 
 @pytest.mark.parametrize("value", ["none", "ALL", "", None, 3])
 def test_catch_up_refuses_others_and_names_the_choices(value: Any) -> None:
-    with pytest.raises(Invalid, match=r'choose "skip", "latest", "all" or catch_up_all'):
+    with pytest.raises(InvalidError, match=r'choose "skip", "latest", "all" or catch_up_all'):
         CatchUp.parse(value)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True, "2"])
 def test_catch_up_all_takes_a_whole_limit(limit: Any) -> None:
-    with pytest.raises(Invalid, match="whole number from 1 up"):
+    with pytest.raises(InvalidError, match="whole number from 1 up"):
         catch_up_all(limit=limit)
 
 
 def test_catch_up_all_takes_an_age_as_a_duration() -> None:
     assert catch_up_all(within="1h30m") == CatchUp("all", None, 5_400_000_000)
-    with pytest.raises(Invalid, match="within"):
+    with pytest.raises(InvalidError, match="within"):
         catch_up_all(within="soon")
 
 
 @pytest.mark.parametrize("options", [{"factor": 0.5}, {"factor": 101}, {"jitter": -0.1}, {"jitter": 1.1}])
 def test_backoff_refuses_what_would_not_back_off(options: dict[str, float]) -> None:
-    with pytest.raises(Invalid, match=next(iter(options))):
+    with pytest.raises(InvalidError, match=next(iter(options))):
         Backoff(**options)
 
 

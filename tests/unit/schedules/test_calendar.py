@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solocron.clock import from_us, to_us
-from solocron.errors import Invalid, InvalidSchedule
+from solocron.errors import InvalidError, ScheduleError
 from solocron.schedules import Cron, Every, Schedule, instants
 from solocron.schedules.calendar import Calendar, Calendared
 
@@ -141,13 +141,13 @@ def test_a_century_is_counted_in_a_moment() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(InvalidSchedule, match='choose "skip", "next" or "previous"'):
+    with pytest.raises(ScheduleError, match='choose "skip", "next" or "previous"'):
         Calendared(Cron("0 9 * * *"), CALENDARS[0], "later")
-    with pytest.raises(InvalidSchedule, match="at most 48 slots a day"):
+    with pytest.raises(ScheduleError, match="at most 48 slots a day"):
         Calendared(Every("1m"), CALENDARS[0], "next")
-    with pytest.raises(Invalid, match="every day of the week is off"):
+    with pytest.raises(InvalidError, match="every day of the week is off"):
         Calendar.make("never", 1, frozenset(range(7)), {})
-    with pytest.raises(Invalid, match="more than 60 days in a row"):
+    with pytest.raises(InvalidError, match="more than 60 days in a row"):
         Calendar.make("long", 1, frozenset(), {date(2026, 1, 1) + n * DAY: "" for n in range(90)})
 
 

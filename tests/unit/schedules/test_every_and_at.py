@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.clock import from_us
-from solocron.errors import Invalid, InvalidSchedule
+from solocron.errors import InvalidError, ScheduleError
 from solocron.schedules import At, Every, Schedule
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -38,7 +38,7 @@ def test_i18_every_node_finds_the_same_slots_whenever_it_starts():
 
 @pytest.mark.parametrize("bad", ["0s", 0, 0.0001, timedelta(), "", "soon", -1, None])
 def test_a_period_that_is_none_is_refused(bad):
-    with pytest.raises(Invalid, match=r"^every: "):
+    with pytest.raises(InvalidError, match=r"^every: "):
         Every(bad)
 
 
@@ -81,7 +81,7 @@ def test_at_is_the_same_instant_in_every_zone():
 
 @pytest.mark.parametrize("bad", [datetime(2026, 1, 1), "2026-01-01", None, 5])  # noqa: DTZ001
 def test_what_is_no_instant_is_refused(bad):
-    with pytest.raises(InvalidSchedule, match="no aware datetime"):
+    with pytest.raises(ScheduleError, match="no aware datetime"):
         At(bad)
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from solocron.clock import from_us, to_us
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules import Cron, Schedule, dump, instants, load, spread
 
 START = to_us(datetime(2026, 1, 1, tzinfo=UTC))
@@ -70,9 +70,9 @@ def test_a_schedule_that_does_not_move_on_is_refused_and_never_spun_on(wrong):
             return t - wrong
 
     for ask in (instants.after, instants.before, lambda s, us: next(instants.between(s, us, us + HOUR))):
-        with pytest.raises(InvalidSchedule, match=r"^Stuck\.(after|before)\(2026-01-01T00:00:00Z\) returned"):
+        with pytest.raises(ScheduleError, match=r"^Stuck\.(after|before)\(2026-01-01T00:00:00Z\) returned"):
             ask(Stuck(), START)
-        with pytest.raises(InvalidSchedule):
+        with pytest.raises(ScheduleError):
             ask(spread(Stuck(), "1m", "job"), START)
 
 
@@ -82,7 +82,7 @@ def test_what_is_no_instant_is_refused(wrong):
         def after(self, t):
             return wrong
 
-    with pytest.raises(InvalidSchedule, match="no aware datetime"):
+    with pytest.raises(ScheduleError, match="no aware datetime"):
         instants.after(Odd(), START)
 
 
@@ -92,7 +92,7 @@ def test_what_is_no_count_is_refused(wrong):
         def count(self, a, b):
             return wrong
 
-    with pytest.raises(InvalidSchedule, match="not a number of slots"):
+    with pytest.raises(ScheduleError, match="not a number of slots"):
         instants.count(Odd(), START, START + HOUR)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules import At, Cron, Every, Schedule, dump, instants, lint, load, spread
 from solocron.schedules.zone import load_zone, zone_names
 from tests.unit.schedules.oracle import (
@@ -64,7 +64,7 @@ def crons(draw: st.DrawFn, zones: st.SearchStrategy[str] | None = None) -> Cron:
     tz = draw(zones if zones is not None else st.sampled_from(["UTC", *distinct_zones()]))
     try:
         return Cron(draw(expressions), tz=tz, dst=draw(rules))
-    except InvalidSchedule:  # such as 31 February
+    except ScheduleError:  # such as 31 February
         assume(False)
         raise
 

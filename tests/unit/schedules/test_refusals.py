@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules import Cron
 from tests.fundamentals.effort import effort
 
@@ -68,7 +68,7 @@ from tests.fundamentals.effort import effort
     ],
 )
 def test_each_mistake_has_its_sentence(expression, says):
-    with pytest.raises(InvalidSchedule) as refused:
+    with pytest.raises(ScheduleError) as refused:
         Cron(expression)
     message = str(refused.value)
     assert says in message
@@ -90,7 +90,7 @@ def test_each_mistake_has_its_sentence(expression, says):
     ],
 )
 def test_each_mistake_with_h_has_its_sentence(expression, says):
-    with pytest.raises(InvalidSchedule, match=r"^cron ") as refused:
+    with pytest.raises(ScheduleError, match=r"^cron ") as refused:
         Cron(expression, seed="report")
     assert says in str(refused.value)
 
@@ -112,7 +112,7 @@ def test_each_mistake_with_h_has_its_sentence(expression, says):
     ],
 )
 def test_zones_and_rules_are_checked_too(options, says):
-    with pytest.raises(InvalidSchedule) as refused:
+    with pytest.raises(ScheduleError) as refused:
         Cron("0 9 * * *", **options)
     assert says in str(refused.value)
     assert len(str(refused.value)) < 300
@@ -121,7 +121,7 @@ def test_zones_and_rules_are_checked_too(options, says):
 @pytest.mark.parametrize("expression", ["30 2 * 3 SUN#2", "*/15 2 * 3 SUN#2"])
 def test_a_time_that_the_clocks_always_skip_is_refused(expression):
     """On the second Sunday of March no clock in New York shows 02:30."""
-    with pytest.raises(InvalidSchedule, match="it never fires: in America/New_York the clocks skip"):
+    with pytest.raises(ScheduleError, match="it never fires: in America/New_York the clocks skip"):
         Cron(expression, tz="America/New_York", dst={"gap": "skip"})
     assert Cron("30 2 * 3 SUN#2", tz="America/New_York")
 
@@ -142,7 +142,7 @@ def test_any_text_is_read_or_refused_within_milliseconds(text):
     def read() -> None:
         try:
             said.append(repr(Cron(text, seed="job")))
-        except InvalidSchedule as refused:
+        except ScheduleError as refused:
             said.append(str(refused))
 
     assert effort(read, 0.1) < 0.1
@@ -154,7 +154,7 @@ def test_any_text_is_read_or_refused_within_milliseconds(text):
 )
 def test_ten_thousand_characters_end_within_milliseconds(text):
     def refuse() -> None:
-        with pytest.raises(InvalidSchedule):
+        with pytest.raises(ScheduleError):
             Cron(text, seed="job")
 
     assert effort(refuse, 0.02) < 0.02

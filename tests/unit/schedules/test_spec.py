@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules import At, Cron, Every, dump, load, spread
 
 
@@ -63,10 +63,10 @@ def test_equal_specs_give_one_object():
     ],
 )
 def test_a_damaged_spec_is_refused(bad):
-    with pytest.raises(InvalidSchedule):
+    with pytest.raises(ScheduleError):
         load(bad)
 
 
 def test_a_kind_from_the_future_says_so():
-    with pytest.raises(InvalidSchedule, match="unknown kind of schedule 'lunar'; a newer release wrote it"):
+    with pytest.raises(ScheduleError, match="unknown kind of schedule 'lunar'; a newer release wrote it"):
         load({"kind": "lunar", "phase": "full"})

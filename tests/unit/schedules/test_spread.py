@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solocron.errors import Invalid, InvalidSchedule
+from solocron.errors import InvalidError, ScheduleError
 from solocron.schedules import Cron, Every, Spread, instants, spread
 from solocron.schedules.spread import stable_number
 
@@ -65,11 +65,11 @@ def test_it_says_by_how_much():
 def test_what_makes_no_sense_is_refused():
     once = spread(Every("1h"), "1m", "a")
     assert isinstance(once, Spread)
-    with pytest.raises(InvalidSchedule, match="spread already"):
+    with pytest.raises(ScheduleError, match="spread already"):
         spread(once, "1m", "a")
-    with pytest.raises(Invalid, match="nothing to spread over"):
+    with pytest.raises(InvalidError, match="nothing to spread over"):
         spread(Every("1h"), 0, "a")
-    with pytest.raises(Invalid, match=r"^spread: 'soon'"):
+    with pytest.raises(InvalidError, match=r"^spread: 'soon'"):
         spread(Every("1h"), "soon", "a")
-    with pytest.raises(Invalid, match="needs the job's name"):
+    with pytest.raises(InvalidError, match="needs the job's name"):
         spread(Every("1h"), "1m", "")

@@ -9,7 +9,7 @@ from zoneinfo import _zoneinfo
 
 import pytest
 
-from solocron.errors import InvalidSchedule
+from solocron.errors import ScheduleError
 from solocron.schedules import load_zone, zone_data_version
 from solocron.schedules.zone import _PROBE, _open, zone_names
 from tests.unit.schedules.oracle import distinct_zones, instants_that_show, moment, seconds
@@ -42,12 +42,12 @@ def test_a_zone_is_loaded_once():
     "bad", ["Paris", "EUROPE/PARIS", "Europe/Paris ", "", ".", "../zones", "zoneinfo/Europe/Paris", "\0"]
 )
 def test_what_is_not_in_the_data_is_refused(bad):
-    with pytest.raises(InvalidSchedule, match="unknown time zone"):
+    with pytest.raises(ScheduleError, match="unknown time zone"):
         load_zone(bad)
 
 
 def test_a_near_miss_is_answered_with_the_name():
-    with pytest.raises(InvalidSchedule, match="did you mean 'America/New_York'"):
+    with pytest.raises(ScheduleError, match="did you mean 'America/New_York'"):
         load_zone("America/NewYork")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from solocron.errors import Invalid, MissingExtra, SolocronError
+from solocron.errors import InvalidError, MissingExtra, SolocronError
 from solocron.stores.memory import MemoryStore
 from solocron.stores.sql.mysql import MySQLStore
 from solocron.stores.sql.postgres import PostgresStore
@@ -89,7 +89,7 @@ class TestParse:
         ],
     )
     def test_an_error_shows_no_more_than_the_scheme(self, url: str, says: str) -> None:
-        with pytest.raises(Invalid, match=says) as caught:
+        with pytest.raises(InvalidError, match=says) as caught:
             parse(url)
         shown = "".join(traceback.format_exception(caught.value))
         assert "c4n4ry" not in str(caught.value)
@@ -101,7 +101,7 @@ class TestParse:
         [("postgresq", "postgresql"), ("sqllite", "sqlite"), ("mariadbb", "mariadb"), ("pg", "postgresql")],
     )
     def test_an_unknown_scheme_is_refused_with_the_list_and_a_guess(self, scheme: str, meant: str) -> None:
-        with pytest.raises(Invalid) as caught:
+        with pytest.raises(InvalidError) as caught:
             parse(f"{scheme}://host/name")
         assert f"Did you mean {meant}://?" in str(caught.value)
         assert all(known in str(caught.value) for known in ("sqlite://", "postgresql://", "redis://", "memory://"))
@@ -186,7 +186,7 @@ class TestMakeStore:
 
     @pytest.mark.parametrize("namespace", ["", "a b", "x" * 65, "a/b", "a'b", "ü"])
     def test_a_namespace_is_a_short_plain_name(self, namespace: str) -> None:
-        with pytest.raises(Invalid, match="namespace"):
+        with pytest.raises(InvalidError, match="namespace"):
             make_store("memory://", namespace=namespace)
 
     @pytest.mark.parametrize("scheme", ["postgresql", "mysql", "sqlite"])
@@ -197,7 +197,7 @@ class TestMakeStore:
             "sqlite": ("synchronus", "synchronous"),
         }
         typed, meant = known[scheme]
-        with pytest.raises(Invalid, match=f"did you mean '{meant}'"):
+        with pytest.raises(InvalidError, match=f"did you mean '{meant}'"):
             make_store(f"{scheme}:///d?{typed}=x" if scheme == "sqlite" else f"{scheme}://h/d?{typed}=x")
 
     @pytest.mark.parametrize("name", ["Jobs", "a-b", "1a", "a;drop table x", 'a"b', "x" * 49, ""])
@@ -205,12 +205,12 @@ class TestMakeStore:
     def test_what_becomes_part_of_a_tables_name_is_strictly_checked(self, option: str, name: str) -> None:
         for url in ("postgresql://h/d", "mysql://h/d"):
             if option == "prefix" or url.startswith("postgresql"):
-                with pytest.raises(Invalid, match=f"{option}="):
+                with pytest.raises(InvalidError, match=f"{option}="):
                     make_store(f"{url}?{option}={name.replace(';', '%3B')}")
 
     @pytest.mark.parametrize("url", ["mysql://h", "mysql://h:port/d", "mysql://h:99999/d", "mysql://h/a/b"])
     def test_a_mysql_url_names_host_and_database(self, url: str) -> None:
-        with pytest.raises(Invalid, match="nothing was opened"):
+        with pytest.raises(InvalidError, match="nothing was opened"):
             make_store(url)
 
     def test_no_error_of_an_unreadable_url_shows_the_password(self) -> None:

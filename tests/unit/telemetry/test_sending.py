@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from solocron import Invalid, MissingExtra, Scheduler
+from solocron import InvalidError, MissingExtra, Scheduler
 from solocron.events import Event, Events
 from solocron.telemetry import delivery
 from solocron.telemetry.delivery import Deliveries
@@ -184,7 +184,7 @@ def test_apprise_is_handed_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None
     stand_in.Apprise = Apprise  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "apprise", stand_in)
     scheduler = Scheduler("memory://", enabled=True)
-    with pytest.raises(Invalid, match="does not understand URL 1 of 1"):
+    with pytest.raises(InvalidError, match="does not understand URL 1 of 1"):
         scheduler.alarms(notify="nonsense")
     scheduler.alarms(every="1ms", patience=0, notify=["mailto:a@example.org"])
     scheduler.every("1h", name="job", pool="gpu")(lambda: None)
@@ -225,10 +225,10 @@ def test_without_apprise_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
 )
 def test_nonsense_is_refused_and_nothing_is_configured(options: dict[str, Any], why: str) -> None:
     scheduler = Scheduler("memory://", enabled=True)
-    with pytest.raises(Invalid, match=why):
+    with pytest.raises(InvalidError, match=why):
         scheduler.alarms(**options)
     scheduler.alarms()
-    with pytest.raises(Invalid, match="was called before"):
+    with pytest.raises(InvalidError, match="was called before"):
         scheduler.alarms()
 
 

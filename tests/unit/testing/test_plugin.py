@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from solocron import Invalid, Run, cron, every
+from solocron import InvalidError, Run, cron, every
 from solocron.testing.clock import ManualClock
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -126,6 +126,6 @@ def test_a_running_node_follows_the_clock() -> None:
 @pytest.mark.parametrize("moment", [datetime(2025, 12, 31, tzinfo=UTC), datetime(2026, 1, 2)])  # noqa: DTZ001
 def test_it_goes_only_forward_and_only_with_a_zone(moment: datetime) -> None:
     clock = ManualClock()
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidError):
         clock.move_to(moment)
     assert clock.now == datetime(2026, 1, 1, tzinfo=UTC)

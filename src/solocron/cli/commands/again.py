@@ -9,7 +9,7 @@ from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import earlier, instant, utc
 from solocron.cli.opening import opened
 from solocron.client import Client
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.model.documents.run import Status
 from solocron.runtime import Threads
 from solocron.views import BackfillView, to_json
@@ -19,7 +19,7 @@ __all__ = ["backfill", "rerun"]
 
 def rerun(args: Namespace) -> int:
     if (args.slot is None) == (args.failed_since is None):
-        raise Invalid("rerun: give a SLOT, or --failed-since; nothing was asked for.")
+        raise InvalidError("rerun: give a SLOT, or --failed-since; nothing was asked for.")
     with opened(args) as client:
         if args.slot is not None:
             runs = [client.rerun(args.job, instant(args.slot, "SLOT"), key=args.key)]
@@ -58,7 +58,7 @@ def backfill(args: Namespace) -> int:
             rate=args.rate,
             dry_run=args.dry_run,
         )
-        if client.job(args.job).orphaned:
+        if client.get_job(args.job).orphaned:
             output.note(f"no live node can run {args.job}; the runs wait for one")
         if args.watch and view.id is not None:
             _watch_backfill(client, view)

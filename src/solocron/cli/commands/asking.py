@@ -15,7 +15,7 @@ from solocron.cli.moments import later, utc
 from solocron.cli.opening import each_namespace, opened
 from solocron.cli.parser import FOREVER
 from solocron.client import Client
-from solocron.errors import Invalid, StoreError, WaitTimeout
+from solocron.errors import InvalidError, StoreError, WaitTimeout
 from solocron.model.documents.run import Status
 from solocron.views import JobView, ResumeView, RunView, to_json
 
@@ -28,7 +28,7 @@ def trigger(args: Namespace) -> int:
     with opened(args) as client:
         at = None if args.at is None else later(args.at, "--at", client.store.clock())
         args.run = client.trigger(args.job, payload, at=at, key=args.key, shard=args.shard)
-        if client.job(args.job).orphaned:
+        if client.get_job(args.job).orphaned:
             output.note(f"no live node can run {args.job}; the run waits for one")
         if args.wait is not None:
             return _wait(client, args, limit)
@@ -44,7 +44,7 @@ def _payload(text: str | None) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Invalid(
+        raise InvalidError(
             f"--payload is not JSON ({error}); nothing was triggered. Quote it: --payload '{{\"a\": 1}}'"
         ) from None
 
@@ -64,7 +64,7 @@ def _wait(client: Client, args: Namespace, limit: float | str | None) -> int:
         with output.waiting(f"waiting for {args.run}"):
             run = client.wait(args.run, limit)
     except WaitTimeout:
-        _tell(client.run(args.run), args)
+        _tell(client.get_run(args.run), args)
         raise
     _tell(run, args)
     return OK if run.status == Status.SUCCEEDED else FAILED
@@ -102,7 +102,7 @@ def resume(args: Namespace) -> int:
             output.say(_planned(plan))
             return OK
         if not args.json:
-            with suppress(Invalid):  # a schedule of the user's own class: only its code can tell
+            with suppress(InvalidError):  # a schedule of the user's own class: only its code can tell
                 output.note(_planned(client.resume_preview(args.job)))
         job = client.resume(args.job)
     following = f"its next slot is {utc(job.next)} UTC" if job.next else "it has no slot ahead"
@@ -159,12 +159,12 @@ def remove(args: Namespace) -> int:
 
 def adopt(args: Namespace) -> int:
     if (args.job is None) is not args.all:
-        raise Invalid("adopt wants a JOB or --all, one of them; nothing was changed.")
+        raise InvalidError("adopt wants a JOB or --all, one of them; nothing was changed.")
     with opened(args) as client:
         names = client.adopt_all() if args.all else [args.job]
         if not args.all:
             client.adopt(args.job)
-        waiting = [name for name in names if client.job(name).orphaned]
+        waiting = [name for name in names if client.get_job(name).orphaned]
     if args.json:
         return output.dump({"jobs": names})
     for name in names:
@@ -189,7 +189,9 @@ def restored(args: Namespace) -> int:
 def _restored_everywhere(args: Namespace) -> int:
     """One namespace after the other; a failure says which one it was, and those before it stay moved."""
     if args.namespace is not None:
-        raise Invalid("--all is every namespace, so --namespace has no meaning; nothing was changed. Give one of them.")
+        raise InvalidError(
+            "--all is every namespace, so --namespace has no meaning; nothing was changed. Give one of them."
+        )
     counts: dict[str, int] = {}
     for client in each_namespace(args):
         name = client.store.namespace

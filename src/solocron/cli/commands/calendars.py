@@ -10,7 +10,7 @@ from solocron.cli import output
 from solocron.cli.exits import OK
 from solocron.cli.opening import opened
 from solocron.clock import from_us
-from solocron.errors import NotFound
+from solocron.errors import NotFoundError
 
 __all__ = ["calendars"]
 
@@ -22,7 +22,7 @@ def calendars(args: Namespace) -> int:
     if args.calendar is not None:
         found = [one for one in found if one.name == args.calendar]
         if not found:
-            raise NotFound(f"there is no calendar {args.calendar!r}; `solocron calendars` lists them.")
+            raise NotFoundError(f"there is no calendar {args.calendar!r}; `solocron calendars` lists them.")
     if args.json:
         return output.dump([_json(one) for one in found])
     if args.calendar is not None:

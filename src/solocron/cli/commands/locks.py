@@ -12,7 +12,7 @@ from solocron.cli.exits import OK
 from solocron.cli.moments import utc
 from solocron.cli.opening import opened
 from solocron.effects.locks.listing import LockView, force_release, list_locks
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.runtime import Threads
 from solocron.views import to_json
 
@@ -21,7 +21,7 @@ __all__ = ["locks"]
 
 def locks(args: Namespace) -> int:
     if args.release is None and (args.reason is not None or args.by is not None):
-        raise Invalid("--reason and --by belong to --release NAME; nothing was changed.")
+        raise InvalidError("--reason and --by belong to --release NAME; nothing was changed.")
     with opened(args) as client:
         if args.release is not None:
             by = args.by or _user()

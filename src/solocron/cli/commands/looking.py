@@ -14,7 +14,7 @@ from solocron.cli.moments import local, span, utc
 from solocron.cli.opening import each_namespace, opened
 from solocron.clock import from_us
 from solocron.effects.steps import StepView, steps_of
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.model.documents.run import Status
 from solocron.views import JobView, LimitView, NodeView, RunView, StatusView, to_json
 
@@ -72,7 +72,7 @@ def _statuses(given: Iterable[str]) -> list[str]:
         if one not in known:
             close = get_close_matches(one, known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}."
-            raise Invalid(f"--status: {one!r:.40} is not known; {hint}")
+            raise InvalidError(f"--status: {one!r:.40} is not known; {hint}")
     return list(given)
 
 
@@ -98,7 +98,7 @@ def _between(start: datetime | None, end: datetime | None) -> str:
 
 def show(args: Namespace) -> int:
     with opened(args) as client:
-        run = client.run(args.run)
+        run = client.get_run(args.run)
         attempts = client.attempts(args.run)
         steps = steps_of(client.store, args.run)
         if args.json:

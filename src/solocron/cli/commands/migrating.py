@@ -8,7 +8,7 @@ from solocron import surroundings
 from solocron.cli import output
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.opening import named_store
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.stores.sql import migrations
 from solocron.stores.sql.store import SqlStore
 from solocron.stores.url import parse
@@ -18,7 +18,7 @@ __all__ = ["migrate"]
 
 def migrate(args: Namespace) -> int:
     if args.sql and args.status:
-        raise Invalid("--sql and --status are two questions; nothing was done. Ask one.")
+        raise InvalidError("--sql and --status are two questions; nothing was done. Ask one.")
     if args.sql:
         return _print_sql(args)
     store = named_store(args, make=not args.status)
@@ -41,7 +41,7 @@ def _print_sql(args: Namespace) -> int:
     """From the URL alone: nobody is connected to."""
     url = parse(args.store or surroundings.store_url() or surroundings.DEFAULT_STORE)
     if url.scheme not in migrations.DIALECTS:
-        raise Invalid(f"{url.masked} has no schema, so there is no SQL to print.")
+        raise InvalidError(f"{url.masked} has no schema, so there is no SQL to print.")
     options = {"schema": url.options.get("schema")} if url.scheme.startswith("postgres") else {}
     for line in migrations.sql(url.scheme, prefix=url.options.get("prefix", "solocron_"), **options).splitlines():
         output.say(line)

@@ -10,7 +10,7 @@ from solocron.cli import output
 from solocron.cli.moments import instant, local, span, utc
 from solocron.cli.opening import opened
 from solocron.clock import SystemClock, from_us, iso, to_us
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.schedules import Cron, Schedule, dst_notes, instants, lint, load_zone
 
 __all__ = ["explain", "following"]
@@ -21,7 +21,7 @@ _SOME_YEARS = timedelta(days=4 * 366)
 def following(args: Namespace) -> int:
     """`solocron next`."""
     if args.n > 1_000:
-        raise Invalid(f"-n {args.n}: at most 1000 slots are shown.")
+        raise InvalidError(f"-n {args.n}: at most 1000 slots are shown.")
     if " " in args.what.strip() or args.what.startswith("@"):
         schedule = _cron(args)
         zone = load_zone(schedule.zone).info
@@ -29,15 +29,17 @@ def following(args: Namespace) -> int:
         slots = _after(schedule, start, args.n)
         return _show(args, slots, start, _notes(schedule, start, slots))
     if args.name or args.gap or args.fold:
-        raise Invalid("--name, --gap and --fold belong to an expression; a job has its own. Nothing was looked up.")
+        raise InvalidError(
+            "--name, --gap and --fold belong to an expression; a job has its own. Nothing was looked up."
+        )
     with opened(args) as client:
-        job = client.job(args.what)
+        job = client.get_job(args.what)
         zone = load_zone(args.tz or job.zone).info
         begin = None if args.start is None else instant(args.start, "--from", zone)
-        slots = [slot.astimezone(zone) for slot in client.next(args.what, args.n, start=begin)]
+        slots = [slot.astimezone(zone) for slot in client.upcoming(args.what, args.n, start=begin)]
         start = client.store.clock() if begin is None else to_us(begin)
         rule = client.schedule(args.what)
-        days_off = client.next_notes(args.what, args.n, start=begin)
+        days_off = client.upcoming_changes(args.what, args.n, start=begin)
     if job.paused is not None or not job.enabled:
         output.note(f"{args.what} is {'disabled' if job.paused is None else 'paused'}: these slots will be skipped")
     return _show(args, slots, start, days_off + ([] if rule is None else _notes(rule, start, slots)))

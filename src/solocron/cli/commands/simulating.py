@@ -17,7 +17,7 @@ from typing import Any
 
 from solocron.cli import output
 from solocron.cli.exits import FAILED, OK
-from solocron.errors import Invalid, SolocronError
+from solocron.errors import InvalidError, SolocronError
 from solocron.simulator.campaign import Failure, Summary, shrink
 from solocron.simulator.exercised import POLICIES
 from solocron.simulator.faults import FAULTS, Options, draw
@@ -56,7 +56,7 @@ def _settings(given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals:
-            raise Invalid(f"--set {text}: say name=value, such as --set kill=0.")
+            raise InvalidError(f"--set {text}: say name=value, such as --set kill=0.")
         settings[name.strip()] = value.strip()
     Options(seed=0).changed(settings)  # every world would say the same
     return settings

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from solocron.effects.locks.lock import Lock, Place
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret
 
@@ -40,7 +40,7 @@ def locked(
     `store` is a URL, a store or a scheduler (default: $SOLOCRON_STORE); the other options are those of `Lock`.
     """
     if busy not in ("skip", "raise"):
-        raise Invalid(f'locked({name!r}, busy={busy!r}): choose "skip" or "raise".')
+        raise InvalidError(f'locked({name!r}, busy={busy!r}): choose "skip" or "raise".')
     fields = [field for _, field, _, _ in string.Formatter().parse(name) if field is not None]
     make = _maker(store, options)
     if not fields:
@@ -53,7 +53,7 @@ def locked(
         for field in fields:
             root = field.partition(".")[0].partition("[")[0]
             if root not in signature.parameters:
-                raise Invalid(f"locked({name!r}): {function.__qualname__} has no parameter {root!r}.")
+                raise InvalidError(f"locked({name!r}): {function.__qualname__} has no parameter {root!r}.")
 
         def lock(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lock:
             if not fields:

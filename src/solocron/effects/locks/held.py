@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from solocron.errors import Conflict, LeaseLost, StoreError
+from solocron.errors import ConflictError, LeaseLost, StoreError
 
 if TYPE_CHECKING:
     from solocron.effects.locks.lock import Lock, Span
@@ -114,7 +114,7 @@ def refuse_twice(lock: Lock) -> None:
     """Who waits for a lock that it holds itself waits for ever."""
     for held in HELD.get():
         if not held.released and held.name == lock.name and held.lock.place == lock.place:
-            raise Conflict(
+            raise ConflictError(
                 f"lock {lock.name!r} is already held here (fence {held.fence}), and it cannot be taken twice. "
                 "Nothing was changed; hand the held one on, or give the inner part a lock of its own."
             )
@@ -126,4 +126,4 @@ def assert_locked(name: str | None = None) -> Held:
         if not held.released and name in (None, held.name):
             held.check()
             return held
-    raise Conflict(f"lock {name!r} is not held here" if name else "no lock is held here") from None
+    raise ConflictError(f"lock {name!r} is not held here" if name else "no lock is held here") from None

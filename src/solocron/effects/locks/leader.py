@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from solocron.effects.locks.held import HELD, Held
 from solocron.effects.locks.lock import Lock, Place
 from solocron.engine.loop import Loop
-from solocron.errors import Conflict, LeaseLost, NotEntered, StoreError
+from solocron.errors import ConflictError, LeaseLost, NotEntered, StoreError
 from solocron.events import Events
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.lock import state_of
@@ -92,7 +92,7 @@ class Leader:
         """Try to lead, in the background, until `resign`; returns at once."""
         self._see_to_a_fork()
         if self._loops:
-            raise Conflict(f"this process campaigns for {self.name!r} already; nothing was changed.")
+            raise ConflictError(f"this process campaigns for {self.name!r} already; nothing was changed.")
         steps = (("leader", self._step), ("leader-watch", self._watch))
         self._loops = tuple(Loop(name, step, runtime=self._place.runtime, events=self._events) for name, step in steps)
         for loop in self._loops:

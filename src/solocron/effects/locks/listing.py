@@ -9,7 +9,7 @@ from typing import Any
 
 from solocron.clock import from_us
 from solocron.effects.locks.writing import write
-from solocron.errors import Conflict, Invalid, NotFound
+from solocron.errors import ConflictError, InvalidError, NotFoundError
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.lock import LockState, force, raise_fence, state_of
 from solocron.model.documents.session import Life, Session
@@ -47,12 +47,14 @@ def list_locks(store: Store) -> list[LockView]:
 def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by: str | None = None) -> LockView:
     """Take a lock from its holder, who finds out at its next write or look."""
     if not isinstance(reason, str) or not reason.strip():
-        raise Invalid(f"lock {name!r}: say why it is released by force; nothing was changed.")
+        raise InvalidError(f"lock {name!r}: say why it is released by force; nothing was changed.")
     result, _ = write(store, Kind.LOCK, name, lambda doc, at: force(doc, by=by, why=reason, now=at), runtime=runtime)
     if result.verdict != "applied":
         if not isinstance(result.doc, SmallDocument):
-            raise NotFound(f"there is no lock {name!r} in namespace {store.namespace!r}; `solocron locks` lists them.")
-        raise Conflict(f"lock {name!r} is not held by anybody; nothing was changed.")
+            raise NotFoundError(
+                f"there is no lock {name!r} in namespace {store.namespace!r}; `solocron locks` lists them."
+            )
+        raise ConflictError(f"lock {name!r} is not held by anybody; nothing was changed.")
     if result.answer:
         store.signal()
     return next(view for view in list_locks(store) if view.name == name)

@@ -23,7 +23,7 @@ from solocron.effects.locks.session import PrivateTie, Tie
 from solocron.effects.locks.watch import Watch
 from solocron.effects.locks.writing import Tell, Ward, check_text, tell, write
 from solocron.engine.settings import Settings
-from solocron.errors import Invalid, LockBusy, NotEntered, StoreError, StoreRefused
+from solocron.errors import InvalidError, LockBusy, NotEntered, StoreError, StoreRefused
 from solocron.model.change import Change, Kind
 from solocron.model.documents import lock as model
 from solocron.runtime import Runtime, Threads
@@ -95,14 +95,14 @@ class Lock:
     ) -> None:
         self.name = check_text(name, "lock", untouched=_UNTOUCHED)
         if keep_alive and at_most is not None:
-            raise Invalid(
+            raise InvalidError(
                 f"lock {name!r}: keep_alive=True ties it to this process, so at_most has no meaning. {_UNTOUCHED}"
             )
         self.keep_alive = keep_alive
         self._at_most = _span(AT_MOST if at_most is None else at_most, "at_most", name, zero=False)
         self._at_least = _span(at_least, "at_least", name)
         if not keep_alive and self._at_least > self._at_most:
-            raise Invalid(f"lock {name!r}: at_least is longer than at_most. {_UNTOUCHED}")
+            raise InvalidError(f"lock {name!r}: at_least is longer than at_most. {_UNTOUCHED}")
         self._wait = _patience(wait, name)
         self.watching = False
         """Whether the same process asks again and again, and so can tell a dead holder by its own clock too."""
@@ -245,7 +245,7 @@ class Lock:
         asked, most = self.boot(), _span(at_most, "at_most", self.name, zero=False)
         least = 0 if at_least is None else _span(at_least, "at_least", self.name)
         if least > most:
-            raise Invalid(f"lock {self.name!r}: at_least is longer than at_most. Nothing was extended.")
+            raise InvalidError(f"lock {self.name!r}: at_least is longer than at_most. Nothing was extended.")
         answer, _ = self._write(
             lambda doc, at: _said(model.extend(doc, token=token, at_most=most, at_least=least, now=at))
         )
@@ -311,7 +311,7 @@ class Lock:
 def _span(value: Span, what: str, name: str, *, zero: bool = True) -> int:
     found = to_us(parse_duration(value, what=f"lock {name!r}: {what}"))
     if not zero and found == 0:
-        raise Invalid(f"lock {name!r}: {what} is 0. {_UNTOUCHED}")
+        raise InvalidError(f"lock {name!r}: {what} is 0. {_UNTOUCHED}")
     return found
 
 

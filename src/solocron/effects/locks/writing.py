@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from solocron.errors import Invalid, LeaseLost, StoreError, StoreUnavailable
+from solocron.errors import InvalidError, LeaseLost, StoreError, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.runtime import Runtime
 from solocron.stores.contract import ChangeFn, Gate, Named, Result, Store, Verdict
@@ -42,7 +42,7 @@ NAME_LIMIT = 200
 def check_text(text: object, what: str, *, untouched: str) -> str:
     """A name as every store can keep it; `untouched` says in the error what did not happen."""
     if not isinstance(text, str) or not 0 < len(text) <= NAME_LIMIT or not text.isprintable() or text != text.strip():
-        raise Invalid(
+        raise InvalidError(
             f"{what} {text!r:.60} cannot be used: 1 to {NAME_LIMIT} printable characters, no blank at either end. "
             f"{untouched}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.decorators import declarations
 
 __all__ = ["methods_of"]
@@ -23,7 +23,7 @@ def methods_of(target: object) -> Iterator[Any]:
             if getattr(cls, name, None) is None:  # an override set to None takes the job away
                 continue
             if isinstance(target, type) and not isinstance(value, staticmethod | classmethod):
-                raise Invalid(
+                raise InvalidError(
                     f"{cls.__qualname__}.{name} needs an instance: discover({cls.__qualname__}(...)) instead of the "
                     "class. Nothing was registered."
                 )

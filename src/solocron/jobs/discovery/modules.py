@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.decorators import declarations
 
 __all__ = ["functions_of", "load", "walk"]
@@ -20,12 +20,12 @@ def load(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise Invalid(f"there is no module {name!r} on the import path; nothing was registered.") from error
-        raise Invalid(f"module {name!r} could not be imported: {error}; nothing was registered.") from error
-    except Invalid as error:  # says by itself what was left untouched
-        raise Invalid(f"module {name!r} could not be imported: {error}") from error
+            raise InvalidError(f"there is no module {name!r} on the import path; nothing was registered.") from error
+        raise InvalidError(f"module {name!r} could not be imported: {error}; nothing was registered.") from error
+    except InvalidError as error:  # says by itself what was left untouched
+        raise InvalidError(f"module {name!r} could not be imported: {error}") from error
     except Exception as error:
-        raise Invalid(f"module {name!r} could not be imported: {error!r}; nothing was registered.") from error
+        raise InvalidError(f"module {name!r} could not be imported: {error!r}; nothing was registered.") from error
 
 
 def walk(module: ModuleType) -> Iterator[ModuleType]:

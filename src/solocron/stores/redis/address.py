@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from solocron.errors import Invalid
+from solocron.errors import ConfigurationError
 from solocron.stores.url import StoreUrl
 
 __all__ = ["OPTIONS", "Address"]
@@ -45,9 +45,11 @@ class Address:
         self.cluster = _flag(parts, "cluster")
         self.database = _database(parts)
         if self.cluster and (self.sentinel is not None or self.database):
-            raise Invalid(f"store {parts.masked}: a cluster has no sentinels and no databases. Nothing was opened.")
+            raise ConfigurationError(
+                f"store {parts.masked}: a cluster has no sentinels and no databases. Nothing was opened."
+            )
         if len(self.hosts) > 1 and not self.cluster and self.sentinel is None:
-            raise Invalid(
+            raise ConfigurationError(
                 f"store {parts.masked}: several hosts need ?sentinel=<name of the primary> or ?cluster=yes. "
                 "Nothing was opened."
             )
@@ -125,14 +127,14 @@ def _host(parts: StoreUrl, text: str, default: int) -> Host:
     if text.endswith("]") or not colon:  # an IPv6 address without a port, or a name alone
         name, port = text, str(default)
     if not port.isdigit() or not 0 < int(port) < 65536:
-        raise Invalid(f"store {parts.masked}: {port[:8]!r} is not a port. Nothing was opened.")
+        raise ConfigurationError(f"store {parts.masked}: {port[:8]!r} is not a port. Nothing was opened.")
     return Host(name.strip("[]") or "localhost", int(port))
 
 
 def _database(parts: StoreUrl) -> int:
     text = parts.path.strip("/")
     if text and not (text.isdigit() and int(text) < 10_000):
-        raise Invalid(
+        raise ConfigurationError(
             f"store {parts.masked}: the path of a Redis URL is a database's number, such as /0. Nothing was opened."
         )
     return int(text or 0)
@@ -141,7 +143,7 @@ def _database(parts: StoreUrl) -> int:
 def _flag(parts: StoreUrl, name: str) -> bool:
     value = parts.options.get(name, "no").lower()
     if value not in _YES + _NO:
-        raise Invalid(f"store {parts.masked}: {name} is yes or no. Nothing was opened.")
+        raise ConfigurationError(f"store {parts.masked}: {name} is yes or no. Nothing was opened.")
     return value in _YES
 
 
@@ -150,5 +152,5 @@ def _tls(parts: StoreUrl) -> dict[str, Any]:
     files = {name: parts.options.get(name) for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")}
     for name, file in files.items():
         if file is not None and not Path(file).is_file():
-            raise Invalid(f"store {parts.masked}: {name}= names no file. Nothing was opened.")
+            raise ConfigurationError(f"store {parts.masked}: {name}= names no file. Nothing was opened.")
     return files | {"ssl_cert_reqs": "required" if verify else "none", "ssl_check_hostname": verify}

@@ -12,7 +12,7 @@ from datetime import timedelta
 import redis.exceptions as driver
 
 from solocron.clock import SECOND, SystemClock
-from solocron.errors import EmptyStore, Invalid, StoreError, StoreRefused, StoreUnavailable
+from solocron.errors import EmptyStore, InvalidError, StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.documents.run import Record
 from solocron.stores.contract import (
@@ -61,7 +61,7 @@ class RedisStore:
     ) -> None:
         self._parts = parse(url)
         if not namespace or any(character in "{}\r\n" for character in namespace):
-            raise Invalid("a namespace is not empty and holds no braces and no line breaks. Nothing was opened.")
+            raise InvalidError("a namespace is not empty and holds no braces and no line breaks. Nothing was opened.")
         seconds = lease.total_seconds()
         # A commit and the question for its lost answer both fit into a third of the lease.
         self._link = Link(self._parts, timeout=min(5.0, max(seconds / 6, 0.05)))

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from solocron.clock import SECOND, SystemClock
 from solocron.duration import to_us
-from solocron.errors import EmptyStore, Invalid, StoreRefused, StoreUnavailable
+from solocron.errors import EmptyStore, InvalidError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.documents.run import Record, Status
 from solocron.stores.contract import (
@@ -404,7 +404,7 @@ class SqlStore(ABC, Generic[L]):
                     f"{error}; it may or may not have happened. Repeating it does no harm."
                 ) from None
             except Poisoned as error:
-                raise Invalid(f"{self.url} cannot be asked that ({error}); nothing was written.") from None
+                raise InvalidError(f"{self.url} cannot be asked that ({error}); nothing was written.") from None
         raise StoreUnavailable(
             f"{self.url}: others kept the rows locked; nothing was written. It is worth trying again."
         )

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from solocron.duration import format_duration, parse_duration
-from solocron.errors import Invalid, StoreError
+from solocron.errors import InvalidError, StoreError
 from solocron.model.documents.session import Life
 from solocron.scheduler import Scheduler
 from solocron.stores.url import parse
@@ -62,7 +62,9 @@ class Fleet:
         self._options = [f"--namespace={namespace}", f"--lease={_text(lease)}", f"--max-running={max_running}"]
         self._options += [f"--grace={_text(grace)}"] + ([f"--beat={_text(beat)}"] if beat is not None else [])
         if parse(store).scheme == "memory":
-            raise Invalid("a memory:// store cannot be shared by processes; nothing was started. Use sqlite:///file.")
+            raise InvalidError(
+                "a memory:// store cannot be shared by processes; nothing was started. Use sqlite:///file."
+            )
         # Not opened here: five replicas that start at once on an empty database are part of what is tested.
         self.scheduler = Scheduler(store, namespace=namespace, lease=lease, beat=beat, enabled=True)
         self.scheduler.discover(*targets)
@@ -97,7 +99,7 @@ class Fleet:
         """Start one replica and return at once. `argv`: another program than the fleet's own."""
         node = node or f"replica-{len(self.replicas) + 1}"
         if any(replica.node == node for replica in self.replicas):
-            raise Invalid(f"there is a replica {node!r} already; nothing was started.")
+            raise InvalidError(f"there is a replica {node!r} already; nothing was started.")
         if argv is None:
             argv = [sys.executable, "-m", "solocron.testing.fleet", *(targets or self.targets), f"--node={node}"]
             argv += [f"--events={self.folder / node}.events", *self._options]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from solocron.clock import SystemClock, to_us
 from solocron.engine.context import Run
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 
 __all__ = ["FOLDER", "Ledger", "Line", "witness"]
 
@@ -120,7 +120,9 @@ def _write(event: str, run: Run) -> None:
 def _book() -> int:
     folder = os.environ.get(FOLDER)
     if not folder:
-        raise Invalid(f"{FOLDER} names no folder, so there is no ledger to write to; start the fleet through `Fleet`.")
+        raise InvalidError(
+            f"{FOLDER} names no folder, so there is no ledger to write to; start the fleet through `Fleet`."
+        )
     here = (folder, os.getpid())
     if here not in _books:
         name = f"{os.getpid()}-{int(_clock.boot() * 1e6)}.ledger"

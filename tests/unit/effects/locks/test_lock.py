@@ -10,7 +10,7 @@ import pytest
 
 from solocron import Lock, Scheduler, locked
 from solocron.effects.locks.held import HELD, Held, assert_locked
-from solocron.errors import Conflict, Invalid, LeaseLost, LockBusy, NotFound, StoreRefused
+from solocron.errors import ConflictError, InvalidError, LeaseLost, LockBusy, NotFoundError, StoreRefused
 from solocron.model.change import Absent, Change, Kind
 from solocron.stores.contract import Named
 from tests.unit.effects.locks.conftest import Crowd
@@ -156,9 +156,9 @@ def test_a_release_by_force_is_recorded_and_the_old_holder_cannot_release(crowd:
         assert new.fence > view.fence
         assert old.release() is False
         assert b.locks()[0].state == "held"
-    with pytest.raises(Conflict, match="not held"):
+    with pytest.raises(ConflictError, match="not held"):
         b.force_release("door", reason="again")
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         b.force_release("window", reason="x")
 
 
@@ -192,7 +192,7 @@ def test_the_lock_is_taken_in_a_step_of_its_own_and_seen_by_others_at_once(crowd
 def test_taking_it_twice_is_refused_instead_of_waiting_for_oneself(room: Callable[[], Crowd]) -> None:
     a = room().join("a")
     with a.lock("door"):
-        with pytest.raises(Conflict, match="cannot be taken twice"), a.lock("door", wait=True):
+        with pytest.raises(ConflictError, match="cannot be taken twice"), a.lock("door", wait=True):
             raise AssertionError
         with a.lock("window"):
             pass
@@ -213,26 +213,26 @@ def test_another_thread_of_the_same_process_is_anybody_else(room: Callable[[], C
 def test_assert_locked_knows_what_this_thread_holds(room: Callable[[], Crowd]) -> None:
     crowd = room()
     a = crowd.join("a")
-    with pytest.raises(Conflict, match="no lock is held here"):
+    with pytest.raises(ConflictError, match="no lock is held here"):
         assert_locked()
     with a.lock("door") as held:
         assert assert_locked("door") is held
         assert assert_locked() is held
-        with pytest.raises(Conflict, match="'window' is not held here"):
+        with pytest.raises(ConflictError, match="'window' is not held here"):
             assert_locked("window")
         other: list[BaseException] = []
 
         def elsewhere() -> None:
             try:
                 assert_locked("door")
-            except Conflict as error:
+            except ConflictError as error:
                 other.append(error)
 
         thread = threading.Thread(target=elsewhere)
         thread.start()
         thread.join(LONG)
         assert len(other) == 1
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         assert_locked("door")
     assert all(held.released for held in HELD.get())
 
@@ -321,7 +321,7 @@ def test_coroutines_take_it_and_a_cancelled_one_leaves_nothing_behind(room: Call
     async def story() -> None:
         async with a.lock("door") as held:
             assert assert_locked("door") is held
-            with pytest.raises(Conflict, match="twice"):
+            with pytest.raises(ConflictError, match="twice"):
                 async with a.lock("door"):
                     raise AssertionError
             waiter = asyncio.create_task(fetch(b))
@@ -377,18 +377,18 @@ def test_bad_input_is_refused_with_one_clear_message(
     room: Callable[[], Crowd], name: str, options: dict[str, object], message: str
 ) -> None:
     a = room().join("a")
-    with pytest.raises(Invalid, match=message):
+    with pytest.raises(InvalidError, match=message):
         a.lock(name, **options)  # type: ignore[arg-type]
     assert a.locks() == []
 
 
 def test_a_name_made_of_a_parameter_that_does_not_exist_is_refused_when_declared() -> None:
-    with pytest.raises(Invalid, match="no parameter 'tenant'"):
+    with pytest.raises(InvalidError, match="no parameter 'tenant'"):
 
         @locked("x-{tenant}")
         def work(id: int) -> None: ...
 
-    with pytest.raises(Invalid, match='choose "skip" or "raise"'):
+    with pytest.raises(InvalidError, match='choose "skip" or "raise"'):
         locked("x", busy="maybe")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.jobs.declaration import check_shards
 from solocron.model.documents.job import WaitingRun
 from solocron.model.documents.run import Origin, group_of
@@ -113,7 +113,7 @@ def test_i2_a_repeated_trigger_does_not_cut_a_second_time() -> None:
     "bad", [0, -1, 1001, True, 1.5, "eu", (), ("eu", "eu"), ("a b",), ("x" * 33,), (1, 2), {"eu": 1}, b"ab"]
 )
 def test_what_cannot_be_slices_is_refused(bad: object) -> None:
-    with pytest.raises(Invalid, match=r"shards=.*Nothing was registered"):
+    with pytest.raises(InvalidError, match=r"shards=.*Nothing was registered"):
         check_shards(bad)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import InvalidError, StoreRefused
 from solocron.model.change import Kind
 from solocron.stores.contract import All
 from solocron.stores.sql import migrations
@@ -130,12 +130,12 @@ def test_a_schema_of_its_own_is_created_and_granted() -> None:
 
 @pytest.mark.parametrize("bad", [{"prefix": "a;b"}, {"schema": 'x"y'}, {"prefix": ""}])
 def test_names_that_are_no_names_are_refused(bad: dict[str, str]) -> None:
-    with pytest.raises(Invalid, match="table's name"):
+    with pytest.raises(InvalidError, match="table's name"):
         migrations.sql("postgres", **bad)
 
 
 def test_an_unknown_dialect_is_refused() -> None:
-    with pytest.raises(Invalid, match="oracle"):
+    with pytest.raises(InvalidError, match="oracle"):
         migrations.sql("oracle")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import InvalidError, StoreRefused
 from solocron.stores.sql.sqlite import file
 from solocron.stores.sql.sqlite.file import filesystem_of, place_of
 from solocron.stores.url import make_store, parse
@@ -39,7 +39,7 @@ def test_a_later_chdir_does_not_change_the_store(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://a.db", "sqlite://host/a.db", "sqlite:///a/"])
 def test_a_url_without_a_file_is_refused(url: str) -> None:
-    with pytest.raises(Invalid, match="othing was opened"):
+    with pytest.raises(InvalidError, match="othing was opened"):
         make_store(url)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from solocron.clock import SECOND, SystemClock
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import InvalidError, StoreRefused
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Session, begin, bury, renew
@@ -395,7 +395,7 @@ class TestFile:
         weak.close()
 
     def test_synchronous_off_is_refused(self, path: Path) -> None:
-        with pytest.raises(Invalid, match="synchronous"):
+        with pytest.raises(InvalidError, match="synchronous"):
             make_store(f"sqlite:///{path}?synchronous=off")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from solocron.clock import SECOND
-from solocron.errors import Invalid, StoreRefused, StoreUnavailable
+from solocron.errors import InvalidError, StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.documents.session import Life
 from solocron.stores.contract import All, HeldBy, Named, Query, Verdict
@@ -141,7 +141,7 @@ class TestPoison:
             store.update(HeldBy("h"), touch)
 
     def test_a_question_that_cannot_be_asked_is_invalid(self, store: SQLiteStore) -> None:
-        with pytest.raises(Invalid, match="nothing was written"):
+        with pytest.raises(InvalidError, match="nothing was written"):
             store.history(Query(job="\ud800"))
 
     def test_a_document_that_cannot_be_set_aside_is_still_told_as_blocked(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import InvalidError, StoreRefused
 from solocron.packaged import packaged_text
 from solocron.stores.sql.statements import TABLES
 from solocron.stores.url import IDENTIFIER
@@ -70,10 +70,10 @@ def status(store: SqlStore[Any]) -> Status:
 def sql(dialect: str, *, schema: str | None = None, prefix: str = "solocron_") -> str:
     """Every migration as text, for a database administrator to read and run, and the rights that nodes need."""
     if dialect not in DIALECTS:
-        raise Invalid(f"there are no migrations for {dialect!r}; choose {', '.join(sorted(DIALECTS))}.")
+        raise InvalidError(f"there are no migrations for {dialect!r}; choose {', '.join(sorted(DIALECTS))}.")
     for part in (schema, prefix):
         if part is not None and not IDENTIFIER.fullmatch(part):
-            raise Invalid(f"{part!r} cannot be part of a table's name: take a-z, 0-9 and _, at most 48 of them.")
+            raise InvalidError(f"{part!r} cannot be part of a table's name: take a-z, 0-9 and _, at most 48 of them.")
     names = words(dialect, prefix, schema)
     about = "\n".join(f"-- {each.number:04} {each.name}: {each.about}" for each in of(DIALECTS[dialect]))
     made = [f'CREATE SCHEMA IF NOT EXISTS "{schema}"'] if schema and dialect.startswith("postgres") else []

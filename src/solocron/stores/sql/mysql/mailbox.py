@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql.mailing import elsewhere, insertion
 
@@ -26,7 +26,7 @@ def open_mailbox(store: MySQLStore) -> Iterator[Mailbox]:
     """Held open by a named lock that nobody else can know: a connection that sees it held is on the same server."""
     store.open()
     if any(sign in store.database for sign in "%?"):
-        raise Invalid(f"{store.url}: a database of such a name cannot take part; nothing was triggered.")
+        raise InvalidError(f"{store.url}: a database of such a name cannot take part; nothing was triggered.")
     table = "`{}`.`{}documents`".format(store.database.replace("`", "``"), store.prefix)
     name = f"solocron {secrets.token_hex(16)}"
     link = store._connect()  # not of the pool, which wants its connections back on the thread that took them

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from solocron.clock import MILLISECOND, SECOND
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import ConfigurationError, StoreRefused
 from solocron.model.change import Kind
 from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, ToSweep, Which
 from solocron.stores.documents import gate_in, is_open
@@ -48,7 +48,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         """The state of the namespace's document as it was last read, and the server that said so."""
         self.prefix = url.options.get("prefix", "solocron_")
         if not IDENTIFIER.fullmatch(self.prefix):
-            raise Invalid(
+            raise ConfigurationError(
                 f"{url.masked}: prefix= must be a small letter or _, then up to 47 of a-z, 0-9 and _; nothing was "
                 "opened."
             )
@@ -326,7 +326,7 @@ def _connection_options(url: StoreUrl, lease: int) -> dict[str, Any]:
     host, port = _host_and_port(url)
     database = url.path.strip("/")
     if not database or "/" in database:
-        raise Invalid(f"{url.masked}: name the database after the host; nothing was opened.")
+        raise ConfigurationError(f"{url.masked}: name the database after the host; nothing was opened.")
     bound = max(_wait(lease) + 0.75, lease / SECOND * 4 / 15)
     options: dict[str, Any] = {
         "host": host,
@@ -352,7 +352,7 @@ def _connection_options(url: StoreUrl, lease: int) -> dict[str, Any]:
 def _host_and_port(url: StoreUrl) -> tuple[str, int]:
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]*))(?::(\d{1,5}))?", url.hosts)
     if match is None or int(match[3] or 0) > 65535:
-        raise Invalid(f"the host and port of {url.masked} cannot be read; nothing was opened.")
+        raise ConfigurationError(f"the host and port of {url.masked} cannot be read; nothing was opened.")
     return match[1] or match[2] or "127.0.0.1", int(match[3] or 3306)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from solocron.clock import MILLISECOND
-from solocron.errors import Invalid
+from solocron.errors import InvalidError
 from solocron.stores.url import StoreUrl
 
 __all__ = ["Pooled", "Road", "SessionSettings", "road_of"]
@@ -39,7 +39,7 @@ def road_of(url: StoreUrl) -> Road:
     """The road that `pgbouncer=` names; without it a pooler is looked for."""
     value = url.options.get("pgbouncer", "0").lower()
     if value not in _VALUES:
-        raise Invalid(
+        raise InvalidError(
             f"{url.masked}: pgbouncer= is 1 (transaction mode), session, or 0 for a direct connection; nothing was "
             "opened."
         )

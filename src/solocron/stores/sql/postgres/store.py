@@ -19,7 +19,7 @@ from typing import Any
 from psycopg.conninfo import conninfo_to_dict
 
 from solocron.clock import MILLISECOND, SECOND
-from solocron.errors import Invalid, StoreRefused
+from solocron.errors import ConfigurationError, StoreRefused
 from solocron.model.change import Kind
 from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, ToSweep, Which
 from solocron.stores.documents import gate_in
@@ -135,7 +135,9 @@ class PostgresStore(SqlStore[PostgresLink]):
         try:
             info = conninfo_to_dict(secret) | theirs
         except Exception:  # noqa: BLE001 - libpq shows the whole URL in its message
-            raise Invalid(f"the URL of {self._url.masked} cannot be read by libpq; nothing was opened.") from None
+            raise ConfigurationError(
+                f"the URL of {self._url.masked} cannot be read by libpq; nothing was opened."
+            ) from None
         fifth = self._settings.fifth
         if "," in str(info.get("host", "")):
             info.setdefault("target_session_attrs", "read-write")  # one of them is the primary: pass the others over
@@ -380,7 +382,7 @@ def _identifier(url: StoreUrl, option: str) -> str | None:
     if value is None:
         return None
     if not IDENTIFIER.fullmatch(value):
-        raise Invalid(
+        raise ConfigurationError(
             f"{url.masked}: {option}= must be a small letter or _, then up to 47 of a-z, 0-9 and _; nothing was opened."
         )
     return value

@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from solocron.errors import EmptyStore, Invalid, StoreRefused
+from solocron.errors import EmptyStore, InvalidError, StoreRefused
 from solocron.stores.url import StoreUrl
 from solocron.stores.weakness import nothing_at
 
@@ -113,13 +113,13 @@ class Place:
 def place_of(url: StoreUrl) -> Place:
     """The file of a URL: `sqlite:///file` is relative, `sqlite:////file` absolute."""
     if url.hosts or not url.path.startswith("/"):
-        raise Invalid(
+        raise InvalidError(
             "a SQLite URL names a file after three slashes (sqlite:///solocron.db), four for an absolute path; "
             "nothing was opened."
         )
     name = url.path[1:]
     if not name or name.endswith("/") or "\0" in name:
-        raise Invalid("the SQLite URL names no file; write for example sqlite:///solocron.db. Nothing was opened.")
+        raise InvalidError("the SQLite URL names no file; write for example sqlite:///solocron.db. Nothing was opened.")
     # Absolute from now on: a later chdir must not change the store.
     return Place(Path(os.path.abspath(name)))
 

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any
 
 from solocron.clock import SECOND, Clock, SystemClock
-from solocron.errors import Invalid, StoreRefused, StoreUnavailable
+from solocron.errors import ConfigurationError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, Which
@@ -64,7 +64,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         self.place = place_of(url)
         self.synchronous = url.options.get("synchronous", "full").lower()
         if self.synchronous not in ("full", "extra", "normal"):
-            raise Invalid("sqlite: synchronous is full, extra or normal; nothing was opened.")
+            raise ConfigurationError("sqlite: synchronous is full, extra or normal; nothing was opened.")
         self.boot_clock = BootClock(clock or SystemClock(), self._load_anchor, self._swap_anchor)
         self._boot = boot_key()
         self._sql = statements()

@@ -108,16 +108,18 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         self.events = Events()
         self.events.on("*", log_event, wants=is_logged)
         self._wrappers: list[Wrapper] = []
-        self._client = Client(
-            self._store, registry=self.registry, runtime=self._runtime, late_for=self._settings.late_for
-        )
-        self._client.changed.append(self._wake)
+        self._client = self._make_client()
         self._dispatchers = dispatchers
         self._loop: Any = None
         self._node: Node | None = None
         self._said_off = False
         self._leaders = []
         self._aio: Aio | None = None
+
+    def _make_client(self) -> Client:
+        client = Client(self._store, registry=self.registry, runtime=self._runtime, late_for=self._settings.late_for)
+        client.changed.append(self._wake)
+        return client
 
     @staticmethod
     def _make_store(store: str | Secret | Store, namespace: str, lease: timedelta) -> Store:
@@ -436,13 +438,13 @@ def reconfigure(
         raise ConfigurationError("this scheduler runs already, so nothing was changed; configure it before it starts.")
     scheduler._settings = settings
     scheduler._node_given = node or scheduler._node_given
-    scheduler._client.late_for = settings.late_for
     if place is not None:
         url, store = place
         scheduler._store.close()
-        scheduler._store = scheduler._client.store = store
+        scheduler._store = store
         scheduler._store_url = Secret(url)
         scheduler._store_given = scheduler._store_given or store_given
+    scheduler._client = scheduler._make_client()
 
 
 def _running_loop() -> Any:

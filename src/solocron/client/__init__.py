@@ -1,5 +1,5 @@
-"""Operates a namespace without running a node: lists, triggers, pauses, cancels, adds. Every change is a model's."""
+"""Operate a namespace without running a node: list, trigger, pause, cancel, backfill, add."""
 
-from solocron.client.adding import Client
+from solocron.client.facade import Client
 
 __all__ = ["Client"]

@@ -1,4 +1,4 @@
-"""The part of `Scheduler` that looks and asks: the client's methods, on its own store."""
+"""The operations of `Scheduler`: the methods of a client on its store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, overload
 
 from solocron.calendars import CalendarView
-from solocron.client.adding import Client
+from solocron.client.facade import Client
 from solocron.schedules import Schedule
 from solocron.stores.contract import Store
 from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
@@ -18,55 +18,55 @@ Span = timedelta | int | float | str
 
 
 class ClientFront:
-    """Works without a node: a scheduler that was never started can look and ask."""
+    """Operations that need no node: they work on a scheduler that was never started."""
 
     _store: Store
     _client: Client
 
     @property
     def client(self) -> Client:
-        """The client behind the methods below, its store opened."""
+        """The client behind the methods below, with its store open."""
         self._store.open()
         return self._client
 
     @property
     def _reader(self) -> Client:
-        """The same for the methods that only look: nothing is created or migrated for them."""
+        """The same client with its store open for reading: nothing is created or migrated."""
         self._store.open(read_only=True)
         return self._client
 
     def jobs(self) -> list[JobView]:
-        """Every job of the namespace."""
+        """Return every job of the namespace, by name."""
         return self._reader.jobs()
 
     def get_job(self, name: str) -> JobView:
-        """One job as it stands."""
+        """Return one job."""
         return self._reader.get_job(name)
 
     def runs(
         self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
     ) -> list[RunView]:
-        """Records of runs, newest first."""
+        """Return records of runs, newest first."""
         return self._reader.runs(job, status=status, limit=limit)
 
     def get_run(self, id: str) -> RunView:
-        """The last attempt of one run."""
+        """Return the last attempt of a run, or the run as it waits."""
         return self._reader.get_run(id)
 
     def nodes(self) -> list[NodeView]:
-        """The nodes of the namespace."""
+        """Return the nodes of the namespace, by name."""
         return self._reader.nodes()
 
     def limits(self) -> list[LimitView]:
-        """The limits across jobs: how many may run, and who has the permits."""
+        """Return the limits across jobs: how many may run, and which runs have the permits."""
         return self._reader.limits()
 
     def status(self) -> StatusView:
-        """Nodes, what runs, the counts of the last 24 hours."""
+        """Return the nodes, the running attempts, and the counts of the last 24 hours."""
         return self._reader.status()
 
     def upcoming(self, job: str, n: int = 10) -> list[datetime]:
-        """The next slots of a job."""
+        """Return the next slots of a job."""
         return self._reader.upcoming(job, n)
 
     def trigger(
@@ -79,28 +79,28 @@ class ClientFront:
         shard: int | str | None = None,
         connection: Any = None,
     ) -> str:
-        """Run a job now or at an instant; answers the run's id. The same key twice is one run.
+        """Schedule a run now, or at an instant, and return its id. The same key returns the same run.
 
-        With `connection`, in the transaction that you have open there: no commit, no run.
+        With `connection` the run is requested in the transaction that you have open there: no commit, no run.
         """
         return self.client.trigger(job, payload, at=at, key=key, shard=shard, connection=connection)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
-        """Wait until a run is over, retries included."""
+        """Wait until a run is over, retries included, and return its last attempt."""
         return self.client.wait(run, timeout)
 
     def pause(
         self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
     ) -> JobView:
-        """Start nothing more of a job by schedule."""
+        """Start nothing more of a job by schedule, until it is resumed or until an instant."""
         return self.client.pause(job, by=by, note=note, until=until)
 
     def resume(self, job: str) -> JobView:
-        """Go on with a paused job."""
+        """Resume a paused job; the slots of the pause are recorded as skipped."""
         return self.client.resume(job)
 
     def resume_preview(self, job: str) -> ResumeView:
-        """What `resume` would do now, without doing it."""
+        """Return what `resume` would do now, without doing it."""
         return self._reader.resume_preview(job)
 
     @overload
@@ -129,7 +129,7 @@ class ClientFront:
         return self.client.backfill(job, start, end, limit=limit, rate=rate, dry_run=dry_run)
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
-        """The backfills under way, and how far they are."""
+        """Return the backfills in progress, and how far they are."""
         return self._reader.backfills(job)
 
     def calendar(
@@ -141,19 +141,22 @@ class ClientFront:
         country: str | None = None,
         subdivision: str | None = None,
     ) -> CalendarView:
-        """Make or change a business calendar in the store, for all nodes."""
+        """Create or change a business calendar in the store, for all nodes."""
         return self.client.calendar(name, weekend=weekend, holidays=holidays, country=country, subdivision=subdivision)
 
     def calendars(self) -> list[CalendarView]:
-        """Every calendar of the namespace, and the jobs that name it."""
+        """Return every calendar of the namespace, with the jobs that name it."""
         return self._reader.calendars()
 
     def upcoming_changes(self, job: str, n: int = 10) -> list[str]:
-        """What its calendar does to the next slots of a job, and why."""
+        """Return a sentence for each of the next slots that the job's calendar moves or leaves out."""
         return self._reader.upcoming_changes(job, n)
 
     def cancel(self, run: str) -> str:
-        """Stop a run."""
+        """Stop a run.
+
+        Return "asked" if a node has to stop it, "cancelled" if it was waiting, or its status if it is over.
+        """
         return self.client.cancel(run)
 
     def add(self, name: str, handler: str, schedule: str | Schedule, **options: Any) -> JobView:
@@ -161,5 +164,5 @@ class ClientFront:
         return self.client.add(name, handler, schedule, **options)
 
     def remove(self, name: str) -> None:
-        """Forget a job."""
+        """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""
         self.client.remove(name)

@@ -1,4 +1,4 @@
-"""Waits for the end of a run by looking at the store, less and less often; how to pause is the caller's choice."""
+"""Wait for the end of a run by polling the store, less and less often; the caller chooses how to sleep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIRST, _GROWTH, _LAST = 0.01, 1.5, 0.5
 
 
 class Waiting:
-    """One caller's wait: `look()`, and while that answers None sleep for `pause` seconds and look again."""
+    """The wait of one caller: call `look()`; while it returns None, sleep for `pause` seconds and call it again."""
 
     def __init__(
         self, run: str, limit: float | None, *, find: Callable[[], tuple[RunView, bool]], clock: Clock
@@ -28,7 +28,7 @@ class Waiting:
         self.pause = 0.0
 
     def look(self) -> RunView | None:
-        """Return the last attempt of a run that is over, None if it is not; raise when the time is up."""
+        """Return the last attempt of a run that is over, None if it is not over; raise when the time is up."""
         view, is_over = self._find()
         if is_over:
             return view

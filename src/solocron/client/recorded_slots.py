@@ -1,4 +1,4 @@
-"""What the past looks like to who asks for it again: which slots are on record, how they ended, what is under way."""
+"""Read-side helpers for rerun and backfill: recorded slots, failed slots, backfills in progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
 
 
 def _records(store: Store, job: str, since: int, statuses: frozenset[str] = frozenset()) -> Iterator[Record]:
-    """The records of a job since then, newest first; a bounded number of them."""
+    """Yield the records of a job since then, newest first; raise if there are more than `PAGES` pages."""
     until: int | None = None
     seen: set[tuple[str, int]] = set()
     for _ in range(PAGES):
@@ -47,9 +47,9 @@ def _records(store: Store, job: str, since: int, statuses: frozenset[str] = froz
 
 
 def reading_of(store: Store, job: Job, slot: datetime) -> tuple[int, str]:
-    """The slot that is on record, and the reading in its key; one that is not on record is refused."""
+    """Return a recorded slot and the reading in its key; raise if the slot is not on record."""
     if slot.utcoffset() is None:
-        raise InvalidError(f"slot={slot!r} has no time zone; nothing was asked for. Hand over an aware datetime.")
+        raise InvalidError(f"slot={slot!r} has no time zone; nothing was asked for. Pass an aware datetime.")
     at = to_us(slot)
     run = run_id(job.name, job.incarnation, Origin.SCHEDULE, at)
     found = store.history(Query(run=run, limit=1))
@@ -70,16 +70,14 @@ def reading_of(store: Store, job: Job, slot: datetime) -> tuple[int, str]:
 
 
 def _reading(record: Record) -> str:
-    """What is part of the key beside the instant, for slots whose instant alone does not tell them apart."""
+    """Return the part of the key after the instant, which tells apart slots that fall on one instant."""
     return record.key.partition("|")[2].partition("#")[0]
 
 
 def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str]]:
-    """The slots whose last word since then is a failure, oldest first; what a rerun has mended is not among them."""
+    """Return the slots whose latest record since then is a failure, oldest first; a later success clears a slot."""
     if since.utcoffset() is None:
-        raise InvalidError(
-            f"failed_since={since!r} has no time zone; nothing was asked for. Hand over an aware datetime."
-        )
+        raise InvalidError(f"failed_since={since!r} has no time zone; nothing was asked for. Pass an aware datetime.")
     last: dict[str, Record] = {}
     for record in _records(store, job.name, to_us(since)):
         if record.origin is not Origin.TRIGGER and record.count == 1:
@@ -87,7 +85,7 @@ def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str
             if known is None or _order(record) > _order(known):
                 last[record.key] = record
     begun: list[Hold | WaitingRun] = [*job.active, *job.waiting_runs]
-    busy = {one.slot for one in begun if one.origin is not Origin.TRIGGER}  # it runs, or waits to be run again
+    busy = {one.slot for one in begun if one.origin is not Origin.TRIGGER}  # running, or waiting for its retry
     found = {
         (record.slot, _reading(record))
         for record in last.values()
@@ -103,7 +101,7 @@ def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str
 
 
 def _order(record: Record) -> tuple[int, bool, int]:
-    """Which of two records of a slot is the later; what was asked for again comes after what it repeats."""
+    """Sort key for the records of one slot: a rerun or backfill comes after the run that it repeats."""
     return record.recorded_at, record.origin is not Origin.SCHEDULE, record.attempt
 
 
@@ -119,16 +117,14 @@ def rerun_refused(job: str, slot: int, answer: str) -> ConflictError:
 def check_range(
     start: datetime, end: datetime, limit: int | None, rate: str | None, now: int
 ) -> tuple[int, int, int | None]:
-    """A range of the past and a pace, as the machine takes them."""
+    """Check a range of the past and a rate; return them in microseconds."""
     for name, moment in (("start", start), ("end", end)):
         if moment.utcoffset() is None:
-            raise InvalidError(
-                f"{name}={moment!r} has no time zone; nothing was asked for. Hand over an aware datetime."
-            )
+            raise InvalidError(f"{name}={moment!r} has no time zone; nothing was asked for. Pass an aware datetime.")
     if end <= start:
         raise InvalidError(f"end={end} is not after start={start}; nothing was asked for.")
     if to_us(end) > now:
-        raise InvalidError(f"end={end} is still to come, and the schedule runs that by itself; nothing was asked for.")
+        raise InvalidError(f"end={end} is in the future, where the schedule runs by itself; nothing was asked for.")
     if limit is not None and (not whole(limit) or limit < 1):
         raise InvalidError(f"limit={limit!r}: give a whole number from 1 up. Nothing was asked for.")
     return to_us(start), to_us(end), None if rate is None else parse_rate(rate, what="backfill(rate=)")
@@ -173,5 +169,5 @@ def backfill_view(job: Job, waiting_range: WaitingRange, *, dry_run: bool = Fals
 
 
 def under_way(job: Job) -> list[BackfillView]:
-    """The backfills of a job of which something is left to start."""
+    """Return the backfills of a job that still have slots to start."""
     return [backfill_view(job, s) for s in job.waiting_ranges if s.origin is Origin.BACKFILL]

@@ -1,12 +1,13 @@
-"""Asks for the past again: rerun of a slot or of all that failed, backfill of a range."""
+"""Run the past again: rerun one slot or every failed one, backfill a range."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import overload
 
-from solocron.client.asking import Asker, check_key
-from solocron.client.past import (
+from solocron.client.commands import check_key
+from solocron.client.job_documents import JobDocuments
+from solocron.client.recorded_slots import (
     backfill_refused,
     backfill_view,
     check_range,
@@ -23,11 +24,15 @@ from solocron.model.transitions import backfill
 from solocron.stores.contract import Query
 from solocron.views import BackfillView
 
-__all__ = ["PastAsker"]
+__all__ = ["Backfills"]
 
 
-class PastAsker(Asker):
-    """The part of the client that runs the past again."""
+class Backfills:
+    """Runs slots of the past again, with the slot and the key that each one had."""
+
+    def __init__(self, documents: JobDocuments) -> None:
+        self._documents = documents
+        self._store = documents.store
 
     @overload
     def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...
@@ -41,28 +46,28 @@ class PastAsker(Asker):
         failed_since: datetime | None = None,
         key: str | None = None,
     ) -> str | list[str]:
-        """Run a slot once more, or every slot that failed since then; answers the run's id, or their ids.
+        """Run a slot once more, or every slot that failed since then; return the id of the run, or a list of ids.
 
-        The run has the slot and the key of the first: effects that are guarded by the key happen once. The same `key`
-        here twice is one rerun.
+        The run has the slot and the key of the first one: effects guarded by that key happen once. Calling it again
+        with the same `key` returns the same rerun.
         """
         if (slot is None) == (failed_since is None):
             raise InvalidError("rerun: give a slot, or failed_since=; nothing was asked for.")
         check_key(key)
-        doc, request = self._one(job), key if key is not None else self._runtime.rng.token()
+        doc, request = self._documents.get(job), key if key is not None else self._documents.runtime.rng.token()
         if slot is not None:
-            return self._rerun(doc, *reading_of(self.store, doc, slot), request)
+            return self._rerun(doc, *reading_of(self._store, doc, slot), request)
         assert failed_since is not None
-        return [self._rerun(doc, at, reading, request) for at, reading in failed_slots(self.store, doc, failed_since)]
+        return [self._rerun(doc, at, reading, request) for at, reading in failed_slots(self._store, doc, failed_since)]
 
     def _rerun(self, doc: Job, slot: int, reading: str, request: str) -> str:
         run = backfill.rerun_id(doc, slot, request)
-        if self.store.history(Query(run=run, limit=1)):  # the document remembers its last requests, the log the rest
+        if self._store.history(Query(run=run, limit=1)):  # the document keeps only the latest requests
             return run
-        answer = self._ask(
+        answer = self._documents.change_known(
             doc.name,
             lambda found, now: backfill.rerun(
-                found, slot=slot, reading=reading, request=request, now=now, resolve=self._registry.resolve
+                found, slot=slot, reading=reading, request=request, now=now, resolve=self._documents.resolve
             ),
         )
         if answer.startswith("!"):
@@ -80,34 +85,34 @@ class PastAsker(Asker):
         dry_run: bool = False,
     ) -> BackfillView:
         """Run every slot from `start` to before `end`, live slots first; `dry_run` only counts."""
-        begin, stop, pace = check_range(start, end, limit, rate, self.store.clock())
-        request = self._runtime.rng.token()
+        begin, stop, pace = check_range(start, end, limit, rate, self._store.clock())
+        request = self._documents.runtime.rng.token()
 
         def ask(doc: Job | Absent, now: int) -> Change | None:
             return backfill.backfill(
                 doc, start=begin, end=stop, limit=limit, pace=pace, request=request, now=now,
-                resolve=self._registry.resolve,
+                resolve=self._documents.resolve,
             )  # fmt: skip
 
-        doc = self._one(job)
+        doc = self._documents.get(job)
         if dry_run:
-            change = ask(doc, self.store.clock())
+            change = ask(doc, self._store.clock())
             answer = None if change is None else change.answer
         else:
-            answer = self._ask(job, ask)
+            answer = self._documents.change_known(job, ask)
         if isinstance(answer, str):
             raise backfill_refused(job, answer)
         assert isinstance(answer, WaitingRange)
         return backfill_view(doc, answer, dry_run=dry_run)
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
-        """The backfills of which something is left to start, of one job or of all."""
-        jobs = self._jobs() if job is None else [self._one(job)]
+        """Return the backfills that still have slots to start, of one job or of all."""
+        jobs = self._documents.all() if job is None else [self._documents.get(job)]
         return [view for doc in jobs for view in under_way(doc)]
 
     def backfill_running(self, view: BackfillView) -> int:
-        """How many runs of a backfill have started and are not over."""
-        doc = self._one(view.job)
+        """Return how many runs of a backfill have started and are not over."""
+        doc = self._documents.get(view.job)
         begun: list[Hold | WaitingRun] = [*doc.active, *doc.waiting_runs]
         past = [one for one in begun if one.origin is Origin.BACKFILL]
         return sum(backfill.backfill_id(doc, one.request or "") == view.id for one in past)

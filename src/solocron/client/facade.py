@@ -1,0 +1,76 @@
+"""`Client`: every operation on one namespace, each from the class that owns it."""
+
+from __future__ import annotations
+
+from solocron.client.backfill import Backfills
+from solocron.client.commands import Commands
+from solocron.client.definitions import Definitions
+from solocron.client.job_documents import JobDocuments
+from solocron.client.queries import Queries
+from solocron.client.restore import Restore
+from solocron.client.run_lookup import RunLookup
+from solocron.clock import SECOND
+from solocron.jobs.registry import Registry
+from solocron.runtime import Runtime, Threads
+from solocron.stores.contract import Store
+
+__all__ = ["Client"]
+
+
+class Client:
+    """The operations on one namespace of a store.
+
+    The methods are those of its parts, bound here: a wrapper for each of them would repeat every signature a second
+    time, and `Scheduler` has them with signatures and docstrings already.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        registry: Registry | None = None,
+        runtime: Runtime | None = None,
+        late_for: int = 25 * SECOND,
+    ) -> None:
+        documents = JobDocuments(store, registry or Registry(), runtime or Threads(), late_for)
+        lookup = RunLookup(documents)
+        queries, commands = Queries(documents, lookup), Commands(documents, lookup)
+        backfills, definitions = Backfills(documents), Definitions(documents)
+
+        self.store = store
+        self.changed = documents.changed
+        """Called after each change, so that a node in the same process looks at once."""
+
+        self.jobs = queries.jobs
+        self.get_job = queries.get_job
+        self.runs = queries.runs
+        self.get_run = queries.get_run
+        self.attempts = queries.attempts
+        self.nodes = queries.nodes
+        self.limits = queries.limits
+        self.status = queries.status
+        self.upcoming = queries.upcoming
+        self.upcoming_changes = queries.upcoming_changes
+        self.schedule = queries.schedule
+        self.calendars = queries.calendars
+
+        self.trigger = commands.trigger
+        self.request = commands.request
+        self.wait = commands.wait
+        self.waiting = commands.waiting
+        self.cancel = commands.cancel
+        self.pause = commands.pause
+        self.resume = commands.resume
+        self.resume_preview = commands.resume_preview
+
+        self.rerun = backfills.rerun
+        self.backfill = backfills.backfill
+        self.backfills = backfills.backfills
+        self.backfill_running = backfills.backfill_running
+
+        self.add = definitions.add
+        self.remove = definitions.remove
+        self.adopt = definitions.adopt
+        self.adopt_all = definitions.adopt_all
+        self.calendar = definitions.calendar
+        self.restored = Restore(documents).restored

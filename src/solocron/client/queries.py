@@ -1,0 +1,170 @@
+"""Read a namespace: its jobs, runs, nodes, limits and calendars, as frozen values. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from solocron.calendars import CalendarView, notes_of
+from solocron.calendars import view as calendar_view
+from solocron.client.job_documents import JobDocuments, is_orphaned
+from solocron.client.run_lookup import RunLookup, with_holds
+from solocron.clock import SECOND, from_us, to_us
+from solocron.errors import InvalidError
+from solocron.model.change import Kind
+from solocron.model.documents.alarm import is_open
+from solocron.model.documents.calendar import calendar_of
+from solocron.model.documents.job import Job
+from solocron.model.documents.permit import limit_of, parse
+from solocron.model.documents.run import Status
+from solocron.model.documents.session import Life
+from solocron.model.pools import unserved
+from solocron.schedules import Calendared, Schedule, Spread, load_zone
+from solocron.stores.contract import All, Query
+from solocron.stores.paging import read_documents, read_sessions
+from solocron.views import AlarmView, JobView, LimitView, NodeView, RunView, StatusView
+
+__all__ = ["Queries"]
+
+_DAY = 86_400 * SECOND
+_OVERDUE = 300 * SECOND
+
+
+class Queries:
+    """Everything that can be asked of a namespace without changing it."""
+
+    def __init__(self, documents: JobDocuments, lookup: RunLookup) -> None:
+        self._documents = documents
+        self._lookup = lookup
+        self._store = documents.store
+
+    def jobs(self) -> list[JobView]:
+        """Return every job of the namespace, by name."""
+        sessions, now = read_sessions(self._store), self._store.clock()
+        return [self._documents.view_of(job, sessions, now) for job in self._documents.all() if not job.removed]
+
+    def get_job(self, name: str) -> JobView:
+        """Return one job."""
+        return self._documents.view(name)
+
+    def runs(
+        self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
+    ) -> list[RunView]:
+        """Return records of the log, newest first."""
+        if not 1 <= limit <= 10_000:
+            raise InvalidError(f"limit={limit}: give a whole number from 1 to 10000.")
+        wanted = [status] if isinstance(status, str) else list(status or ())
+        for one in wanted:
+            if one not in set(Status):
+                raise InvalidError(f"status {one!r} is not known; choose from {', '.join(Status)}.")
+        records = self._store.history(Query(job=job, statuses=frozenset(wanted), limit=limit))
+        if job is not None and not records:  # a removed job is still on record
+            self._documents.get(job)
+        return self._lookup.with_claims([RunView.of(record) for record in records])
+
+    def get_run(self, id: str) -> RunView:
+        """Return the last attempt of a run, or the run as it waits."""
+        view, _ = self._lookup.get(id)
+        return self._lookup.with_claims([view])[0]
+
+    def attempts(self, id: str) -> list[RunView]:
+        """Return every attempt of a run that is on record, oldest first."""
+        return self._lookup.attempts(id)
+
+    def nodes(self) -> list[NodeView]:
+        """Return every node that is alive or not yet swept, by name."""
+        now = self._store.clock()
+        sessions = [session for session in read_sessions(self._store) if session.state is not Life.SWEPT]
+        return sorted(
+            (NodeView.of(session, now=now) for session in sessions), key=lambda view: (view.node, view.session)
+        )
+
+    def limits(self) -> list[LimitView]:
+        """Return every limit that a job names, by name: how many may run, and which runs have the permits."""
+        now, named = self._store.clock(), dict[str, list[Job]]()
+        for job in self._documents.all():
+            if job.definition.limit is not None and not job.removed:
+                named.setdefault(parse(job.definition.limit)[0], []).append(job)
+        permits = read_documents(self._store, All(Kind.PERMIT))
+        return [
+            LimitView.of(name, jobs, [permit for permit in permits if limit_of(permit.name) == name], now=now)
+            for name, jobs in sorted(named.items())
+        ]
+
+    def status(self) -> StatusView:
+        """Return the nodes, the running attempts, the counts of the last 24 hours, and what needs attention."""
+        now, sessions, jobs = self._store.clock(), read_sessions(self._store), self._documents.all()
+        running = self._store.history(Query(statuses=frozenset({Status.RUNNING}), limit=1_000))
+        return StatusView(
+            store=self._store.url,
+            tier=str(self._store.capabilities.tier),
+            namespace=self._store.namespace,
+            now=from_us(now),
+            nodes=tuple(self.nodes()),
+            running=tuple(with_holds(map(RunView.of, running), jobs, sessions, now)),
+            counts=dict(self._store.tally(now - _DAY)),
+            jobs=len(jobs),
+            paused=tuple(job.name for job in jobs if job.paused is not None),
+            orphaned=tuple(job.name for job in jobs if is_orphaned(job, sessions, now)),
+            blocked=tuple(blocked.name for blocked in self._store.blocked()),
+            overdue=tuple(job.name for job in jobs if job.due_at is not None and now - job.due_at > _OVERDUE),
+            unserved={pool: len(names) for pool, names in unserved(jobs, sessions, now=now).items()},
+            alarms=self._alarms(),
+        )
+
+    def upcoming(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[datetime]:
+        """Return the next slots of a job, in its zone; with `start`, the slots strictly after that instant."""
+        if not 1 <= n <= 1_000:
+            raise InvalidError(f"n={n}: give a whole number from 1 to 1000.")
+        doc = self._documents.get(job)
+        slots = self._documents.resolve(doc.definition.schedule)
+        if not slots.known:
+            raise InvalidError(
+                f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
+            )
+        info = load_zone(str((doc.definition.schedule or {}).get("tz", "UTC"))).info
+        at = max(slots.decided_until(doc.cursor, doc.nominal), self._store.clock()) if start is None else to_us(start)
+        found: list[datetime] = []
+        while len(found) < n:
+            following = slots.after(at)
+            if following is None:
+                break
+            found.append(from_us(following).astimezone(info))
+            at = following
+        return found
+
+    def upcoming_changes(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[str]:
+        """Return a sentence for each slot up to the job's n-th next one that its calendar moves or leaves out."""
+        slots = self.upcoming(job, n, start=start)
+        rule = self.schedule(job)
+        inner = rule.schedule if isinstance(rule, Spread) else rule
+        if not isinstance(inner, Calendared) or not slots:
+            return []
+        begin = self._store.clock() if start is None else to_us(start)
+        return notes_of(inner, begin, to_us(slots[-1]))
+
+    def schedule(self, job: str) -> Schedule | None:
+        """Return the schedule of a job; None if it has none, or if only code knows it."""
+        return self._documents.resolve(self._documents.get(job).definition.schedule).schedule
+
+    def calendars(self) -> list[CalendarView]:
+        """Return every calendar of the namespace at its latest revision, with the jobs that name it."""
+        found = [self._documents.calendar(name) for name in sorted(self._documents.calendars.latest())]
+        jobs = self._documents.all()
+        return [
+            calendar_view(one, [job.name for job in jobs if calendar_of(job.definition.schedule) == one.name])
+            for one in found
+            if one is not None
+        ]
+
+    def _alarms(self) -> tuple[AlarmView, ...]:
+        documents = [document for document in read_documents(self._store, All(Kind.ALARM)) if is_open(document)]
+        return tuple(
+            AlarmView(
+                kind=document.body["kind"],
+                subject=document.body["subject"],
+                detail=document.body["detail"],
+                since=from_us(document.body["since"]),
+            )
+            for document in sorted(documents, key=lambda document: (document.body["since"], document.name))
+        )

@@ -8,7 +8,7 @@ from typing import Any
 from solocron.client.job_documents import JobDocuments
 from solocron.client.run_lookup import RunLookup
 from solocron.client.waiting import Waiting
-from solocron.clock import SECOND, from_us, to_us
+from solocron.clock import from_us, to_us
 from solocron.duration import parse_duration
 from solocron.effects.requests import check_connection, leave
 from solocron.errors import ConflictError, InvalidError
@@ -110,7 +110,7 @@ class Commands:
             at=when,
             shard=shard,
             keyed=key is not None,
-            asked=(round(self._runtime.clock.wall() * SECOND), self._asked),
+            asked=(self._runtime.clock.wall(), self._asked),
             token=rng.token(),
         )
 

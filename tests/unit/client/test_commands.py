@@ -1,0 +1,18 @@
+"""Requests carry the time at which the program made them."""
+
+from __future__ import annotations
+
+from solocron import Scheduler
+from solocron.runtime import Threads
+
+
+def test_a_request_bears_the_wall_clock_in_microseconds() -> None:
+    """Multiplied by a million once more it would not fit into 64 bits, which is all that some readers of JSON have."""
+    scheduler = Scheduler("memory://")
+    scheduler.every("1h", name="mail")(lambda: None)
+    scheduler.tick()
+    clock = Threads().clock
+    before = clock.wall()
+    first, second = (scheduler.client.request("mail") for _ in range(2))
+    assert before <= first.body["asked"][0] <= second.body["asked"][0] <= clock.wall()
+    assert first.body["asked"] < second.body["asked"]

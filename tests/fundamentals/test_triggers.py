@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from solocron.model.refusals import Refusal, Refused
 from tests.fundamentals.one_job import OneJob
 
 
@@ -31,4 +32,4 @@ def test_it_may_be_told_to_wait_and_be_cancelled_while_it_waits() -> None:
 
 
 def test_a_disabled_job_refuses_it() -> None:
-    assert OneJob("1h", enabled=False).trigger("r1") == "!disabled"
+    assert OneJob("1h", enabled=False).trigger("r1") == Refusal(Refused.DISABLED)

@@ -14,6 +14,7 @@ from solocron.clock import MILLISECOND
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Op, Origin, Record, Status
 from solocron.model.documents.session import Life, Session
+from solocron.model.refusals import Refusal
 from solocron.model.routing import ELSEWHERE
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Later, Needs, claim
@@ -247,7 +248,7 @@ def i13_request_idempotence(world: World, tales: Mapping[Which, Tale]) -> Iterat
         if not isinstance(commit.before, Job):
             continue
         scope = (commit.name, commit.before.incarnation)
-        if commit.verb == "trigger" and commit.answer is not None and not str(commit.answer).startswith("!"):
+        if commit.verb == "trigger" and commit.answer is not None and not isinstance(commit.answer, Refusal):
             known = answers[scope]
             request = commit.asked["request"]
             if request in list(known)[-32:]:

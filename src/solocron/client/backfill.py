@@ -8,18 +8,19 @@ from typing import overload
 from solocron.client.commands import check_key
 from solocron.client.job_documents import JobDocuments
 from solocron.client.recorded_slots import (
-    backfill_refused,
     backfill_view,
     check_range,
     failed_slots,
     reading_of,
-    rerun_refused,
     under_way,
 )
+from solocron.client.refusals import error_of
+from solocron.clock import iso
 from solocron.errors import InvalidError
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin
+from solocron.model.refusals import Refusal
 from solocron.model.transitions import backfill
 from solocron.stores.contract import Query
 from solocron.views import BackfillView
@@ -70,8 +71,8 @@ class Backfills:
                 found, slot=slot, reading=reading, request=request, now=now, resolve=self._documents.resolve
             ),
         )
-        if answer.startswith("!"):
-            raise rerun_refused(doc.name, slot, answer)
+        if isinstance(answer, Refusal):
+            raise error_of(answer, doc.name, undone=f"{iso(slot)} was not asked for", slot=iso(slot))
         return str(answer)
 
     def backfill(
@@ -100,8 +101,8 @@ class Backfills:
             answer = None if change is None else change.answer
         else:
             answer = self._documents.change_known(job, ask)
-        if isinstance(answer, str):
-            raise backfill_refused(job, answer)
+        if isinstance(answer, Refusal):
+            raise error_of(answer, job, undone="nothing was asked for")
         assert isinstance(answer, WaitingRange)
         return backfill_view(doc, answer, dry_run=dry_run)
 

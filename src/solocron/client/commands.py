@@ -6,18 +6,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from solocron.client.job_documents import JobDocuments
+from solocron.client.refusals import error_of
 from solocron.client.run_lookup import RunLookup
 from solocron.client.waiting import Waiting
 from solocron.clock import from_us, to_us
 from solocron.duration import parse_duration
 from solocron.effects.requests import check_connection, leave
-from solocron.errors import ConflictError, InvalidError
+from solocron.errors import InvalidError
 from solocron.jobs.declaration import check_payload
 from solocron.model.change import SmallDocument
 from solocron.model.documents.request import leave as request_left
 from solocron.model.documents.request import run_named
 from solocron.model.documents.run import Origin, job_of, run_id
-from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.refusals import Refusal, Refused
 from solocron.model.transitions import backfill, commands
 from solocron.model.transitions.shards import labels
 from solocron.stores.contract import Query
@@ -73,14 +74,8 @@ class Commands:
                 doc, request=request, payload=payload, at=when, now=now, resolve=self._documents.resolve, shard=shard
             ),
         )
-        if answer == "!shard":
-            raise _no_shard(job, shard)
-        if answer == "!disabled":
-            raise _disabled(job)
-        if answer == "!full":
-            raise ConflictError(
-                f"{QUEUE_LIMIT} runs of {job} wait already, so it was not triggered; see `solocron runs {job}`."
-            )
+        if isinstance(answer, Refusal):
+            raise error_of(answer, job, undone="it was not triggered", shard=shard)
         return str(answer)
 
     def request(
@@ -98,9 +93,9 @@ class Commands:
         if doc.removed:
             raise self._documents.unknown(job)
         if not doc.definition.enabled:
-            raise _disabled(job)
+            raise error_of(Refusal(Refused.DISABLED), job, undone="it was not triggered")
         if shard is not None and str(shard) not in map(str, labels(doc.definition.shards or ())):
-            raise _no_shard(job, shard)
+            raise error_of(Refusal(Refused.NO_SHARD), job, undone="it was not triggered", shard=shard)
         request, rng = key if key is not None else self._runtime.rng.token(), self._runtime.rng
         self._asked += 1
         return request_left(
@@ -200,14 +195,6 @@ class Commands:
             waiting=plan.waiting,
             next=self._documents.view_of(plan.job, [], now).next,
         )
-
-
-def _no_shard(job: str, shard: int | str | None) -> InvalidError:
-    return InvalidError(f"{job} has no shard {shard!r}, so it was not triggered; `solocron jobs {job}` shows them.")
-
-
-def _disabled(job: str) -> ConflictError:
-    return ConflictError(f"{job} is disabled, so it was not triggered; enable it where it is declared.")
 
 
 def check_key(key: str | None) -> None:

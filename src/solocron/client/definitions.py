@@ -10,6 +10,7 @@ from typing import Any
 from solocron.calendars import CalendarView, days_off, save, unknown_calendar
 from solocron.calendars import view as calendar_view
 from solocron.client.job_documents import JobDocuments, is_orphaned
+from solocron.client.refusals import error_of
 from solocron.errors import ConflictError, InvalidError, NotFoundError
 from solocron.jobs.declaration import Declaration, check_name
 from solocron.model._fast.values import replace
@@ -19,6 +20,7 @@ from solocron.model.documents.calendar import with_revision
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import parse
 from solocron.model.documents.session import Life, Session
+from solocron.model.refusals import Refusal, Refused
 from solocron.model.transitions import registration
 from solocron.schedules import Schedule
 from solocron.stores.paging import live_sessions, read_sessions
@@ -64,7 +66,7 @@ class Definitions:
 
         def define(doc: Job | Absent, now: int) -> Change | None:
             if isinstance(doc, Job) and doc.source is not None and not doc.removed:
-                return Change(doc, answer="!declared")
+                return Change(doc, answer=Refusal(Refused.DECLARED))
             return registration.define(
                 doc, proposal=proposal, now=now, late_for=self._documents.late_for, resolve=self._documents.resolve
             )
@@ -77,10 +79,8 @@ class Definitions:
                 f"{name} is under a revision of its calendar that is not in the store, so it was not changed; remove "
                 "it and add it again."
             )
-        if answer == "!declared":
-            raise ConflictError(
-                f"{name} is declared in code, so it was not changed; change it there, or choose another name."
-            )
+        if isinstance(answer, Refusal):
+            raise error_of(answer, name, undone="it was not changed")
         return self._documents.view(name)
 
     def remove(self, name: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from solocron.clock import from_us, iso, to_us
-from solocron.errors import ConflictError, InvalidError, NotFoundError
+from solocron.errors import InvalidError, NotFoundError
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status, run_id
 from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
@@ -15,12 +15,10 @@ from solocron.stores.contract import Query, Store
 from solocron.views import BackfillView
 
 __all__ = [
-    "backfill_refused",
     "backfill_view",
     "check_range",
     "failed_slots",
     "reading_of",
-    "rerun_refused",
     "under_way",
 ]
 
@@ -105,15 +103,6 @@ def _order(record: Record) -> tuple[int, bool, int]:
     return record.recorded_at, record.origin is not Origin.SCHEDULE, record.attempt
 
 
-def rerun_refused(job: str, slot: int, answer: str) -> ConflictError:
-    what = {
-        "!disabled": f"{job} is disabled, so {iso(slot)} was not asked for; enable it where it is declared.",
-        "!active": f"{job} {iso(slot)} still runs or waits, so it was not asked for again; wait for it or cancel it.",
-        "!full": f"{QUEUE_LIMIT} runs of {job} wait already, so {iso(slot)} was not asked for.",
-    }
-    return ConflictError(what[answer])
-
-
 def check_range(
     start: datetime, end: datetime, limit: int | None, rate: str | None, now: int
 ) -> tuple[int, int, int | None]:
@@ -128,26 +117,6 @@ def check_range(
     if limit is not None and (not whole(limit) or limit < 1):
         raise InvalidError(f"limit={limit!r}: give a whole number from 1 up. Nothing was asked for.")
     return to_us(start), to_us(end), None if rate is None else parse_rate(rate, what="backfill(rate=)")
-
-
-def backfill_refused(job: str, answer: str) -> ConflictError | InvalidError | NotFoundError:
-    if answer.startswith("!many"):
-        count = answer.partition(" ")[2]
-        return InvalidError(
-            f"{job} has {count} slots there, more than {backfill.MOST}; nothing was asked for. "
-            "Narrow it, or give limit=."
-        )
-    if answer == "!none":
-        return NotFoundError(f"the schedule of {job} has no slot there; nothing was asked for.")
-    if answer == "!unknown":
-        return InvalidError(
-            f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
-        )
-    if answer == "!disabled":
-        return ConflictError(f"{job} is disabled, so nothing was asked for; enable it where it is declared.")
-    if answer == "!done":
-        return ConflictError(f"this backfill of {job} is over; ask for a new one.")
-    return ConflictError(f"{backfill.AT_ONCE} backfills of {job} are under way already; nothing was asked for.")
 
 
 def backfill_view(job: Job, waiting_range: WaitingRange, *, dry_run: bool = False) -> BackfillView:

@@ -14,6 +14,7 @@ from solocron.model._fast.values import replace
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job, WaitingRun
 from solocron.model.documents.run import Entry, Origin, Status, job_of, run_id
+from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.catchup import did_not_run
 from solocron.model.transitions.commands import remember, trigger
@@ -23,10 +24,10 @@ __all__ = [
     *("may_be_known", "orphan", "run_named", "taken_in"),
 ]
 
-_REFUSED = {
-    "!disabled": (Status.SKIPPED, "the job is disabled"),
-    "!shard": (Status.SKIPPED, "the job has no such shard any more"),
-    "!full": (Status.DROPPED, "too many runs of the job wait already"),
+_RECORDED = {
+    Refused.DISABLED: (Status.SKIPPED, "the job is disabled"),
+    Refused.NO_SHARD: (Status.SKIPPED, "the job has no such shard any more"),
+    Refused.QUEUE_FULL: (Status.DROPPED, "too many runs of the job wait already"),
 }
 
 
@@ -111,11 +112,11 @@ def accept(doc: Job | Absent, *, left: Sequence[SmallDocument], now: int, resolv
         assert change is not None
         assert isinstance(change.doc, Job)
         job = change.doc
-        if change.answer in _REFUSED:
+        if isinstance(change.answer, Refusal):
             waiting_run = WaitingRun(
                 run=run, slot=now, origin=Origin.TRIGGER, ready_at=now, request=request, payload=payload
             )
-            entries.append(did_not_run(job, waiting_run, *_REFUSED[change.answer], now=now))
+            entries.append(did_not_run(job, waiting_run, *_RECORDED[change.answer.reason], now=now))
             job = remember(job, request, run)
     return Change(job, tuple(entries))
 

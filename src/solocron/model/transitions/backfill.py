@@ -11,6 +11,7 @@ from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Entry, Origin, Status, group_of, run_id
 from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.catchup import give_up_range
 from solocron.model.transitions.claiming import recompute_due
@@ -29,7 +30,7 @@ def rerun_id(job: Job, slot: int, request: str) -> str:
 
 
 def rerun(doc: Job | Absent, *, slot: int, reading: str, request: str, now: int, resolve: Resolve) -> Change | None:
-    """Owe a slot once more; the answer is the run's id. The same request again is the same run.
+    """Owe a slot once more; the answer is the run's id, or a `Refusal`. The same request again is the same run.
 
     `reading` is the local reading that is part of the slot's key, where it has one.
     """
@@ -40,16 +41,16 @@ def rerun(doc: Job | Absent, *, slot: int, reading: str, request: str, now: int,
     if known is not None:
         return Change(doc, answer=known)
     if not doc.definition.enabled:
-        return Change(doc, answer="!disabled")
+        return Change(doc, answer=Refusal(Refused.DISABLED))
     run = rerun_id(doc, slot, request)
     begun: list[Hold | WaitingRun] = [*doc.active, *doc.waiting_runs]
     if run in {group_of(one.run) for one in begun}:
         return Change(doc, answer=run)
     waits = any(s.first <= slot <= s.last for s in doc.waiting_ranges)
     if waits or any(one.slot == slot and one.origin is not Origin.TRIGGER for one in begun):
-        return Change(doc, answer="!active")
+        return Change(doc, answer=Refusal(Refused.UNFINISHED))
     if doc.queued >= QUEUE_LIMIT:
-        return Change(doc, answer="!full")
+        return Change(doc, answer=Refusal(Refused.QUEUE_FULL))
     waiting_run = WaitingRun(run=run, slot=slot, origin=Origin.RERUN, ready_at=now, request=f"{reading}|{request}")
     job = remember(replace(doc, waiting_runs=(*doc.waiting_runs, waiting_run)), mark, run)
     return Change(recompute_due(job, resolve(job.definition.schedule)), answer=run)
@@ -73,7 +74,7 @@ def backfill(
     """Owe every slot from `start` to before `end` that the schedule has there, the newest `limit` of them.
 
     Only slots that have been decided: what is still to come the schedule brings by itself. The answer is the range,
-    or a word that begins with "!".
+    or a `Refusal`.
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
@@ -82,21 +83,21 @@ def backfill(
         if waiting_range.origin is Origin.BACKFILL and waiting_range.request == request:
             return Change(doc, answer=waiting_range)
     if answered(doc, name) is not None:
-        return Change(doc, answer="!done")
+        return Change(doc, answer=Refusal(Refused.BACKFILL_OVER))
     if not doc.definition.enabled:
-        return Change(doc, answer="!disabled")
+        return Change(doc, answer=Refusal(Refused.DISABLED))
     slots = resolve(doc.definition.schedule)
     if not slots.known:
-        return Change(doc, answer="!unknown")
+        return Change(doc, answer=Refusal(Refused.UNKNOWN_SCHEDULE))
     until = min(end - 1, slots.decided_until(doc.cursor, doc.nominal))
     since = start - 1 if limit is None else slots.newest(start - 1, max(until, start - 1), limit)
     count = slots.count(since, until)
     if not count:
-        return Change(doc, answer="!none")
+        return Change(doc, answer=Refusal(Refused.NO_SLOTS))
     if count > MOST:
-        return Change(doc, answer=f"!many {count}")
+        return Change(doc, answer=Refusal(Refused.TOO_MANY_SLOTS, count))
     if sum(s.origin is Origin.BACKFILL for s in doc.waiting_ranges) >= AT_ONCE:
-        return Change(doc, answer="!busy")
+        return Change(doc, answer=Refusal(Refused.TOO_MANY_BACKFILLS))
     first, last = slots.after(since), slots.before(until + 1)
     assert first is not None
     assert last is not None

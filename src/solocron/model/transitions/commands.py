@@ -9,6 +9,7 @@ from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Job, Pause, Request, WaitingRun
 from solocron.model.documents.run import Entry, Origin, Status, group_of, plain, run_id
 from solocron.model.policy import QUEUE_LIMIT
+from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.catchup import did_not_run
 from solocron.model.transitions.claiming import catch_up_to, recompute_due, wake
@@ -30,7 +31,7 @@ def trigger(
     resolve: Resolve,
     shard: int | str | None = None,
 ) -> Change | None:
-    """Owe one run, now or at an instant; the answer is its id. The same request again is the same run.
+    """Owe one run, now or at an instant; the answer is its id, or a `Refusal`. The same request again is the same run.
 
     Of a sharded job it is a run for each shard, or for the one that is named, and the answer what they have in common.
     """
@@ -40,14 +41,14 @@ def trigger(
     if known is not None:
         return Change(doc, answer=known)
     if not doc.definition.enabled:
-        return Change(doc, answer="!disabled")
+        return Change(doc, answer=Refusal(Refused.DISABLED))
     if shard is not None:
         known_as = labels(doc.definition.shards or ())
         if str(shard) not in map(str, known_as):
-            return Change(doc, answer="!shard")
+            return Change(doc, answer=Refusal(Refused.NO_SHARD))
         shard = next(label for label in known_as if str(label) == str(shard))
     if doc.queued >= QUEUE_LIMIT:
-        return Change(doc, answer="!full")
+        return Change(doc, answer=Refusal(Refused.QUEUE_FULL))
     run = run_id(doc.name, doc.incarnation, Origin.TRIGGER, request)
     if run in {group_of(hold.run) for hold in doc.active} | {
         group_of(waiting_run.run) for waiting_run in doc.waiting_runs

@@ -8,6 +8,7 @@ from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind
 from solocron.model.codec import decode, encode
 from solocron.model.policy import QUEUE_LIMIT, Backoff, allow, catch_up_all
+from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Timetable
 from solocron.model.transitions.commands import REMEMBERED, pause, resume, trigger
 from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, resolve, seconds
@@ -92,17 +93,17 @@ class TestTrigger:
     def test_while_disabled_it_is_refused_and_may_be_asked_again(self) -> None:
         job = OneJob("1m", enabled=False)
         before = job.doc
-        assert job.trigger("r") == "!disabled"
+        assert job.trigger("r") == Refusal(Refused.DISABLED)
         assert job.doc is before
         job.define("1m")
-        assert job.trigger("r") not in (None, "!disabled")
+        assert job.trigger("r") not in (None, Refusal(Refused.DISABLED))
 
     def test_a_full_queue_refuses_it(self) -> None:
         job = OneJob(None)
         for n in range(QUEUE_LIMIT):
             job.trigger(f"r{n}", at=1000)
         before = job.doc
-        assert job.trigger("one more") == "!full"
+        assert job.trigger("one more") == Refusal(Refused.QUEUE_FULL)
         assert job.doc is before
 
     def test_a_job_that_is_not_there_has_no_answer(self) -> None:

@@ -12,6 +12,7 @@ from solocron.errors import InvalidError
 from solocron.jobs.declaration import check_shards
 from solocron.model.documents.job import WaitingRun
 from solocron.model.documents.run import Origin, group_of
+from solocron.model.refusals import Refusal, Refused
 from solocron.model.transitions.shards import count, cut, each, labels, rest_of, without
 from tests.fundamentals.one_job import T0, OneJob
 
@@ -97,8 +98,8 @@ def test_a_whole_slot_is_cancelled_by_its_name() -> None:
 
 
 def test_a_slice_that_does_not_exist_is_not_triggered() -> None:
-    assert OneJob(None, shards=2).trigger(shard="eu") == "!shard"
-    assert OneJob(None).trigger(shard=0) == "!shard"
+    assert OneJob(None, shards=2).trigger(shard="eu") == Refusal(Refused.NO_SHARD)
+    assert OneJob(None).trigger(shard=0) == Refusal(Refused.NO_SHARD)
 
 
 def test_i2_a_repeated_trigger_does_not_cut_a_second_time() -> None:

@@ -29,10 +29,10 @@ def days(scheduler: Scheduler, job: str, n: int = 3) -> list[str]:
 
 def test_days_off_are_left_out_and_say_why() -> None:
     scheduler, store = bank()
-    scheduler.cron("0 9 * * *", name="recompute_due", calendar="bank")(lambda: None)
+    scheduler.cron("0 9 * * *", name="settlement", calendar="bank")(lambda: None)
     scheduler.tick()
-    assert days(scheduler, "recompute_due") == ["Thu 30 09:00", "Mon 04 09:00", "Tue 05 09:00"]
-    assert scheduler.upcoming_changes("recompute_due", 2) == [
+    assert days(scheduler, "settlement") == ["Thu 30 09:00", "Mon 04 09:00", "Tue 05 09:00"]
+    assert scheduler.upcoming_changes("settlement", 2) == [
         "Fri 2026-05-01 09:00 is left out: Labour Day (bank)",
         "Sat 2026-05-02 09:00 is left out: Saturday (bank)",
         "Sun 2026-05-03 09:00 is left out: Sunday (bank)",
@@ -41,9 +41,9 @@ def test_days_off_are_left_out_and_say_why() -> None:
     scheduler.tick()
     store.shift_clock(4 * 24 * HOUR)
     scheduler.tick()
-    ran = [(f"{run.slot:%d}", run.status, run.count) for run in scheduler.runs("recompute_due")]
+    ran = [(f"{run.slot:%d}", run.status, run.count) for run in scheduler.runs("settlement")]
     assert sorted(ran) == [("03", "skipped", 3), ("04", "succeeded", 1), ("30", "succeeded", 1)]
-    (left_out,) = scheduler.runs("recompute_due", status="skipped")
+    (left_out,) = scheduler.runs("settlement", status="skipped")
     assert left_out.reason == "calendar bank, revision 1: Sunday"
 
 
@@ -69,17 +69,17 @@ def test_a_moved_slot_never_doubles_a_regular_one() -> None:
 def test_changing_a_calendar_is_a_new_revision_for_every_job_and_node() -> None:
     """What is in the past was decided by the old one; the same content again is no change."""
     scheduler, store = bank()
-    scheduler.cron("0 9 * * *", name="recompute_due", calendar="bank")(lambda: None)
+    scheduler.cron("0 9 * * *", name="settlement", calendar="bank")(lambda: None)
     scheduler.tick()
     other = Scheduler(store)
     changed = other.calendar("bank", holidays={**LABOUR_DAY, date(2026, 5, 4): "a bridge day"})
-    assert (changed.revision, changed.jobs) == (2, ("recompute_due",))
-    assert days(scheduler, "recompute_due", 2) == ["Thu 30 09:00", "Tue 05 09:00"]
+    assert (changed.revision, changed.jobs) == (2, ("settlement",))
+    assert days(scheduler, "settlement", 2) == ["Thu 30 09:00", "Tue 05 09:00"]
     scheduler.tick()
-    assert days(scheduler, "recompute_due", 2) == ["Thu 30 09:00", "Tue 05 09:00"], "its declaration says nothing else"
+    assert days(scheduler, "settlement", 2) == ["Thu 30 09:00", "Tue 05 09:00"], "its declaration says nothing else"
     assert other.calendar("bank", holidays={**LABOUR_DAY, date(2026, 5, 4): "a bridge day"}).revision == 2
     (seen,) = scheduler.calendars()
-    assert (seen.name, seen.revision, seen.weekend, seen.jobs) == ("bank", 2, ("sat", "sun"), ("recompute_due",))
+    assert (seen.name, seen.revision, seen.weekend, seen.jobs) == ("bank", 2, ("sat", "sun"), ("settlement",))
 
 
 def test_nodes_that_have_not_heard_of_a_revision_fetch_it_first() -> None:
@@ -108,11 +108,11 @@ def test_nodes_that_have_not_heard_of_a_revision_fetch_it_first() -> None:
 
 def test_a_calendar_that_is_not_there_is_refused_at_start() -> None:
     scheduler, _ = bank()
-    scheduler.cron("0 9 * * *", name="recompute_due", calendar="banc")(lambda: None)
-    with pytest.raises(NotFoundError, match=r"settle names the calendar 'banc'.*did you mean 'bank'"):
+    scheduler.cron("0 9 * * *", name="settlement", calendar="banc")(lambda: None)
+    with pytest.raises(NotFoundError, match=r"settlement names the calendar 'banc'.*did you mean 'bank'"):
         scheduler.start()
     with pytest.raises(NotFoundError, match="Nothing was added"):
-        scheduler.add("data", "recompute_due", "0 9 * * *", calendar="banc")
+        scheduler.add("data", "settlement", "0 9 * * *", calendar="banc")
 
 
 def test_what_makes_no_sense_is_refused() -> None:

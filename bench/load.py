@@ -37,7 +37,7 @@ def daily_at(instant: int) -> str:
 
 def definition(expression: str, *, handler: str = HANDLER) -> Definition:
     """A plain job: default policies, UTC."""
-    return Declaration.make(expression, name="any").define("any", handler)[0]
+    return Declaration.make(expression, {"name": "any"}).define("any", handler)[0]
 
 
 def load_jobs(store: Store, count: int, expression_of: Callable[[int], str], *, first: int = 0) -> None:

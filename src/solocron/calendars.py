@@ -10,7 +10,7 @@ from datetime import date, datetime
 from solocron.clock import SECOND, from_us
 from solocron.engine.calendars import Calendars
 from solocron.errors import InvalidError, MissingExtra, NotFoundError, StoreError
-from solocron.jobs.declaration import check_name
+from solocron.jobs.checks import check_name, check_names
 from solocron.model.change import Kind
 from solocron.model.documents.calendar import announce, document_of, keep
 from solocron.schedules import WEEKDAYS, Calendar, Calendared, load_zone
@@ -72,11 +72,7 @@ def days_off(
 ) -> Calendar:
     """The calendar that is asked for, without a revision yet."""
     check_name(name, "calendar")
-    if isinstance(weekend, str):
-        raise InvalidError(
-            f"weekend={weekend!r} is one text; hand over a tuple such as ({weekend!r},). Nothing was saved."
-        )
-    days = list(weekend)
+    days = check_names(weekend, "weekend", untouched="Nothing was saved.")
     for word in days:
         if word not in WEEKDAYS:
             raise InvalidError(f"weekend={word!r:.40} is no day; choose from {', '.join(WEEKDAYS)}. Nothing was saved.")

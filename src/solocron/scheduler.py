@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from solocron import surroundings
 from solocron.calendars import unknown_calendar
@@ -28,8 +28,9 @@ from solocron.events import NAMES, Event, Events, Subscriber
 from solocron.jobs import decorators
 from solocron.jobs.address import address_of
 from solocron.jobs.around import Wrapper, check_wrapper, wrap
-from solocron.jobs.declaration import check_name
+from solocron.jobs.checks import check_name, check_names
 from solocron.jobs.discovery import discover
+from solocron.jobs.options import CronOptions, JobOptions
 from solocron.jobs.registry import Declared, Handler, Registry
 from solocron.model.policy import whole
 from solocron.patched import check_threads
@@ -80,8 +81,6 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
         self.enabled = surroundings.enabled() if enabled is None else enabled
         self._runtime = runtime or Threads()
         namespace = check_name(surroundings.namespace() if namespace is None else namespace, "namespace")
-        if isinstance(pools, str):
-            raise ConfigurationError(f"pools={pools!r} is one text; hand over a tuple such as ({pools!r},).")
         if revision is not None and not whole(revision):
             raise ConfigurationError(f"revision={revision!r}: give a whole number. Nothing was started.")
         if node is not None:
@@ -92,7 +91,9 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
             node=node or surroundings.node_name(host, os.getpid(), self._runtime.rng.token()),
             host=host,
             pid=os.getpid(),
-            pools=tuple(check_name(pool, "pool") for pool in pools),
+            pools=tuple(
+                check_name(pool, "pool") for pool in check_names(pools, "pools", untouched="Nothing was started.")
+            ),
             lease=lease,
             beat=beat,
             max_running=max_running,
@@ -136,15 +137,15 @@ class Scheduler(ClientFront, EffectsFront, AlarmsFront):
             self._registered(declared)
         return [declared.name for declared in found]
 
-    def cron(self, expression: str | Schedule, **options: Any) -> Callable[[F], F]:
+    def cron(self, expression: str | Schedule, **options: Unpack[CronOptions]) -> Callable[[F], F]:
         """`@cron`, registered with this scheduler at once."""
         return self._declaring(decorators.cron(expression, **options))
 
-    def every(self, period: Span, **options: Any) -> Callable[[F], F]:
+    def every(self, period: Span, **options: Unpack[JobOptions]) -> Callable[[F], F]:
         """`@every`, registered with this scheduler at once."""
         return self._declaring(decorators.every(period, **options))
 
-    def at(self, when: datetime, **options: Any) -> Callable[[F], F]:
+    def at(self, when: datetime, **options: Unpack[JobOptions]) -> Callable[[F], F]:
         """`@at`, registered with this scheduler at once."""
         return self._declaring(decorators.at(when, **options))
 

@@ -10,7 +10,7 @@ from solocron import surroundings
 from solocron.duration import parse_duration
 from solocron.engine.settings import Settings
 from solocron.errors import InvalidError
-from solocron.jobs.declaration import check_name
+from solocron.jobs.checks import check_name
 from solocron.scheduler import Scheduler, configuration_of, reconfigure
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store

@@ -15,7 +15,7 @@ from typing import Any
 from solocron import surroundings
 from solocron.cli.overrides import Overrides
 from solocron.errors import ConfigurationError, InvalidError
-from solocron.jobs.discovery.modules import functions_of
+from solocron.jobs.discovery import functions_of
 from solocron.scheduler import Scheduler
 
 __all__ = ["scheduler_of"]

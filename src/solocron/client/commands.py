@@ -13,7 +13,7 @@ from solocron.clock import from_us, to_us
 from solocron.duration import parse_duration
 from solocron.effects.requests import check_connection, leave
 from solocron.errors import InvalidError
-from solocron.jobs.declaration import check_payload
+from solocron.jobs.checks import check_payload
 from solocron.model.change import SmallDocument
 from solocron.model.documents.request import leave as request_left
 from solocron.model.documents.request import run_named

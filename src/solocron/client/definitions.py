@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import Any
+from typing import Unpack
 
 from solocron.calendars import CalendarView, days_off, save, unknown_calendar
 from solocron.calendars import view as calendar_view
 from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.client.refusals import error_of
 from solocron.errors import ConflictError, InvalidError, NotFoundError
-from solocron.jobs.declaration import Declaration, check_name
+from solocron.jobs.checks import check_name
+from solocron.jobs.declaration import Declaration
+from solocron.jobs.options import AddOptions
 from solocron.model._fast.values import replace
 from solocron.model.applications import application_in, can_run
 from solocron.model.change import Absent, Change
@@ -36,15 +38,12 @@ class Definitions:
         self._documents = documents
         self._store = documents.store
 
-    def add(self, name: str, handler: str, schedule: str | Schedule | None, **options: Any) -> JobView:
+    def add(self, name: str, handler: str, schedule: str | Schedule | None, **options: Unpack[AddOptions]) -> JobView:
         """Add or change a job as data; its handler is the name of a declared job or of a registered function."""
         check_name(name)
         if schedule is None:
             raise InvalidError(f"add({name!r}): a schedule is needed; nothing was added.")
-        try:
-            declaration = Declaration.make(schedule, name=name, **options)
-        except TypeError as error:
-            raise InvalidError(f"{error}; nothing was added.") from None
+        declaration = Declaration.make(schedule, options, name=name)
         if declaration.on_retry is not None:
             raise InvalidError(
                 f"add({name!r}): on_retry lives only in code; declare it with the handler. Nothing was added."

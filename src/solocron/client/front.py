@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from solocron.calendars import CalendarView
 from solocron.client.facade import Client
+from solocron.jobs.options import AddOptions
 from solocron.schedules import Schedule
 from solocron.stores.contract import Store
 from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
@@ -159,7 +160,7 @@ class ClientFront:
         """
         return self.client.cancel(run)
 
-    def add(self, name: str, handler: str, schedule: str | Schedule, **options: Any) -> JobView:
+    def add(self, name: str, handler: str, schedule: str | Schedule, **options: Unpack[AddOptions]) -> JobView:
         """Add or change a job as data."""
         return self.client.add(name, handler, schedule, **options)
 

@@ -1,1 +1,1 @@
-"""Pure metadata: what was declared of a function, and the registry that collects it. Importing it starts nothing."""
+"""Job metadata: declarations on functions, and the registry that collects them. Importing it starts nothing."""

@@ -1,4 +1,4 @@
-"""Functions by module and name, so that another process finds them again without anything being pickled."""
+"""Find a function by module and name in another process, without pickling anything."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from solocron.errors import InvalidError
 __all__ = ["Address", "address_of", "find"]
 
 _MAIN = "__solocron_main__"
-"""The name of a program's own file where it is loaded again: what is below `if __name__ == "__main__"` stays out."""
+"""Module name under which a program's own file is loaded again: `if __name__ == "__main__":` stays false there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a function is: `name` inside the module `module`, or inside the program's own file."""
+    """The place of a function: `name` inside the module `module`, or inside the program's own file."""
 
     module: str
     name: str
@@ -29,7 +29,7 @@ class Address:
 
 
 def address_of(function: Callable[..., Any], what: str) -> Address:
-    """The function's address; refuses what another process could not find or would find in another state."""
+    """Return the function's address; refuse one that another process could not find, or would find in another state."""
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", None)
     module = getattr(function, "__module__", None)
@@ -54,7 +54,7 @@ def address_of(function: Callable[..., Any], what: str) -> Address:
 
 
 def find(address: Address) -> Any:
-    """The function at an address, its module imported; whatever the import raises comes through."""
+    """Import the module of an address and return the function; errors of the import pass through."""
     found: Any = _program(address.file) if address.file is not None else import_module(address.module)
     for part in address.name.split("."):
         found = getattr(found, part)
@@ -62,7 +62,7 @@ def find(address: Address) -> Any:
 
 
 def _program(file: str) -> Any:
-    """The program's own file under a name of ours, loaded once."""
+    """Load the program's own file under a name of ours, once."""
     known = sys.modules.get(_MAIN)
     if known is not None:
         return known
@@ -77,5 +77,5 @@ def _program(file: str) -> Any:
 def _refuse(what: str, why: str) -> NoReturn:
     raise InvalidError(
         f"{what} {why}, so a process of its own could not find it. Nothing was registered or started; make it a "
-        "function at the top of a module, and hand over what it needs as payload."
+        "function at the top of a module, and pass what it needs as payload."
     )

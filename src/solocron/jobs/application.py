@@ -1,6 +1,6 @@
-"""The application of a function: equal however its program is started, and wherever the function moves inside it.
+"""The application of a function: the same however its program is started, and wherever the function moves inside it.
 
-It is the top-level package or module. A program's own file, which Python calls `__main__`, has the name that it would
+It is the top-level package or module. A program's own file, which Python calls `__main__`, gets the name that it would
 be imported by, so that `python -m app.worker`, `python app/worker.py` and `solocron run app.worker` are all `app`.
 """
 
@@ -16,16 +16,16 @@ from typing import Any
 __all__ = ["application_of"]
 
 _MAIN = ("__main__", "__mp_main__")
-"""The second is the first in a process that `multiprocessing` has spawned."""
+"""`multiprocessing` renames the first to the second in a process that it spawns."""
 
 
 def application_of(function: Callable[..., Any]) -> str:
-    """The name of the application that a function, a method or a callable object comes from."""
+    """Return the name of the application that a function, a method or a callable object comes from."""
     while isinstance(function, partial):
         function = function.func
     owner = getattr(function, "__self__", None)
     if owner is not None and not isinstance(owner, ModuleType):
-        # A method that an application inherits from a library is the application's.
+        # A method that an application inherits from a library belongs to the application.
         module = (owner if isinstance(owner, type) else type(owner)).__module__
     else:
         module = getattr(function, "__module__", None) or type(function).__module__
@@ -34,7 +34,7 @@ def application_of(function: Callable[..., Any]) -> str:
 
 
 def _program() -> str:
-    """The name of the program that this process runs; `__main__` for what was typed into an interpreter."""
+    """Return the name of this process's program; `__main__` for code typed into an interpreter."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name != "__main__":
@@ -44,7 +44,7 @@ def _program() -> str:
 
 
 def _of_file(path: Path) -> str:
-    """The outermost package around a file; its own name where there is none, its folder's for a `__main__.py`."""
+    """Return the outermost package around a file; without one the file's name, or the folder's for a `__main__.py`."""
     folder, name = path.parent, path.stem
     if name == "__main__":
         name = folder.stem  # a folder, or an archive such as app.pyz

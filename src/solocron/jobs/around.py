@@ -1,7 +1,7 @@
-"""What wraps every run: a database session, a tenant, an error tracker. Outermost is what was added first.
+"""Wrappers around every run: a database session, a tenant, an error tracker. The first one added is the outermost.
 
 A wrapper is a function of the run that yields once (a generator, or anything that returns a context manager), or a
-function of the run and the call, which it carries out and whose value it returns. For coroutine jobs both may be
+function of the run and the call, which it makes and whose value it returns. For coroutine jobs both may be
 asynchronous.
 """
 
@@ -21,7 +21,7 @@ Wrapper = Callable[..., Any]
 
 
 def check_wrapper(function: Wrapper) -> Wrapper:
-    """Refuse what could not wrap a run, when it is handed over."""
+    """Refuse a function that could not wrap a run, when it is added."""
     yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
     if _parameters(function) not in ((1,) if yields else (1, 2)):
         raise InvalidError(
@@ -32,7 +32,7 @@ def check_wrapper(function: Wrapper) -> Wrapper:
 
 
 def wrap(wrappers: Sequence[Wrapper], run: Any, body: Callable[[], Any], *, is_async: bool) -> Callable[[], Any]:
-    """The body inside its wrappers."""
+    """Return the body inside its wrappers."""
     if is_async and wrappers:
         body = _coroutine(body)
     for wrapper in reversed(wrappers):
@@ -41,7 +41,10 @@ def wrap(wrappers: Sequence[Wrapper], run: Any, body: Callable[[], Any], *, is_a
 
 
 def _parameters(function: Wrapper) -> int:
-    """1: the run. 2: the call as well. A default is kept, unless its parameter is named `call`. 0: neither will do."""
+    """Return 1 if it takes the run, 2 if it takes the call too, 0 if it can take neither.
+
+    A parameter with a default keeps it, unless it is named `call`.
+    """
     parameters = list(inspect.signature(function).parameters.values())
     if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
         return 0
@@ -53,7 +56,7 @@ def _parameters(function: Wrapper) -> int:
 
 
 def _coroutine(body: Callable[[], Any]) -> Callable[[], Any]:
-    """A plain function on the loop, as wrappers know bodies there: to be awaited."""
+    """Make a plain function on the loop awaitable, as wrappers expect bodies there to be."""
 
     async def call() -> Any:
         return await awaited(body())

@@ -1,7 +1,7 @@
-"""Which parameter of a function gets the run: one that asks for it, never one that merely could take it.
+"""Choose the parameter of a function that gets the run: one that asks for it, never one that merely could take it.
 
-It asks by its annotation, by the name `run`, or by having no default. Anything else keeps its default, and what is
-then left without a value cannot be called.
+A parameter asks by its annotation, by the name `run`, or by having no default. The others keep their defaults; a
+function with a further parameter that has none cannot be called.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _RUN = ("solocron.engine.context", "Run")
 
 
 class Taking(NamedTuple):
-    """How a function takes the run."""
+    """The way a function takes the run."""
 
     takes_run: bool
     by_name: str | None
-    """The parameter's name, where the run cannot be handed over as the first argument."""
+    """The parameter's name, where the run cannot be passed as the first argument."""
     missing: list[str]
     """Parameters without a value: the function cannot be called."""
 
@@ -34,14 +34,14 @@ class Taking(NamedTuple):
 class _Parameter(NamedTuple):
     name: str
     place: int | None
-    """Among the positional ones; None: by name only."""
+    """Its index among the positional ones; None: by name only."""
     nameless: bool
-    """Whether it can only be handed over by its place."""
+    """Whether it can only be passed by position."""
     needed: bool
 
 
 def taking(function: Callable[..., Any]) -> Taking:
-    """How the function takes the run, and what it wants besides."""
+    """Return how the function takes the run, and which other parameters have no value."""
     known = _plain(function) if _is_plain(function) else _inspected(function)
     if known is None:
         return Taking(False, None, [])  # built-ins without a signature take no run
@@ -76,7 +76,7 @@ def _is_plain(function: Callable[..., Any]) -> bool:
 
 
 def _plain(function: Any) -> list[_Parameter]:
-    """Without `inspect`, which leaves a dictionary of annotations behind with every function that has none."""
+    """Read the code object: `inspect` would leave an empty dictionary of annotations on every function without any."""
     code, defaults, known = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
     count, first = code.co_argcount, code.co_argcount - len(defaults)
     positional = [
@@ -103,7 +103,7 @@ def _inspected(function: Callable[..., Any]) -> list[_Parameter] | None:
 
 
 def _annotations(function: Callable[..., Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The annotations, and the names that those that are text are written in."""
+    """Return the annotations, and the globals in which those that are strings are looked up."""
     found: Any = function
     while isinstance(found, partial):
         found = found.func
@@ -115,7 +115,7 @@ def _annotations(function: Callable[..., Any]) -> tuple[Mapping[str, Any], Mappi
 
 
 def _is_run(annotation: Any, names: Mapping[str, Any]) -> bool:
-    """Whether an annotation means the run, perhaps among others (`Run | None`); text is looked up, never evaluated."""
+    """Whether an annotation is the run, perhaps among others (`Run | None`); strings are looked up, not evaluated."""
     annotation = getattr(annotation, "__forward_arg__", annotation)
     if isinstance(annotation, str):
         text = annotation.strip(" '\"")

@@ -11,7 +11,8 @@ from typing import Any
 from solocron.errors import InvalidError
 from solocron.jobs.address import address_of
 from solocron.jobs.application import application_of
-from solocron.jobs.declaration import Declaration, check_name
+from solocron.jobs.checks import check_name
+from solocron.jobs.declaration import Declaration
 from solocron.jobs.parameters import taking
 from solocron.jobs.unfinished import refuse_generator
 from solocron.model._fast.values import replace
@@ -25,7 +26,7 @@ __all__ = ["Declared", "Handler", "Registry", "default_name", "place_of"]
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """Something that can be called for a run."""
+    """A function that can be called for a run."""
 
     name: str
     function: Callable[..., Any]
@@ -36,16 +37,16 @@ class Handler:
     by_name: str | None = None
     """The parameter that gets the run, where it is not the first one."""
     on_retry: Handler | None = None
-    """What is asked before a run is repeated after a crash."""
+    """The function that is asked before a run is repeated after a crash."""
 
     @property
     def dispatcher(self) -> str:
-        """Where it is carried out unless the job says otherwise."""
+        """The dispatcher that carries it out, unless the job says otherwise."""
         return "loop" if self.is_async else "thread"
 
     @property
     def needs_loop(self) -> bool:
-        """Whether it, or what is asked after a crash of it, is a coroutine."""
+        """Whether it, or its `on_retry`, is a coroutine function."""
         return self.is_async or (self.on_retry is not None and self.on_retry.is_async)
 
     @property
@@ -53,11 +54,11 @@ class Handler:
         return place_of(self.function)
 
     def on_loop(self) -> Handler:
-        """The same on an event loop, by choice: a plain function may return what has to be awaited."""
+        """Return the same handler on an event loop: a plain function may return something to await."""
         return self if self.is_async else dataclasses.replace(self, is_async=True)
 
     def bind(self, run: Any) -> Callable[[], Any]:
-        """The call without arguments; made here, on whatever thread, carried out by a dispatcher."""
+        """Return the call without arguments, for a dispatcher."""
         function, by_name = self.function, self.by_name
         if by_name is not None:
             return lambda: function(**{by_name: run})
@@ -66,7 +67,7 @@ class Handler:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A job as this code declares it. A program may have very many, so what follows from the rest is not kept."""
+    """A job as this code declares it. A program may have very many, so derived values are not kept."""
 
     handler: Handler
     options: Definition
@@ -80,7 +81,7 @@ class Declared:
 
     @property
     def definition(self) -> Definition:
-        """What is proposed to the store; made anew each time."""
+        """The definition that is proposed to the store, made anew each time."""
         return replace(self.options, handler=self.name, schedule=self.spec, application=self.handler.application)
 
     @property
@@ -97,7 +98,7 @@ class Declared:
 
 
 class Registry:
-    """What a scheduler has been told of; filled by discovery, read by the node."""
+    """The jobs, handlers and calendars that a scheduler knows; filled by discovery, read by the node."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, Declared] = {}
@@ -105,7 +106,7 @@ class Registry:
         self.calendars: dict[tuple[str, int], Calendar] = {}
         """Revisions of calendars that were fetched; their content never changes."""
         self._resolved: tuple[Mapping[str, Any] | None, Timetable] = (None, EMPTY)
-        """The spec that was last asked for: jobs that fall due together often share the very definition."""
+        """The spec that was resolved last: jobs that fall due together often share the very definition."""
         self._limits: dict[str, Declared] = {}
         """By the name of a limit, the first job that names it."""
 
@@ -113,19 +114,19 @@ class Registry:
         return iter(self.jobs.values())
 
     def copy(self) -> Registry:
-        """The same jobs and handlers, to try more of them on."""
+        """Return a registry of the same jobs and handlers, to try adding more."""
         made = Registry()
         made.take(self)
         return made
 
     def take(self, other: Registry) -> None:
-        """All jobs and handlers of another one, which began as a copy of this."""
+        """Add all jobs and handlers of another registry, which began as a copy of this one."""
         self.jobs.update(other.jobs)
         self.handlers.update(other.handlers)
         self._limits.update(other._limits)
 
     def add(self, function: Callable[..., Any], declaration: Declaration) -> Declared | None:
-        """Register one job; None when this very one is known already. Two jobs of one name are refused."""
+        """Register one job; return None if this very one is known already. Two jobs of one name are refused."""
         name = declaration.name or default_name(function)
         check_name(name)
         handler = make_handler(name, function, declaration.on_retry)
@@ -156,7 +157,7 @@ class Registry:
         return declared
 
     def _one_bound(self, declared: Declared) -> str | None:
-        """A limit is one number for all jobs that name it; answers its name."""
+        """Check that a limit has one number for all jobs that name it; return its name."""
         limit = declared.options.limit
         if limit is None:
             return None
@@ -177,7 +178,7 @@ class Registry:
         return handler
 
     def resolve(self, spec: Mapping[str, Any] | None) -> Timetable:
-        """From a schedule as a document has it to its slots; a user's own class is known only to code that has it."""
+        """Turn a schedule as stored into its slots; a user's own class is known only to the code that has it."""
         if spec is None:
             return EMPTY
         known, slots = self._resolved
@@ -216,7 +217,7 @@ def _same(one: Callable[..., Any], other: Callable[..., Any]) -> bool:
 
 
 def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[..., Any] | None = None) -> Handler:
-    """What a function needs to be called with; more than the run it cannot get."""
+    """Make a handler; a function that needs more than the run is refused."""
     takes_run, by_name, missing = taking(function)
     if missing:
         names = ", ".join(missing)
@@ -232,12 +233,12 @@ def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[...
 
 
 def default_name(function: Callable[..., Any]) -> str:
-    """The function's name, `Class.method` for methods."""
+    """Return the function's name, `Class.method` for methods."""
     qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(qualified).rpartition("<locals>.")[2]
 
 
 def place_of(function: Callable[..., Any]) -> str:
-    """Where people find it."""
+    """Return where a function is defined, for people."""
     qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
     return f"{getattr(function, '__module__', '?')}.{qualified}"

@@ -1,4 +1,4 @@
-"""What is kept of how a body ended: what it returned, if that is small JSON, and the end of what it raised."""
+"""The stored result of a body: its return value, if that is small JSON, or the end of its traceback."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ERROR_LIMIT = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class NotKept:
-    """A body returned something that is not kept, and why."""
+    """Why the value that a body returned is not kept."""
 
     reason: str
 
 
 def result_text(value: Any) -> str | NotKept:
-    """The JSON of what a body returned."""
+    """Return the JSON of the value that a body returned."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
@@ -32,7 +32,7 @@ def result_text(value: Any) -> str | NotKept:
 
 
 def error_text(text: str | BaseException) -> str:
-    """A traceback, or what stands for one; of a long one the end."""
+    """Return a traceback, or the string that stands for one; a long one is cut to its end."""
     if isinstance(text, BaseException):
         text = "".join(traceback.format_exception(text))
     return text if len(text) <= ERROR_LIMIT else f"[cut]\n{text[-ERROR_LIMIT:]}"

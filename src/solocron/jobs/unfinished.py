@@ -1,7 +1,7 @@
-"""A call is carried out to its end, or its run has not succeeded: functions and results that only promise the work.
+"""Refuse calls that only promise the work: a run succeeds only if its call was carried out to its end.
 
-Calling a generator function or a coroutine function runs none of its lines. What can be told from the function is
-refused where it is declared; what shows only in the result is awaited where there is an event loop, and else a failure.
+Calling a generator function or a coroutine function runs none of its lines. A function that is one is refused where it
+is declared. A result that is one is awaited where there is an event loop, and fails the run elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def refuse_generator(function: Callable[..., Any], call: Callable[..., Any], pla
 def unfinished(value: Any) -> str | None:
     """Say why a call that returned this was not carried out to its end; None if it was. A coroutine is closed."""
     if isinstance(value, Coroutine):
-        with suppress(Exception):  # one that somebody has begun may object; its run has failed anyway
+        with suppress(Exception):  # one that was already started may object; its run has failed anyway
             value.close()
         kind = "a coroutine"
     elif isinstance(value, Awaitable):
@@ -49,11 +49,11 @@ def unfinished(value: Any) -> str | None:
         if isinstance(value, Awaitable)
         else "Loop over it inside the function."
     )
-    return f"its function returned {kind}, and nobody carried that out. {advice}"
+    return f"its function returned {kind}, which was never carried out. {advice}"
 
 
 async def awaited(value: Any) -> Any:
-    """What comes out in the end: a coroutine may return another one."""
+    """Await until nothing is left to await: a coroutine may return another one."""
     while isinstance(value, Awaitable):
         value = await value
     return value

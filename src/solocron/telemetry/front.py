@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from solocron.duration import parse_duration, to_us
 from solocron.errors import ConfigurationError
 from solocron.events import Events
-from solocron.jobs.declaration import check_name
+from solocron.jobs.checks import check_name
 from solocron.model.documents.alarm import Bounds
 from solocron.model.policy import whole
 from solocron.stores.contract import Store, Tier

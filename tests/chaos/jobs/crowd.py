@@ -13,9 +13,14 @@ QUICKLY = Backoff("100ms", factor=1.5, cap="1s")
 
 
 def _make(number: int, seconds: float) -> object:
-    overlap = allow(64) if seconds > 1 else "queue-all"
-
-    @every("1s", name=f"job-{number:03}", retries=100, backoff=QUICKLY, overlap=overlap, catch_up="all")
+    @every(
+        "1s",
+        name=f"job-{number:03}",
+        retries=100,
+        backoff=QUICKLY,
+        overlap=allow(64) if seconds > 1 else "queue-all",
+        catch_up="all",
+    )
     def body(run: Run) -> None:
         with witness(run):
             if seconds:

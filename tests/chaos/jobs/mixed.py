@@ -24,9 +24,14 @@ NEWER = os.environ.get(RELEASE) == "2"
 
 
 def _make(number: int, seconds: float, period: str) -> object:
-    overlap = allow(32) if seconds > 1 else "queue-all"
-
-    @every(period, name=f"plain-{number:02}", retries=RETRIES, backoff=QUICKLY, overlap=overlap, catch_up="all")
+    @every(
+        period,
+        name=f"plain-{number:02}",
+        retries=RETRIES,
+        backoff=QUICKLY,
+        overlap=allow(32) if seconds > 1 else "queue-all",
+        catch_up="all",
+    )
     def body(run: Run) -> None:
         with witness(run):
             _nothing.wait(seconds)

@@ -107,7 +107,7 @@ def test_a_coroutine_runs_in_a_process_too(scheduler: Scheduler) -> None:
 def test_i25_a_coroutine_that_nobody_awaits_in_a_process_is_no_success(scheduler: Scheduler) -> None:
     view = ran(scheduler, "plain-that-returns-a-coroutine")
     assert view.status == "failed"
-    assert "its function returned a coroutine, and nobody carried that out" in (view.error or "")
+    assert "its function returned a coroutine, which was never carried out" in (view.error or "")
     assert "never awaited" not in (view.output or "")
     view = ran(scheduler, "coroutine-that-returns-a-coroutine")
     assert (view.status, view.result) == ("succeeded", "carried out"), view.error

@@ -18,7 +18,7 @@ from solocron.calendars import CalendarView
 from solocron.cli.exits import EXITS
 from solocron.errors import SolocronError
 from solocron.events import NAMES
-from solocron.jobs.declaration import PAYLOAD_DEPTH, PAYLOAD_LIMIT
+from solocron.jobs.checks import PAYLOAD_DEPTH, PAYLOAD_LIMIT
 from solocron.model.documents.run import Origin, Status
 from solocron.model.policy import QUEUE_LIMIT, Backoff
 from solocron.stores.sql.sqlite import SQLiteStore

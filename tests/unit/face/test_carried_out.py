@@ -130,7 +130,7 @@ def test_i25_a_plain_function_that_returns_what_was_not_carried_out_has_failed(
     view = carried_out(body)
     assert view.status == "failed"
     assert view.error is not None
-    assert view.error.startswith(f"its function returned {kind}, and nobody carried that out")
+    assert view.error.startswith(f"its function returned {kind}, which was never carried out")
     assert "async def" in view.error or kind != "a coroutine"
     assert view.result is None
 

@@ -13,7 +13,7 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.errors import InvalidError
-from solocron.jobs.declaration import check_limit
+from solocron.jobs.checks import check_limit
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job, WaitingRun

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.errors import InvalidError
-from solocron.jobs.declaration import check_shards
+from solocron.jobs.checks import check_shards
 from solocron.model.documents.job import WaitingRun
 from solocron.model.documents.run import Origin, group_of
 from solocron.model.refusals import Refusal, Refused

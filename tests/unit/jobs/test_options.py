@@ -1,0 +1,56 @@
+"""The options of a job are written down once; decorators, `add` and the declaration agree on them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, get_type_hints
+
+import pytest
+
+from solocron import InvalidError, Scheduler, at, cron, every
+from solocron.jobs.options import DEFAULTS, AddOptions, CronOptions, JobOptions
+from solocron.model.documents.definition import Definition
+
+
+def listed(function: Any) -> dict[str, Any]:
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY}
+
+
+def test_every_option_has_a_default_and_every_default_an_option() -> None:
+    assert DEFAULTS.keys() == get_type_hints(CronOptions).keys()
+
+
+def test_every_and_at_have_no_zone_and_add_has_nothing_that_lives_in_code() -> None:
+    assert DEFAULTS.keys() - get_type_hints(JobOptions).keys() == {"tz", "dst"}
+    assert DEFAULTS.keys() - get_type_hints(AddOptions).keys() == {"name", "on_retry"}
+
+
+def test_an_option_that_a_store_keeps_is_a_field_of_the_definition() -> None:
+    about_the_schedule = {"tz", "dst", "calendar", "on_holiday", "spread"}
+    fields = inspect.signature(Definition).parameters.keys()
+    assert get_type_hints(AddOptions).keys() - about_the_schedule == fields - {"handler", "schedule", "application"}
+
+
+def test_help_lists_the_options_and_their_defaults() -> None:
+    assert listed(cron) == DEFAULTS
+    assert listed(every) == listed(at) == {name: DEFAULTS[name] for name in get_type_hints(JobOptions)}  # type: ignore[literal-required]
+    shown = inspect.signature(cron).parameters["run_in"].annotation
+    assert shown == "Literal['auto', 'thread', 'loop', 'process']"
+
+
+def test_a_misspelt_option_is_refused_with_the_right_name() -> None:
+    refused = "a job has no option 'retires'; did you mean 'retries'\\? Nothing was registered"
+    with pytest.raises(InvalidError, match=refused):
+        cron("@daily", retires=3)  # type: ignore[call-arg]
+    with pytest.raises(InvalidError, match=refused):
+        Scheduler("memory://").add("a", "b", "@daily", retires=3)  # type: ignore[call-arg]
+
+
+def test_a_string_is_not_a_list_of_names() -> None:
+    with pytest.raises(InvalidError, match="pools must be an iterable of names, not a string; did you mean \\('x',\\)"):
+        Scheduler("memory://", pools="x")
+    with pytest.raises(InvalidError, match="weekend must be an iterable of names, not a string"):
+        Scheduler("memory://").calendar("c", weekend="sat")
+    with pytest.raises(InvalidError, match="pools must be an iterable of names, not an int"):
+        Scheduler("memory://", pools=3)  # type: ignore[arg-type]

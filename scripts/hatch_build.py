@@ -11,7 +11,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class CompletionHook(BuildHookInterface[Any]):
-    """Needs nothing but the standard library: the parser imports none of the package's dependencies."""
+    """Needs only the standard library: neither the parser nor the files of the commands import a dependency."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel" or version == "editable":
@@ -25,7 +25,7 @@ class CompletionHook(BuildHookInterface[Any]):
         self._folder = tempfile.TemporaryDirectory()
         for shell, place in FILES.items():
             file = Path(self._folder.name) / shell
-            file.write_text(script(shell, parser.build(with_demo=True)), encoding="utf-8")
+            file.write_text(script(shell, parser.build()), encoding="utf-8")
             build_data["shared_data"][str(file)] = place
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -39,7 +39,7 @@ def test_the_completion_files_are_where_the_shells_look_for_them(wheel: zipfile.
     packed = {name.partition(".data/data/")[2]: name for name in wheel.namelist() if ".data/" in name}
     assert packed.keys() == set(FILES.values())
     for shell, place in FILES.items():
-        assert wheel.read(packed[place]).decode() == script(shell, build(with_demo=True))
+        assert wheel.read(packed[place]).decode() == script(shell, build())
 
 
 def test_the_wheel_asks_for_two_small_packages_and_offers_the_rest(wheel: zipfile.ZipFile) -> None:

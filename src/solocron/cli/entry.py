@@ -1,4 +1,4 @@
-"""From arguments to an exit code: every error of a user is one message on stderr, never a traceback."""
+"""Turn arguments into an exit code: every mistake of a user is one message on stderr, never a traceback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Command = Callable[[Namespace], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; answers the exit code."""
+    """Run one command and return its exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     _write_what_cannot_be_encoded_as_escapes()
     try:
@@ -28,11 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse has said what it had to say
         return end.code if isinstance(end.code, int) else OK
     try:
-        code = _command(args.handler)(args)
+        code = _command(args.command)(args)
         sys.stdout.flush()
     except SolocronError as error:
-        return _tell(error, args)
-    except BrokenPipeError:  # whoever read our output has seen enough
+        return _report(error, args)
+    except BrokenPipeError:  # the reader of our output has closed it
         _let_go_of_stdout()
         return OK
     except KeyboardInterrupt:
@@ -40,14 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _command(place: str) -> Command:
-    """The function of a command: imported only when it is called, so that `--help` and its neighbours stay fast."""
-    module, _, name = place.partition(":")
-    command: Command = getattr(import_module(module), name)
+def _command(name: str) -> Command:
+    """Return the function of a command, from the file of its name."""
+    command: Command = import_module(f"solocron.cli.commands.{name}").execute
     return command
 
 
-def _tell(error: SolocronError, args: Namespace) -> int:
+def _report(error: SolocronError, args: Namespace) -> int:
     from solocron.cli.output import clean
 
     print(f"solocron: {clean(str(error), lines=True)}", file=sys.stderr)
@@ -68,7 +67,7 @@ def _next_step(error: SolocronError, args: Namespace) -> str | None:
 
 
 def _same_store(args: Namespace) -> str:
-    """The flags that name the same store again, as far as they may be shown."""
+    """Return the flags that name the same store again, without its password."""
     from solocron.stores.url import Secret
 
     given = []
@@ -86,7 +85,7 @@ def _write_what_cannot_be_encoded_as_escapes() -> None:
 
 
 def _let_go_of_stdout() -> None:
-    """Python flushes stdout once more at exit; let that go nowhere instead of raising again."""
+    """Point stdout at the null device: Python flushes it once more at exit, which would raise again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, sys.stdout.fileno())

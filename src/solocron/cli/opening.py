@@ -1,4 +1,7 @@
-"""A client on the store that was named, for commands that run no node. They never make a store by accident."""
+"""A client on the store that was named, for commands that run no node. They never create a store by accident.
+
+The client and the stores are imported when a command opens one, so that help and completion do not pay for them.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from solocron import surroundings
-from solocron.client import Client
 from solocron.errors import EmptyStore, InvalidError
-from solocron.model.change import Kind
-from solocron.stores.contract import All, Query
-from solocron.stores.namespaces import ManyNamespaces
-from solocron.stores.url import make_store, parse
-from solocron.stores.weakness import nothing_at
 
 if TYPE_CHECKING:
+    from solocron.client import Client
     from solocron.stores.contract import Store
 
 __all__ = ["each_namespace", "named_store", "opened", "refuse_empty"]
@@ -24,7 +22,9 @@ __all__ = ["each_namespace", "named_store", "opened", "refuse_empty"]
 
 @contextmanager
 def opened(args: Namespace) -> Iterator[Client]:
-    """The client, its store open for reading until it writes; closed afterwards."""
+    """Yield a client whose store is open for reading until it writes, and close the store afterwards."""
+    from solocron.client import Client
+
     store = named_store(args)
     try:
         store.open(read_only=True)
@@ -35,14 +35,20 @@ def opened(args: Namespace) -> Iterator[Client]:
 
 
 def refuse_empty(store: Store) -> None:
-    """A namespace in which nothing was ever written is most often the wrong one."""
+    """Raise if nothing was ever written in this namespace: it is most often the wrong one."""
+    from solocron.model.change import Kind
+    from solocron.stores.contract import All, Query
+    from solocron.stores.weakness import nothing_at
+
     if any(store.read(All(kind, limit=1)) for kind in Kind) or store.history(Query(limit=1)):
         return
     raise EmptyStore(nothing_at(store.url, f"namespace {store.namespace!r} is empty"))
 
 
 def each_namespace(args: Namespace) -> Iterator[Client]:
-    """A client for every namespace of the store, one after the other, each open while it is asked."""
+    """Yield a client for every namespace of the store, one after the other, each open while it is used."""
+    from solocron.stores.namespaces import ManyNamespaces
+
     store = named_store(args)
     try:
         if not isinstance(store, ManyNamespaces):
@@ -59,10 +65,13 @@ def each_namespace(args: Namespace) -> Iterator[Client]:
 
 
 def named_store(args: Namespace, *, make: bool = False) -> Store:
-    """The store of `--store`, of SOLOCRON_STORE or the default one, not opened.
+    """Return the store of `--store`, of SOLOCRON_STORE or the default one, not opened.
 
-    A missing file stays missing, unless the very wish is to `make` one.
+    A missing file is refused, unless the purpose is to `make` one.
     """
+    from solocron.stores.url import make_store, parse
+    from solocron.stores.weakness import nothing_at
+
     url = args.store or surroundings.store_url() or surroundings.DEFAULT_STORE
     parts = parse(url)
     store = make_store(parts.secret, namespace=args.namespace or surroundings.namespace())

@@ -1,6 +1,6 @@
 """Data on stdout: tables for people, one JSON value for programs. Colours only on a terminal, and only if wanted.
 
-rich draws the tables where it is installed and stdout is a terminal; everywhere else they are plain aligned text.
+rich draws the tables where it is installed and stdout is a terminal; elsewhere they are plain and aligned.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-__all__ = ["clean", "dump", "labelled", "note", "pairs", "progress", "say", "table", "waiting"]
+__all__ = ["clean", "dump", "dump_views", "labelled", "note", "pairs", "progress", "say", "table", "waiting"]
 
 _STYLES = {
     **dict.fromkeys(["succeeded", "live", "OK", "on"], "green"),
@@ -23,23 +23,30 @@ _STYLES = {
 
 
 def say(text: str) -> None:
-    """One line of the answer."""
+    """Print one line of the result."""
     print(clean(text))
 
 
 def note(text: str) -> None:
-    """Something a person should know that is not the answer."""
+    """Print on stderr what a person should know beside the result."""
     print(clean(text), file=sys.stderr)
 
 
 def dump(value: Any) -> int:
-    """One JSON value, and the exit code of having said it."""
+    """Print one JSON value; return the exit code 0."""
     print(json.dumps(value, indent=2, allow_nan=False))
     return 0
 
 
+def dump_views(value: Any) -> int:
+    """Print a view, or a list of them, as one JSON value; return the exit code 0."""
+    from solocron.views import to_json
+
+    return dump(to_json(value))
+
+
 def clean(text: str, *, lines: bool = False) -> str:
-    """Whatever a job or a store put there, without the power to move a terminal's cursor or to forge a line."""
+    """Escape control characters, so that a value cannot move the terminal's cursor or forge a line."""
     if text.isprintable():
         return text
     kept = "\n" if lines else ""
@@ -47,7 +54,7 @@ def clean(text: str, *, lines: bool = False) -> str:
 
 
 def labelled(label: str, text: str) -> None:
-    """One line behind a word that says how bad it is."""
+    """Print one line after its level, such as OK or FAIL."""
     if not _rich(sys.stdout):
         print(f"{label:<5} {clean(text)}")
         return
@@ -58,7 +65,7 @@ def labelled(label: str, text: str) -> None:
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> None:
-    """Labels and what they stand for, aligned; a text of several lines is indented below its label."""
+    """Print labels and values, aligned; a value of several lines is indented below its label."""
     shown = list(rows)
     width = max((len(label) for label, _ in shown), default=0)
     for label, text in shown:
@@ -69,7 +76,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table with a header; a column whose header begins with a blank is aligned to the right."""
+    """Print a table; a column whose header begins with a space is aligned to the right."""
     cleaned = [[clean(cell) for cell in row] for row in rows]
     if _rich(sys.stdout):
         _rich_table(headers, cleaned)
@@ -104,7 +111,7 @@ def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """Show that something takes time, where somebody watches; elsewhere say it once."""
+    """Show a spinner on a terminal while the body runs; elsewhere print the line once."""
     if not _rich(sys.stderr):
         note(text)
         yield
@@ -118,7 +125,7 @@ def waiting(text: str) -> Iterator[None]:
 
 @contextmanager
 def progress(text: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr where somebody watches; elsewhere one line at the start and one at the end."""
+    """Show a progress bar on a terminal; elsewhere print a line at the start and one at the end."""
     if not _rich(sys.stderr):
         note(f"{text}: {total} runs")
         yield lambda done: None
@@ -134,7 +141,7 @@ def progress(text: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 def _rich(stream: TextIO) -> bool:
-    """Whether rich may draw there; it honours NO_COLOR by itself."""
+    """Return whether rich may draw there; it honours NO_COLOR by itself."""
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         return False
     try:

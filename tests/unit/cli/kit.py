@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from solocron import Scheduler
@@ -12,7 +15,42 @@ from solocron.clock import SECOND
 from solocron.stores.contract import Store
 from solocron.stores.url import make_store
 
-__all__ = ["Answer", "Shop", "shop"]
+__all__ = ["DUE", "ONE_JOB", "OWN", "Answer", "Cli", "Shop", "Started", "Write", "moment", "shop"]
+
+ONE_JOB = """
+    from solocron import every
+
+    @every("1h")
+    def invoices():
+        return "sent"
+"""
+"""A module with one job and no scheduler."""
+
+OWN = """
+    from solocron import Scheduler
+
+    scheduler = Scheduler("memory://own", node="own", pools=("gpu",), lease="9s", beat="2s")
+
+    @scheduler.every("1h")
+    def invoices():
+        return "sent"
+"""
+"""A module with a scheduler of its own."""
+
+DUE = """
+    from datetime import UTC, datetime
+    from solocron import Scheduler
+
+    scheduler = Scheduler("memory://{name}")
+
+    @scheduler.every("1h")
+    def work():
+        {body}
+
+    scheduler.tick()
+    scheduler.trigger("work")
+"""
+"""A module whose one job is due; `name` and `body` are to be filled in."""
 
 _numbers = itertools.count()
 
@@ -35,6 +73,11 @@ class Answer:
         return self.out.splitlines()
 
 
+Cli = Callable[..., Answer]
+Write = Callable[[str, str], Path]
+Started = list[tuple[Scheduler, timedelta]]
+
+
 @dataclass(frozen=True, slots=True)
 class Shop:
     """A world in memory with a few jobs: `invoices` works, `broken` raises, `report` has a zone."""
@@ -51,7 +94,7 @@ class Shop:
         self.store.shift_clock(round(seconds * SECOND))
 
     def ran(self, job: str, **options: Any) -> str:
-        """Trigger a job and let it run; answers the run's id."""
+        """Trigger a job, let it run, and return the run's id."""
         run = self.scheduler.trigger(job, **options)
         self.tick()
         return run
@@ -74,3 +117,9 @@ def shop() -> Shop:
 
     scheduler.tick()
     return Shop(url, scheduler, make_store(url))
+
+
+def moment(given: str) -> datetime:
+    """An instant as `--json` writes it; fails for anything that is not UTC."""
+    assert given.endswith("Z")
+    return datetime.fromisoformat(given)

@@ -15,7 +15,7 @@ from solocron.cli.completion import SHELLS, script
 
 
 def subparsers() -> dict[str, ArgumentParser]:
-    (found,) = [a for a in parser.build(with_demo=True)._actions if isinstance(a, _SubParsersAction)]
+    (found,) = [a for a in parser.build()._actions if isinstance(a, _SubParsersAction)]
     return dict(found.choices)
 
 
@@ -25,7 +25,7 @@ def flags(command: ArgumentParser) -> set[str]:
 
 def completed(tmp_path: Path, *words: str) -> set[str]:
     """What bash offers for the last word."""
-    (tmp_path / "solocron").write_text(script("bash", parser.build(with_demo=True)))
+    (tmp_path / "solocron").write_text(script("bash", parser.build()))
     line = " ".join(f"'{word}'" for word in ("solocron", *words))
     asked = f"source {tmp_path / 'solocron'}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _solocron"
     done = subprocess.run(
@@ -64,7 +64,7 @@ def test_bash_knows_where_a_value_is_expected(tmp_path: Path, words: tuple[str, 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_command_and_every_flag_is_in_every_file(shell: str) -> None:
-    text = script(shell, parser.build(with_demo=True))
+    text = script(shell, parser.build())
     for name, command in subparsers().items():
         assert re.search(rf"\b{name}\b", text), name
         for flag in flags(command):
@@ -80,6 +80,6 @@ def test_the_shell_itself_can_read_its_file(shell: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     file = tmp_path / "completion"
-    file.write_text(script(shell, parser.build(with_demo=True)))
+    file.write_text(script(shell, parser.build()))
     done = subprocess.run([shell, "-n", str(file)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import solocron
 from solocron import errors
-from solocron.cli import parser
+from solocron.cli import commands, parser
 from solocron.cli.exits import EXITS
-from tests.unit.cli.kit import Answer, Shop
+from tests.unit.cli.kit import Cli, Shop
 
-Cli = Callable[..., Answer]
 LOOKING = ["jobs", "runs", "nodes", "status", "restored"]
 NAMING = [("show", "x@1"), ("next", "x"), ("trigger", "x"), ("pause", "x"), ("resume", "x"), ("cancel", "x@1")]
 
@@ -163,21 +161,41 @@ def test_an_interrupt_is_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("solocron.cli.commands.looking.opened", interrupted)
+    monkeypatch.setattr("solocron.cli.commands.jobs.opened", interrupted)
     answer = cli("jobs")
     assert (answer.code, answer.err) == (130, "")
 
 
-def test_help_imports_nothing_that_a_command_needs() -> None:
-    """`--help` and shell completion are asked often; each command pays only for itself."""
+@pytest.mark.parametrize("argv", [("--help",), ("trigger", "--help"), ("completion", "bash")], ids=" ".join)
+def test_help_and_completion_import_nothing_that_a_command_needs(argv: tuple[str, ...]) -> None:
+    """They are asked often, and the wheel is built without the package's dependencies."""
     look = (
         "import sys, io, contextlib\n"
         "from solocron.cli import main\n"
-        "with contextlib.redirect_stdout(io.StringIO()): assert main(['--help']) == 0\n"
-        "heavy = {'rich', 'asyncio', 'sqlite3', 'psycopg', 'redis', 'solocron.demo', 'solocron.doctor'}\n"
-        "print(sorted(m for m in sys.modules if m in heavy or m.startswith('solocron.cli.commands')))\n"
+        f"with contextlib.redirect_stdout(io.StringIO()): assert main({argv!r}) == 0\n"
+        "heavy = {'rich', 'cronsim', 'tzdata', 'asyncio', 'sqlite3', 'subprocess'}\n"
+        "ours = ('client', 'doctor', 'effects', 'engine', 'scheduler', 'schedules', 'simulator', 'stores', 'views')\n"
+        "heavy |= {f'solocron.{name}' for name in ours}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
     )
     here = {"PYTHONPATH": str(Path(solocron.__file__).parent.parent)}
     shown = subprocess.run([sys.executable, "-c", look], env=here, capture_output=True, text=True, timeout=60)
     assert shown.stderr == ""
     assert shown.stdout.strip() == "[]"
+
+
+def test_help_imports_no_file_of_a_command() -> None:
+    look = (
+        "import sys, io, contextlib\n"
+        "from solocron.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()): assert main(['--help']) == 0\n"
+        "print(sorted(name for name in sys.modules if name.startswith('solocron.cli.commands')))\n"
+    )
+    here = {"PYTHONPATH": str(Path(solocron.__file__).parent.parent)}
+    shown = subprocess.run([sys.executable, "-c", look], env=here, capture_output=True, text=True, timeout=60)
+    assert (shown.stdout.strip(), shown.stderr) == ("[]", "")
+
+
+def test_every_command_has_the_file_of_its_name_and_no_file_is_left_over() -> None:
+    folder = Path(commands.__file__).parent
+    assert {file.stem for file in folder.glob("*.py")} == {"__init__", *parser.COMMANDS}

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import fields
 
 from solocron.effects.locks.listing import LockView
-from tests.unit.cli.kit import Answer, Shop
+from tests.unit.cli.kit import Cli, Shop
 from tests.unit.cli.test_reference import sections
-
-Cli = Callable[..., Answer]
 
 
 def test_locks_are_listed_with_their_owner_and_fence(cli: Cli, shop: Shop) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, _SubParsersAction
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
@@ -17,9 +16,7 @@ from solocron.doctor.fleet import Pace
 from solocron.runtime import Threads
 from solocron.stores.url import make_store
 from solocron.views import JobView, NodeView, RunView, StatusView
-from tests.unit.cli.kit import Answer
-
-Cli = Callable[..., Answer]
+from tests.unit.cli.kit import Cli
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
 SHARED = {"-h", "--help"}
@@ -32,7 +29,7 @@ def sections() -> dict[str, str]:
 
 
 def commands() -> dict[str, ArgumentParser]:
-    found = [a for a in parser.build(with_demo=True)._actions if isinstance(a, _SubParsersAction)]
+    found = [a for a in parser.build()._actions if isinstance(a, _SubParsersAction)]
     return dict(found[0].choices)
 
 
@@ -60,7 +57,7 @@ def test_every_command_has_its_section_with_every_flag_and_no_other(name: str) -
 
 
 def test_every_command_is_in_the_table_with_the_words_of_its_help() -> None:
-    for name, (summary, _, _) in parser.COMMANDS.items():
+    for name, summary in parser.COMMANDS.items():
         assert f"| [`{name}`](#{name}) | {summary} |" in PAGE
 
 

@@ -1,21 +1,29 @@
-"""Lists the business calendars, or the days off of one."""
+"""`solocron calendars`: list the business calendars, or the days off of one."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import Any
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
 
-from solocron.calendars import CalendarView
 from solocron.cli import output
+from solocron.cli.arguments import add_listing
 from solocron.cli.exits import OK
 from solocron.cli.opening import opened
 from solocron.clock import from_us
 from solocron.errors import NotFoundError
 
-__all__ = ["calendars"]
+if TYPE_CHECKING:
+    from solocron.calendars import CalendarView
+
+__all__ = ["add_arguments", "execute"]
 
 
-def calendars(args: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("calendar", metavar="NAME", nargs="?", help="the days off of this one")
+    add_listing(parser)
+
+
+def execute(args: Namespace) -> int:
     with opened(args) as client:
         found = client.calendars()
         today = from_us(client.store.clock()).date()

@@ -1,39 +1,51 @@
-"""Lists the locks of a namespace, and releases one by force, with a reason that stays on record."""
+"""`solocron locks`: list the locks of a namespace, or release one by force, with a reason that stays on record."""
 
 from __future__ import annotations
 
-import getpass
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from solocron.cli import output
+from solocron.cli.arguments import add_listing
+from solocron.cli.author import author_of
 from solocron.cli.exits import OK
 from solocron.cli.moments import utc
 from solocron.cli.opening import opened
-from solocron.effects.locks.listing import LockView, force_release, list_locks
 from solocron.errors import InvalidError
 from solocron.runtime import Threads
-from solocron.views import to_json
 
-__all__ = ["locks"]
+if TYPE_CHECKING:
+    from solocron.effects.locks.listing import LockView
+
+__all__ = ["add_arguments", "execute"]
 
 
-def locks(args: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--release", metavar="NAME", help="take this lock from its holder")
+    parser.add_argument("--reason", metavar="WHY", help="why it is released by force; stays on record")
+    parser.add_argument("--by", metavar="WHO", help="who releases it (default: the user of this terminal)")
+    add_listing(parser)
+
+
+def execute(args: Namespace) -> int:
+    from solocron.effects.locks.listing import force_release, list_locks
+
     if args.release is None and (args.reason is not None or args.by is not None):
         raise InvalidError("--reason and --by belong to --release NAME; nothing was changed.")
     with opened(args) as client:
         if args.release is not None:
-            by = args.by or _user()
-            view = force_release(client.store, Threads(), args.release, reason=args.reason or "", by=by)
+            reason, by = args.reason or "", author_of(args)
+            view = force_release(client.store, Threads(), args.release, reason=reason, by=by)
             if args.json:
-                return output.dump(to_json(view))
+                return output.dump_views(view)
             hit = view.forced[-1]
             output.say(f"{view.name} was taken from {hit['owner']}; its fence is {view.fence} now")
             return OK
         found = list_locks(client.store)
         if args.json:
-            return output.dump(to_json(found))
+            return output.dump_views(found)
         if not found:
             output.note(f"no locks in namespace {client.store.namespace!r} of {client.store.url}")
             return OK
@@ -58,10 +70,3 @@ def _row(lock: LockView) -> Sequence[str]:
 
 def _moment(moment: datetime | None) -> str:
     return "-" if moment is None else utc(moment)
-
-
-def _user() -> str | None:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container's user may have no name
-        return None

@@ -1,28 +1,42 @@
-"""`solocron doctor`: the lines, what was repaired, and an exit code that says whether something is wrong."""
+"""`solocron doctor`: report what is wrong and what to do; `--repair` repairs what is safe to repair."""
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from solocron import surroundings
 from solocron.cli import output
+from solocron.cli.arguments import add_listing
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.opening import named_store, refuse_empty
-from solocron.doctor import Circumstances, empty, examine, failed, repair, unreachable
-from solocron.doctor.fleet import Pace
-from solocron.doctor.line import FAIL
 from solocron.duration import parse_duration, to_us
 from solocron.errors import EmptyStore, StoreError
 from solocron.runtime import Threads
-from solocron.stores.contract import Check, Store
-from solocron.stores.url import parse
-from solocron.views import to_json
 
-__all__ = ["doctor"]
+if TYPE_CHECKING:
+    from solocron.doctor import Circumstances
+    from solocron.doctor.fleet import Pace
+    from solocron.stores.contract import Check, Store
+
+__all__ = ["add_arguments", "execute"]
 
 
-def doctor(args: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--repair", action="store_true", help="repair what can be repaired safely, then look again")
+    parser.add_argument("--lease", metavar="TIME", help="judge this lease")
+    parser.add_argument("--beat", metavar="TIME", help="judge this beat (default: a third of the lease)")
+    parser.add_argument(
+        "--keep", metavar="TIME", default="30d", help="for how long the nodes keep records (default: 30d)"
+    )
+    add_listing(parser)
+
+
+def execute(args: Namespace) -> int:
+    from solocron.doctor import empty, examine, repair, unreachable
+    from solocron.doctor.line import FAIL
+
     done: list[str] = []
     around, runtime = _circumstances(args), Threads()
     try:
@@ -44,7 +58,7 @@ def doctor(args: Namespace) -> int:
 
 
 def _is_empty(store: Store) -> str | None:
-    """Why there is nothing to examine; a store that does not answer is a finding, and not empty."""
+    """Return why there is nothing to examine; a store that does not respond is a finding, and not empty."""
     try:
         store.open(read_only=True)
         refuse_empty(store)
@@ -56,6 +70,8 @@ def _is_empty(store: Store) -> str | None:
 
 
 def _pace(args: Namespace) -> Pace | None:
+    from solocron.doctor.fleet import Pace
+
     if args.lease is None and args.beat is None:
         return None
     lease = to_us(parse_duration(args.lease or timedelta(seconds=15), what="--lease"))
@@ -64,6 +80,9 @@ def _pace(args: Namespace) -> Pace | None:
 
 
 def _circumstances(args: Namespace) -> Circumstances:
+    from solocron.doctor import Circumstances
+    from solocron.stores.url import parse
+
     given = args.store or surroundings.store_url()
     return Circumstances(
         store_given=given is not None,
@@ -75,6 +94,9 @@ def _circumstances(args: Namespace) -> Circumstances:
 
 
 def _show(args: Namespace, checks: list[Check], done: list[str]) -> int:
+    from solocron.doctor import failed
+    from solocron.views import to_json
+
     bad = failed(checks)
     if args.json:
         output.dump({"ok": not bad, "checks": to_json(checks), "repaired": done})
@@ -82,8 +104,8 @@ def _show(args: Namespace, checks: list[Check], done: list[str]) -> int:
     for check in checks:
         remedy = f"    -> {check.remedy}" if check.remedy else ""
         output.labelled(check.level, f"{check.name}: {check.detail}{remedy}")
-    for text in done:
-        output.say(f"done  {text}")
+    for line in done:
+        output.say(f"done  {line}")
     if args.repair and not done:
         output.note("there was nothing to repair")
     return FAILED if bad else OK

@@ -1,22 +1,33 @@
-"""`solocron migrate`: brings a schema up to date, says how far it has come, or prints it for an administrator."""
+"""`solocron migrate`: bring the schema up to date, say how far it has come, or print it for an administrator."""
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from solocron import surroundings
 from solocron.cli import output
+from solocron.cli.arguments import add_listing
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.opening import named_store
 from solocron.errors import InvalidError
-from solocron.stores.sql import migrations
-from solocron.stores.sql.store import SqlStore
-from solocron.stores.url import parse
 
-__all__ = ["migrate"]
+if TYPE_CHECKING:
+    from solocron.stores.sql import migrations
+
+__all__ = ["add_arguments", "execute"]
 
 
-def migrate(args: Namespace) -> int:
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--status", action="store_true", help="only say how far it has come; exit 1 if it is old")
+    parser.add_argument("--sql", action="store_true", help="only print it, and the rights that nodes need")
+    add_listing(parser)
+
+
+def execute(args: Namespace) -> int:
+    from solocron.stores.sql import migrations
+    from solocron.stores.sql.store import SqlStore
+
     if args.sql and args.status:
         raise InvalidError("--sql and --status are two questions; nothing was done. Ask one.")
     if args.sql:
@@ -38,7 +49,10 @@ def migrate(args: Namespace) -> int:
 
 
 def _print_sql(args: Namespace) -> int:
-    """From the URL alone: nobody is connected to."""
+    """Print the schema for the URL alone; no connection is made."""
+    from solocron.stores.sql import migrations
+    from solocron.stores.url import parse
+
     url = parse(args.store or surroundings.store_url() or surroundings.DEFAULT_STORE)
     if url.scheme not in migrations.DIALECTS:
         raise InvalidError(f"{url.masked} has no schema, so there is no SQL to print.")
@@ -58,7 +72,7 @@ def _standing(status: migrations.Status) -> str:
     return f"{status.applied} of {status.latest}: up to date"
 
 
-def _show(args: Namespace, before: migrations.Status | None, after: migrations.Status | None, text: str) -> int:
+def _show(args: Namespace, before: migrations.Status | None, after: migrations.Status | None, message: str) -> int:
     if args.json:
         output.dump(
             {
@@ -69,5 +83,5 @@ def _show(args: Namespace, before: migrations.Status | None, after: migrations.S
             }
         )
     else:
-        output.say(text if after is None else f"schema {text}")
+        output.say(message if after is None else f"schema {message}")
     return OK if after is None or after.current else FAILED

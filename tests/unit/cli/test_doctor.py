@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from solocron import Scheduler
 from solocron.stores.url import make_store
-from tests.unit.cli.kit import Answer, Shop
+from tests.unit.cli.kit import Answer, Cli, Shop
 from tests.unit.doctor.kit import PatientRuntime, job, put, session
-
-Cli = Callable[..., Answer]
 
 
 @pytest.fixture
@@ -106,7 +103,7 @@ def test_repair_says_what_it_did_and_what_it_waits_for(cli: Cli, monkeypatch: py
     url = "memory://silence"
     store = make_store(url)
     put(store, session("a", left=-3600, now=store.clock()))
-    monkeypatch.setattr("solocron.cli.commands.examining.Threads", PatientRuntime)
+    monkeypatch.setattr("solocron.cli.commands.doctor.Threads", PatientRuntime)
     answer = cli("doctor", "--repair", "--store", url)
     assert "done  buried a, silent for a lease and more" in answer.lines
     assert "watching a for 15 s" in answer.err

@@ -1,0 +1,109 @@
+"""Arguments that several commands share, and the types of their values."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, ArgumentParser
+
+__all__ = [
+    "FOREVER",
+    "add_expression",
+    "add_job",
+    "add_json",
+    "add_listing",
+    "add_node",
+    "add_run",
+    "add_store",
+    "count",
+    "names",
+]
+
+FOREVER = "forever"
+"""`--wait` without a number."""
+
+
+def names(value: str) -> tuple[str, ...]:
+    """Split a list such as "a,b"."""
+    return tuple(word.strip() for word in value.split(",") if word.strip())
+
+
+def count(value: str) -> int:
+    """Read a whole number from 1 up."""
+    number = int(value)
+    if number < 1:
+        raise ValueError(value)
+    return number
+
+
+count.__name__ = "whole number from 1 up"  # argparse puts the name of the type into its message
+
+
+def add_store(parser: ArgumentParser, default: str | None = SUPPRESS) -> None:
+    """Add --store and --namespace, which may stand before or after the command.
+
+    With the default SUPPRESS a command that is not given them leaves what was said before it.
+    """
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        default=default,
+        help="the store (default: $SOLOCRON_STORE, else sqlite:///solocron.db)",
+    )
+    parser.add_argument(
+        "--namespace",
+        metavar="NAME",
+        default=default,
+        help="the namespace in the store (default: $SOLOCRON_NAMESPACE, else default)",
+    )
+
+
+def add_json(parser: ArgumentParser) -> None:
+    """Add --json."""
+    parser.add_argument("--json", action="store_true", help="print one JSON value, for programs")
+
+
+def add_listing(parser: ArgumentParser) -> None:
+    """Add what every command on a store takes: --store, --namespace, --json."""
+    add_store(parser)
+    add_json(parser)
+
+
+def add_job(parser: ArgumentParser) -> None:
+    """Add JOB, and what every command on a store takes."""
+    parser.add_argument("job", metavar="JOB", help="the job's name")
+    add_listing(parser)
+
+
+def add_run(parser: ArgumentParser) -> None:
+    """Add RUN, and what every command on a store takes."""
+    parser.add_argument("run", metavar="RUN", help="the run's id, as `solocron runs` shows it")
+    add_listing(parser)
+
+
+def add_expression(parser: ArgumentParser, metavar: str, *, slots: int, help: str, help_n: str) -> None:
+    """Add a cron expression and how to read it; `slots` is the default of -n."""
+    parser.add_argument("what", metavar=metavar, help=help)
+    parser.add_argument("--tz", metavar="ZONE", help="its time zone (default: UTC; of a job: its own)")
+    parser.add_argument("--from", dest="start", metavar="INSTANT", help="show what comes after this (default: now)")
+    parser.add_argument("--name", metavar="JOB", help="the job's name, from which H in an expression is made")
+    parser.add_argument("--gap", choices=("run-after", "skip"), help="a time that the clocks skip (default: run-after)")
+    parser.add_argument("--fold", choices=("first", "last", "both"), help="a time that comes twice (default: first)")
+    parser.add_argument("-n", dest="n", metavar="N", type=count, default=slots, help=f"{help_n} (default: {slots})")
+
+
+def add_node(parser: ArgumentParser) -> None:
+    """Add what a command that runs a node takes."""
+    parser.add_argument("target", metavar="TARGET", help="module, module:scheduler or path to a .py file")
+    add_store(parser)
+    parser.add_argument("--pools", metavar="A,B", type=names, help="the pools whose jobs it runs (default: default)")
+    parser.add_argument("--lease", metavar="TIME", help="how long its claims outlive its last renewal (default: 15s)")
+    parser.add_argument("--max-running", metavar="N", type=count, help="how many runs at once (default: 32)")
+    parser.add_argument("--node", metavar="NAME", help="its name (default: host, process and a random part)")
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="how log lines look (default: text)"
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="what is logged (default: info)",
+    )

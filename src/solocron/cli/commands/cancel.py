@@ -1,0 +1,28 @@
+"""`solocron cancel`: stop a run, or a backfill."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from solocron.cli import output
+from solocron.cli.arguments import add_run as add_arguments
+from solocron.cli.exits import OK, TAKEN
+from solocron.cli.opening import opened
+from solocron.model.documents.run import Status
+
+__all__ = ["add_arguments", "execute"]
+
+
+def execute(args: Namespace) -> int:
+    """A run that is over is a conflict, unless it was cancelled: asking twice is not a mistake."""
+    with opened(args) as client:
+        answer = client.cancel(args.run)
+    if args.json:
+        output.dump({"run": args.run, "answer": answer})
+    elif answer == "asked":
+        output.say(f"{args.run} was asked to stop; its node does so with its next beat")
+    elif answer == Status.CANCELLED:
+        output.say(f"{args.run} is cancelled")
+    else:
+        output.note(f"{args.run} is over already: {answer}; nothing was changed. See: solocron show {args.run}")
+    return OK if answer in ("asked", Status.CANCELLED) else TAKEN

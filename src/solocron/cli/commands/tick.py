@@ -1,0 +1,36 @@
+"""`solocron tick`: run what is due once, for an external trigger such as cron or a Kubernetes CronJob."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from solocron.cli import output
+from solocron.cli.arguments import add_json, add_node
+from solocron.cli.exits import FAILED, OK
+from solocron.cli.logs import logging_to_stderr
+from solocron.cli.rendering import runs_table
+from solocron.model.documents.run import Status
+
+__all__ = ["add_arguments", "execute"]
+
+_BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_node(parser)
+    add_json(parser)
+
+
+def execute(args: Namespace) -> int:
+    from solocron.cli.overrides import Overrides
+    from solocron.cli.target import scheduler_of
+
+    with logging_to_stderr(args.log_format, args.log_level):
+        found = scheduler_of(args.target, Overrides.of(args)).tick()
+    if args.json:
+        output.dump_views(found)
+    elif found:
+        runs_table(found)
+    else:
+        output.note("nothing was due")
+    return FAILED if any(one.status in _BAD for one in found) else OK

@@ -1,0 +1,107 @@
+"""Tables and descriptions that several commands print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from solocron.cli import output
+from solocron.cli.moments import span, utc
+from solocron.model.documents.run import Status
+
+if TYPE_CHECKING:
+    from solocron.views import NodeView, RunView
+
+__all__ = ["describe_run", "nodes_table", "runs_table"]
+
+
+def runs_table(found: Iterable[RunView]) -> None:
+    """Print runs, and slots that did not run with the reason."""
+    headers = ["RUN", "SLOT (UTC)", " TRY", "STATUS", "NODE", " LATE", " TOOK", "WHY"]
+    output.table(headers, [_run_row(run) for run in found])
+
+
+def _run_row(run: RunView) -> Sequence[str]:
+    late = _between(run.slot, run.started_at or run.claimed_at)
+    took = _between(run.started_at, run.finished_at)
+    why = (run.error or "").strip().rpartition("\n")[2] or run.reason or ""
+    if run.count > 1:
+        why = f"{run.count} slots from {utc(run.first)}: {why}"
+    attempt = str(run.attempt) if run.attempt else "-"
+    return run.run, utc(run.slot), attempt, run.status, run.node or "-", late, took, why
+
+
+def _between(start: datetime | None, end: datetime | None) -> str:
+    return "-" if start is None or end is None else span(end - start)
+
+
+def describe_run(run: RunView, *, now: datetime | None = None) -> list[tuple[str, str]]:
+    """Return one run as labels and values; unknown values are left out."""
+    since = (run.started_at or run.claimed_at) if run.status == Status.RUNNING else None
+    slots = f"{run.count} slots, {utc(run.first)} to {utc(run.slot)} UTC" if run.count > 1 else f"{utc(run.slot)} UTC"
+    told = run.progress or {}
+    progress = f"{told.get('done')} of {told.get('total')}" if told.get("total") else str(told.get("done", ""))
+    rows = [
+        ("run", run.run),
+        ("job", run.job),
+        ("slot", slots),
+        ("shard", run.shard or ""),
+        ("origin", run.origin),
+        ("status", run.status),
+        ("reason", run.reason or ""),
+        ("attempt", str(run.attempt) if run.attempt else ""),
+        ("node", run.node or ""),
+        ("fence", str(run.fence) if run.fence else ""),
+        ("key", run.key),
+        ("claimed", f"{utc(run.claimed_at)} UTC" if run.claimed_at else ""),
+        ("started", f"{utc(run.started_at)} UTC, {_between(run.slot, run.started_at)} late" if run.started_at else ""),
+        ("running", f"for {span(now - since)}" if now and since else ""),
+        ("deadline", f"{utc(run.deadline)} UTC" if run.deadline else ""),
+        ("asked", f"to stop at {utc(run.stopping_since)} UTC: {run.stopping}" if run.stopping_since else ""),
+        ("stuck", _stuck(run)),
+        ("finished", f"{utc(run.finished_at)} UTC" if run.finished_at else ""),
+        ("took", _between(run.started_at, run.finished_at) if run.started_at and run.finished_at else ""),
+        ("progress", f"{progress} {told.get('note') or ''}".strip()),
+        ("result", "" if run.result is None else str(run.result)),
+        ("error", (run.error or "").rstrip()),
+        ("output", (run.output or "").rstrip()),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def _stuck(run: RunView) -> str:
+    if not run.stuck:
+        return ""
+    remedy = f'restart {run.node}, or declare on_stuck="abandon"'
+    return f"its body does not stop, and {run.job} waits for it: {remedy}"
+
+
+def nodes_table(found: Iterable[NodeView]) -> None:
+    """Print nodes."""
+    headers = [
+        "NODE",
+        "STATE",
+        "POOLS",
+        " RUNNING",
+        "VERSION",
+        "ZONE DATA",
+        "STARTED (UTC)",
+        "LEASE UNTIL (UTC)",
+        "WHY",
+    ]
+    output.table(headers, [_node_row(node) for node in found])
+
+
+def _node_row(node: NodeView) -> Sequence[str]:
+    return (
+        node.node,
+        node.state,
+        ",".join(node.pools),
+        str(node.running),
+        node.version or "-",
+        node.zone_data or "-",
+        utc(node.started_at),
+        utc(node.expires_at),
+        node.reason or "",
+    )

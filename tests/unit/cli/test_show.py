@@ -1,0 +1,84 @@
+"""`solocron show`: one run, every attempt, since when it runs and when it must end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from solocron import Backoff, Run, Scheduler
+from tests.unit.cli.kit import Cli, Shop, moment
+
+
+def test_show_has_the_run_and_every_attempt(cli: Cli, shop: Shop) -> None:
+    run = shop.ran("broken")
+    found = cli("show", run, "--store", shop.url, "--json").json
+    assert found["run"] == run
+    assert [attempt["attempt"] for attempt in found["attempts"]] == [1]
+    shown = cli("show", run, "--store", shop.url).lines
+    assert "status    failed" in shown
+    assert "node      kitchen" in shown
+
+
+def test_show_of_a_run_that_waits(cli: Cli, shop: Shop) -> None:
+    run = shop.scheduler.trigger("invoices")
+    found = cli("show", run, "--store", shop.url, "--json").json
+    assert (found["status"], found["attempts"]) == ("waiting", [])
+
+
+def test_an_unknown_run_is_not_found(cli: Cli, shop: Shop) -> None:
+    answer = cli("show", "invoices@nothing", "--store", shop.url)
+    assert answer.code == 3
+    assert "`solocron runs` lists them" in answer.err
+
+
+def test_show_lists_the_attempts_where_there_are_several(cli: Cli) -> None:
+    scheduler = Scheduler("memory://again")
+
+    @scheduler.every("1h", name="flaky", retries=1, backoff=Backoff(first="1ms", jitter=0))
+    def flaky(run: Run) -> None:
+        run.progress(run.attempt, 2, "half way")
+        if run.attempt == 1:
+            raise OSError("try again")
+
+    with scheduler:
+        run = scheduler.trigger("flaky")
+        assert scheduler.wait(run, 60).status == "succeeded"
+    answer = cli("show", run, "--store", "memory://again")
+    assert [line.split()[3:5] for line in answer.lines if line.startswith(run)] == [["1", "failed"], ["2", "succeeded"]]
+    assert "progress  2 of 2 half way" in answer.lines
+    assert [one["status"] for one in cli("show", run, "--store", "memory://again", "--json").json["attempts"]] == [
+        "failed",
+        "succeeded",
+    ]
+
+
+def test_a_run_shows_since_when_it_runs_and_when_it_must_end(cli: Cli, held: Callable[..., Any]) -> None:
+    run, _ = held("memory://since", timeout="1h")
+    (found,) = cli("status", "--store", "memory://since", "--json").json["running"]
+    assert moment(found["deadline"]) - moment(found["claimed_at"]) == timedelta(hours=1)
+    assert (found["stopping"], found["stopping_since"], found["stuck"]) == (None, None, False)
+    for again in (
+        cli("show", run, "--store", "memory://since", "--json").json,
+        cli("runs", "--store", "memory://since", "--json").json[0],
+    ):
+        assert again["deadline"] == found["deadline"]
+    shown = dict(line.split(None, 1) for line in cli("show", run, "--store", "memory://since").lines)
+    assert shown["running"].startswith("for ")
+    assert shown["deadline"].endswith(" UTC")
+    table = cli("status", "--store", "memory://since").lines
+    assert table[-2].split() == ["RUN", "NODE", "SINCE", "(UTC)", "FOR", "DEADLINE", "(UTC)", "STATE"]
+    assert table[-1].startswith(run)
+    assert table[-1].endswith(" running")
+
+
+def test_a_run_that_was_asked_to_stop_shows_when_and_why(cli: Cli, held: Callable[..., Any]) -> None:
+    run, scheduler = held("memory://asked")
+    before = moment(cli("status", "--store", "memory://asked", "--json").json["now"])
+    scheduler.cancel(run)
+    found = cli("show", run, "--store", "memory://asked", "--json").json
+    assert found["stopping"] == "cancelled by request"
+    assert before <= moment(found["stopping_since"])
+    assert found["stuck"] is False
+    assert "to stop at " in cli("show", run, "--store", "memory://asked").out
+    assert cli("status", "--store", "memory://asked").code == 0

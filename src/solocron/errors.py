@@ -1,4 +1,5 @@
 """Every error that Solocron raises, one sentence each; the class carries the exit code of the command line.
+`RunStopped` is not an error and not an `Exception`: it ends a body, and `except Exception` in that body lets it pass.
 
 SolocronError
  +- InvalidError             also a ValueError
@@ -13,12 +14,16 @@ SolocronError
  |   +- LockBusy
  |   +- KeyBusy
  |   +- UncertainOutcome
- +- LeaseLost
- |   +- Cancelled
+ +- LockLost
  +- StoreError
  |   +- StoreUnavailable
  |   +- StoreRefused
  +- WaitTimeout              also a TimeoutError
+
+RunStopped                   a BaseException
+ +- LeaseLost
+ +- Cancelled
+ +- TimedOut
 """
 
 from __future__ import annotations
@@ -34,15 +39,18 @@ __all__ = [
     "KeyBusy",
     "LeaseLost",
     "LockBusy",
+    "LockLost",
     "MissingExtra",
     "NotEntered",
     "NotFoundError",
+    "RunStopped",
     "ScheduleError",
     "SolocronError",
     "StaleFence",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",
+    "TimedOut",
     "UncertainOutcome",
     "WaitTimeout",
 ]
@@ -108,14 +116,10 @@ class UncertainOutcome(ConflictError):
     """The process that began this effect died in the middle: it may have happened. Nothing was begun or marked."""
 
 
-class LeaseLost(SolocronError):
-    """This node can no longer prove its lease: the body must stop, and nothing it writes will be accepted."""
+class LockLost(SolocronError):
+    """A lock, a leadership or the session of a key can no longer be proved to be ours; stop what it protects."""
 
     exit_code = 4
-
-
-class Cancelled(LeaseLost):
-    """Someone asked this run to stop (a person, its timeout, its replacement or a shutdown)."""
 
 
 class StoreError(SolocronError):
@@ -136,3 +140,24 @@ class WaitTimeout(SolocronError, TimeoutError):
     """What was waited for did not happen in time; it may still happen."""
 
     exit_code = 6
+
+
+class RunStopped(BaseException):
+    """The body of a run must end now. Only a `Run` raises it; let it pass.
+
+    Not an `Exception`, as `asyncio.CancelledError` is not: a body that goes on after `except Exception: continue` would
+    work on under a lease that another node has. Outside runs nothing raises it, because in a web handler it would pass
+    every error page: a lost lock is `LockLost`.
+    """
+
+
+class LeaseLost(RunStopped):
+    """This node can no longer prove its lease: another node may run this slot, and nothing written here is accepted."""
+
+
+class Cancelled(RunStopped):
+    """This run was asked to stop: by a person, by the run that replaces it, or by the shutdown of its node."""
+
+
+class TimedOut(RunStopped):
+    """This run is past its deadline."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from solocron.errors import RunStopped
+
 __all__ = ["NAMES", "Event", "Events", "Subscriber"]
 
 log = logging.getLogger("solocron")
@@ -111,5 +113,5 @@ class Events:
                 if wants is None or wants(name):
                     event = event or Event(name, facts)
                     listener(event)
-            except (Exception, SystemExit):
+            except (Exception, SystemExit, RunStopped):
                 log.exception("an event subscriber raised", extra={"event": name})

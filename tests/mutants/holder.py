@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from solocron.dispatch.contract import Stop
 from solocron.engine import claimer as claimer_module
 from solocron.engine import outcomes as outcomes_module
 from solocron.engine.attempts import Board, Running
 from solocron.engine.claimer import Claimer
-from solocron.engine.context import Stop
 from solocron.engine.finisher import Finisher
 from solocron.engine.keeper import Keeper
 from solocron.engine.loop import Loop

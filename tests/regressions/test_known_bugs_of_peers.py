@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from solocron import InvalidError, LeaseLost, Run, Scheduler, cron, every
+from solocron import InvalidError, LeaseLost, LockLost, Run, Scheduler, cron, every
 from solocron.clock import to_us
 from solocron.effects.locks.held import Held
 from solocron.errors import StoreError
@@ -41,7 +41,7 @@ def take(cluster: Cluster, number: int, box: list[Any], **options: Any) -> None:
     def body() -> None:
         try:
             box.append(member.scheduler.lock("door", **options).acquire())
-        except (StoreError, LeaseLost) as error:
+        except (StoreError, LockLost) as error:
             box.append(error)
 
     member.process.spawn(body, "take")
@@ -51,7 +51,7 @@ def release(cluster: Cluster, number: int, held: Held, box: list[Any]) -> None:
     def body() -> None:
         try:
             box.append(held.release())
-        except (StoreError, LeaseLost) as error:
+        except (StoreError, LockLost) as error:
             box.append(error)
 
     cluster.member(number).process.spawn(body, "release")
@@ -95,7 +95,7 @@ def test_p2_a_lock_that_could_not_be_asked_for_is_not_held() -> None:
     take(cluster, 0, box, at_most="10m")
     cluster.run("20s")
     assert [type(got) for got in box] != [Held]
-    assert isinstance(box[0], StoreError | LeaseLost)
+    assert isinstance(box[0], StoreError | LockLost)
 
 
 def test_p3_a_node_that_cannot_reach_the_store_stops_before_its_successor_begins() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from solocron.dispatch.contract import Away, Elsewhere
 from solocron.dispatch.output import Output
-from solocron.errors import Cancelled, LeaseLost
+from solocron.errors import Cancelled, LeaseLost, TimedOut
 from solocron.jobs.results import NotKept
 from solocron.size import format_size
 
@@ -221,7 +221,7 @@ class Child:
             return _unpacked(self._answer)
         stop = self._away.stopped()
         if stop is not None:
-            raise (LeaseLost if stop.kind == "lost" else Cancelled)(f"{stop.reason}; its process was killed.")
+            raise stop.error(f"{stop.reason}; its process was killed.")
         if "memory" in self._facts:
             assert self._away.memory is not None
             used, limit = format_size(self._facts["memory"]), format_size(self._away.memory)
@@ -241,7 +241,7 @@ def _unpacked(answer: dict[str, Any]) -> Any:
         return what
     if kind == "not kept":
         return NotKept(what)
-    raise {"cancelled": Cancelled, "lost": LeaseLost}.get(kind, Elsewhere)(what)
+    raise {"cancelled": Cancelled, "lost": LeaseLost, "timed out": TimedOut}.get(kind, Elsewhere)(what)
 
 
 def _ending(code: int) -> str:

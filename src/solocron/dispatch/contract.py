@@ -6,21 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from solocron.errors import Cancelled, LeaseLost, RunStopped, TimedOut
 from solocron.jobs.registry import Handler
 
-__all__ = ["Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "Reason"]
+__all__ = ["Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "Stop"]
 
 Interrupt = Callable[[], None]
 """Ask the body to stop from outside; what cannot be interrupted (a thread) does nothing here."""
 
 
-class Reason(Protocol):
+@dataclass(frozen=True, slots=True)
+class Stop:
     """Why a body must stop: `lost`, `timeout`, `cancel` or `shutdown`, and the sentence for people."""
 
-    @property
-    def kind(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
+    kind: str
+    reason: str
+
+    def error(self, sentence: str) -> RunStopped:
+        """Return what a body sees of it."""
+        return _STOPS.get(self.kind, Cancelled)(sentence)
+
+
+_STOPS: dict[str, type[RunStopped]] = {"lost": LeaseLost, "timeout": TimedOut}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +44,7 @@ class Away:
     cpu: int | None
     trusted_until: Callable[[], float]
     """Boot time up to which the session of this claim can be trusted; in the past when it is not ours any more."""
-    stopped: Callable[[], Reason | None]
+    stopped: Callable[[], Stop | None]
     report: Callable[[dict[str, Any]], None]
     """Takes what the body has told of itself so far: its progress, its output."""
 

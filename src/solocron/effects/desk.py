@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from solocron.effects.locks.watch import Watch
 from solocron.effects.locks.writing import Tell, Ward, tell
+from solocron.errors import LeaseLost, LockLost
 from solocron.runtime import Runtime
 from solocron.stores.contract import Store
 
@@ -32,3 +33,5 @@ class Desk:
     tell: Tell = tell
     run: str | None = None
     fence: int = 0
+    lost: type[LockLost | LeaseLost] = LockLost
+    """Raised when the session is not live any more: `LeaseLost` stops a body, and only a run may raise it."""

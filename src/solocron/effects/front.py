@@ -11,7 +11,7 @@ from solocron.effects.once import Once
 from solocron.effects.transaction import OnceInTransaction
 from solocron.effects.verbs import RunVerbs, once_of
 from solocron.engine.durable import Attempt
-from solocron.errors import LeaseLost
+from solocron.errors import LockLost
 
 __all__ = ["EffectsFront"]
 
@@ -54,4 +54,4 @@ class _Session:
     def check(self) -> None:
         clock = self._front._runtime.clock
         if self._name is not None and self._tie and clock.boot() >= self._tie.trusted_until(self._name):
-            raise LeaseLost("this process could not renew its session in time; stop, and begin anew.")
+            raise LockLost("this process could not renew its session in time; stop, and begin anew.")

@@ -19,7 +19,16 @@ from solocron.duration import parse_duration, to_us
 from solocron.effects.desk import Desk
 from solocron.effects.locks.writing import check_text, write
 from solocron.effects.results import close, plain_json
-from solocron.errors import InvalidError, KeyBusy, NotEntered, SolocronError, StaleFence, StoreError, UncertainOutcome
+from solocron.errors import (
+    InvalidError,
+    KeyBusy,
+    NotEntered,
+    RunStopped,
+    SolocronError,
+    StaleFence,
+    StoreError,
+    UncertainOutcome,
+)
 from solocron.model.change import Change, Kind
 from solocron.model.documents import key as model
 
@@ -235,11 +244,14 @@ class Once:
             )
 
     def _give_up(self, error: BaseException) -> None:
-        """A body that raised has not done it. One that was cut off from outside may have: nobody knows."""
-        change = model.drop if isinstance(error, Exception) else model.doubt
+        """Release the key of a block that raised: it has not done its effect. One cut off from outside may have.
+
+        `RunStopped` is raised by the block's own call of its run, so it counts as the former.
+        """
+        change = model.drop if isinstance(error, Exception | RunStopped) else model.doubt
         try:
             self._write(lambda doc, at: change(doc, token=self._token, now=at), stubborn=True)
-        except SolocronError as trouble:
+        except (SolocronError, RunStopped) as trouble:  # what ended the block is what the caller must see
             self._desk.tell("a key could not be released; it will be uncertain", key=self.key, error=str(trouble))
 
     def _undo(self, asked: Any) -> None:
@@ -254,7 +266,7 @@ class Once:
         desk = self._desk
         result, now = write(
             desk.store, Kind.KEY, self.key, change, runtime=desk.runtime, session=self._session, ward=desk.ward(),
-            check=check, stubborn=stubborn,
+            check=check, stubborn=stubborn, lost=desk.lost,
         )  # fmt: skip
         return (result.answer if result.verdict == "applied" else None), now
 

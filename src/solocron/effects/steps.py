@@ -20,7 +20,7 @@ from solocron.duration import parse_duration, to_us
 from solocron.effects.desk import Desk
 from solocron.effects.locks.writing import check_text, write
 from solocron.effects.results import close, plain_json
-from solocron.errors import InvalidError, LeaseLost, StaleFence, WaitTimeout
+from solocron.errors import InvalidError, StaleFence, WaitTimeout
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import steps as model
 from solocron.model.documents.steps import Finished
@@ -82,7 +82,7 @@ class Steps:
             try:
                 value = call() if limit is None else self._within(limit, name, call)
                 break
-            except (LeaseLost, WaitTimeout):
+            except WaitTimeout:
                 raise
             except Exception:
                 tries += 1
@@ -158,7 +158,7 @@ class Steps:
                 elif limit is not None:
                     raise InvalidError(f"step {name!r}: timeout= needs a coroutine function in a coroutine job.")
                 break
-            except (LeaseLost, InvalidError):
+            except InvalidError:
                 raise
             except Exception:
                 tries += 1
@@ -240,6 +240,7 @@ class Steps:
                 session=session,
                 ward=desk.ward(),
                 check=desk.lease,
+                lost=desk.lost,
             )
         finally:
             desk.drop()

@@ -13,7 +13,7 @@ from solocron.effects.steps import Steps
 from solocron.effects.tables import schema_of
 from solocron.effects.transaction import OnceInTransaction, claim_items, claim_items_async
 from solocron.engine.durable import Attempt
-from solocron.errors import InvalidError
+from solocron.errors import InvalidError, LeaseLost
 
 __all__ = ["RunVerbs", "once_of"]
 
@@ -37,6 +37,7 @@ class RunVerbs:
             ward=place.ward,
             run=attempt.run,
             fence=attempt.fence,
+            lost=LeaseLost,
         )
         self._steps = Steps(self._desk)
         self.step = self._steps.step

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from solocron.dispatch.contract import Interrupt
-from solocron.engine.context import Stop
+from solocron.dispatch.contract import Interrupt, Stop
 from solocron.engine.settings import Settings
 from solocron.lease.store_clock import StoreClock
 from solocron.model.documents.definition import Definition

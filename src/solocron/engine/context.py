@@ -9,21 +9,14 @@ from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any, TypeVar
 
+from solocron.dispatch.contract import Stop
 from solocron.engine.durable import Attempt, MakeVerbs, OnceBlock, Verbs
-from solocron.errors import Cancelled, ConflictError, InvalidError, LeaseLost
+from solocron.errors import ConflictError, InvalidError
 from solocron.model.documents.run import Shards, Status
 
-__all__ = ["AsyncRun", "Previous", "Run", "Stop"]
+__all__ = ["AsyncRun", "Previous", "Run"]
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Why a body must stop: `lost`, `timeout`, `cancel` or `shutdown`, and the sentence for people."""
-
-    kind: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +91,14 @@ class Run:
         return self._stopped() is not None
 
     def check(self) -> None:
-        """Raise if the body must stop: `LeaseLost` when the lease is gone, `Cancelled` when someone asked."""
+        """Raise `LeaseLost`, `TimedOut` or `Cancelled` if the body must stop; `except Exception` lets them pass."""
         stop = self._stopped()
         if stop is None:
             return
+        what = "stop now, the outcome is recorded by the node."
         if stop.kind == "lost":
-            raise LeaseLost(
-                f"{self.id}: {stop.reason}; whatever this attempt writes from here on is refused. "
-                "Another node may already run it: stop now."
-            )
-        raise Cancelled(f"{self.id}: {stop.reason}; stop now, the outcome is recorded by the node.")
+            what = "whatever this attempt writes from here on is refused. Another node may already run it: stop now."
+        raise stop.error(f"{self.id}: {stop.reason}; {what}")
 
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
         """Say how far the body is; shown live, written with the node's next beat. Raises like `check`."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from solocron.dispatch.contract import Stop
 from solocron.engine.attempts import Board, Running
-from solocron.engine.context import Stop
 from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
 from solocron.engine.recovery import Recovery

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from solocron.dispatch.contract import Dispatcher
+from solocron.dispatch.contract import Dispatcher, Stop
 from solocron.engine.alarms import Alarms
 from solocron.engine.attempts import Board, Phase, Standing
 from solocron.engine.calendars import Calendars
 from solocron.engine.claimer import Claimer
-from solocron.engine.context import Stop
 from solocron.engine.durable import MakeVerbs
 from solocron.engine.finisher import Finisher
 from solocron.engine.keeper import Keeper

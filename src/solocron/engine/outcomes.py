@@ -6,7 +6,7 @@ from typing import Any
 
 from solocron.dispatch.contract import Elsewhere
 from solocron.engine.attempts import Running
-from solocron.errors import Cancelled, LeaseLost
+from solocron.errors import Cancelled, RunStopped, TimedOut
 from solocron.jobs.results import NotKept, error_text, result_text
 from solocron.jobs.unfinished import unfinished
 from solocron.model.documents.run import Status
@@ -21,7 +21,7 @@ def outcome_of(running: Running, value: Any, error: BaseException | None) -> Out
     """How an attempt ended whose function returned or raised this; why it was to stop comes first."""
     try:
         return _outcome_of(running, value, error)
-    except Exception as trouble:  # noqa: BLE001 - no memory for a traceback, a result that raises when it is looked at
+    except (Exception, RunStopped) as trouble:  # noqa: BLE001 - no memory for a traceback, a result that raises when it is looked at
         return _without_words(error, type(trouble).__name__)
 
 
@@ -32,10 +32,12 @@ def _outcome_of(running: Running, value: Any, error: BaseException | None) -> Ou
         return Outcome.timed_out(stop.reason)
     if error is None:
         return _succeeded(value) if left is None else Outcome.failed(left)
-    if stop is not None and (isinstance(error, LeaseLost) or not isinstance(error, Exception)):
+    if stop is not None and not isinstance(error, Exception):
         return Outcome.cancelled(stop.reason, again=stop.kind == "shutdown")
     if isinstance(error, Cancelled):
         return Outcome.cancelled(str(error))
+    if isinstance(error, TimedOut):
+        return Outcome.timed_out(str(error))
     if type(error).__name__ == "CancelledError":
         return Outcome.cancelled("its event loop was closed, or the coroutine cancelled itself", again=True)
     text = error_text(str(error) if isinstance(error, Elsewhere) else error)

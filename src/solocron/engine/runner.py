@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 from solocron.clock import from_us
-from solocron.dispatch.contract import Away, Dispatcher
+from solocron.dispatch.contract import Away, Dispatcher, Stop
 from solocron.engine.attempts import Board, Running
-from solocron.engine.context import AsyncRun, Previous, Run, Stop
+from solocron.engine.context import AsyncRun, Previous, Run
 from solocron.engine.durable import MakeVerbs
 from solocron.engine.outcomes import outcome_of
 from solocron.engine.permits import Permits

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from solocron.dispatch.contract import Stop
 from solocron.engine.attempts import Board, Phase, Running
-from solocron.engine.context import Stop
 from solocron.engine.runner import Runner
 from solocron.engine.settings import Settings
 from solocron.events import Events

@@ -22,11 +22,12 @@ from typing import Any, cast
 
 from solocron import surroundings
 from solocron.clock import SystemClock, from_us
+from solocron.dispatch.contract import Stop
 from solocron.effects.locks.lock import Place
 from solocron.effects.verbs import RunVerbs
-from solocron.engine.context import AsyncRun, Previous, Run, Stop
+from solocron.engine.context import AsyncRun, Previous, Run
 from solocron.engine.durable import Attempt, Verbs
-from solocron.errors import Cancelled, ConflictError, LeaseLost
+from solocron.errors import Cancelled, ConflictError, LeaseLost, TimedOut
 from solocron.isolation.shared import Shared
 from solocron.jobs.address import Address, find
 from solocron.jobs.around import wrap
@@ -225,4 +226,6 @@ def _raised(error: BaseException) -> tuple[str, str]:
         return "cancelled", str(error)
     if isinstance(error, LeaseLost):
         return "lost", str(error)
+    if isinstance(error, TimedOut):
+        return "timed out", str(error)
     return "failed", error_text(error)

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from contextlib import suppress
 from typing import Any
 
-from solocron.errors import InvalidError
+from solocron.errors import InvalidError, RunStopped
 
 __all__ = ["awaited", "refuse_generator", "unfinished"]
 
@@ -33,7 +33,7 @@ def refuse_generator(function: Callable[..., Any], call: Callable[..., Any], pla
 def unfinished(value: Any) -> str | None:
     """Say why a call that returned this was not carried out to its end; None if it was. A coroutine is closed."""
     if isinstance(value, Coroutine):
-        with suppress(Exception):  # one that was already started may object; its run has failed anyway
+        with suppress(Exception, RunStopped):  # one that was already started may object; its run has failed anyway
             value.close()
         kind = "a coroutine"
     elif isinstance(value, Awaitable):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.clock import SECOND
 from solocron.effects.locks.held import HELD, Held
-from solocron.errors import SolocronError
+from solocron.errors import RunStopped, SolocronError
 from solocron.jobs.decorators import every
 from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.key import Stand, stand_of
@@ -113,7 +113,7 @@ class Effects:
             HELD.set(())  # every body is a thread of its own
             try:
                 body(run)
-            except SolocronError as error:
+            except (SolocronError, RunStopped) as error:
                 self.did[type(error).__name__] += 1
                 raise
 

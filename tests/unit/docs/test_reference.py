@@ -16,7 +16,7 @@ from solocron import AsyncRun, Run, Scheduler, cron
 from solocron.aio import _METHODS
 from solocron.calendars import CalendarView
 from solocron.cli.exits import EXITS
-from solocron.errors import SolocronError
+from solocron.errors import RunStopped, SolocronError
 from solocron.events import NAMES
 from solocron.jobs.checks import PAYLOAD_DEPTH, PAYLOAD_LIMIT
 from solocron.model.documents.run import Origin, Status
@@ -151,6 +151,13 @@ def errors() -> dict[str, type[SolocronError]]:
 def test_the_errors_their_exit_codes_and_sentences() -> None:
     page = {row[0]: row[1:] for row in table(REFERENCE / "errors.md", "Errors")}
     assert page == {name: [str(error.exit_code), error.__doc__] for name, error in errors().items()}
+
+
+def test_what_stops_a_body_and_its_sentences() -> None:
+    page = {row[0]: row[1] for row in table(REFERENCE / "errors.md", "What stops a body")}
+    stops = [RunStopped, *RunStopped.__subclasses__()]
+    assert page == {stop.__name__: (stop.__doc__ or "").partition("\n")[0].replace("`", "") for stop in stops}
+    assert {stop.__name__ for stop in stops} <= set(solocron.__all__)
 
 
 def test_the_tree_of_errors_is_the_one_in_the_code() -> None:

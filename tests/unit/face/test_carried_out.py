@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from solocron import AsyncRun, InvalidError, RetryDecision, Run, Scheduler, every
+from solocron.dispatch.contract import Stop
 from solocron.engine.attempts import Running
-from solocron.engine.context import Stop
 from solocron.engine.outcomes import outcome_of
 from solocron.model.documents.run import Status
 from solocron.testing.cluster import Cluster

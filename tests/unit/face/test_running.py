@@ -17,10 +17,10 @@ from solocron import (
     AsyncRun,
     ConflictError,
     InvalidError,
-    LeaseLost,
     NotFoundError,
     Run,
     Scheduler,
+    TimedOut,
     WaitTimeout,
     every,
 )
@@ -203,7 +203,7 @@ def test_a_thread_is_told_that_its_time_is_over() -> None:
         pause = threading.Event()
         while not run.cancelled:
             pause.wait(0.01)
-        with pytest.raises(LeaseLost):
+        with pytest.raises(TimedOut):
             run.check()
 
     with scheduler:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from solocron.errors import ConflictError, LeaseLost, StoreError
+from solocron.errors import ConflictError, LockLost, StoreError
 
 if TYPE_CHECKING:
     from solocron.effects.locks.lock import Lock, Span
@@ -58,16 +58,16 @@ class Held:
         return self._trusted_until()
 
     def check(self) -> None:
-        """Raise `LeaseLost` unless the lock is certainly ours."""
+        """Raise `LockLost` unless the lock is certainly ours."""
         if self.released or self.lost:
             what = "was released" if self.released else "is lost: its time is over"
-            raise LeaseLost(
+            raise LockLost(
                 f"lock {self.name!r} (fence {self.fence}) {what}; somebody else may have it. Stop now; take it for "
                 "longer, extend it in time, or tie it to this process with keep_alive=True."
             )
 
     def extend(self, at_most: Span, at_least: Span | None = None) -> None:
-        """Hold it for `at_most` from now on: the time is set, not added. Raises `LeaseLost` if it is not ours."""
+        """Hold it for `at_most` from now on: the time is set, not added. Raises `LockLost` if it is not ours."""
         self.check()
         until = self.lock.extend(self._token, at_most, at_least)
         if until is None:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from solocron.effects.locks.held import HELD, Held
 from solocron.effects.locks.lock import Lock, Place
 from solocron.engine.loop import Loop
-from solocron.errors import ConflictError, LeaseLost, NotEntered, StoreError
+from solocron.errors import ConflictError, LockLost, NotEntered, RunStopped, StoreError
 from solocron.events import Events
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.lock import state_of
@@ -84,9 +84,9 @@ class Leader:
         return held.fence if held is not None and self.is_leader else None
 
     def check(self) -> None:
-        """Raise `LeaseLost` unless this process certainly leads."""
+        """Raise `LockLost` unless this process certainly leads."""
         if not self.is_leader:
-            raise LeaseLost(f"this process does not lead {self.name!r} (any more); stop what only the leader may do.")
+            raise LockLost(f"this process does not lead {self.name!r} (any more); stop what only the leader may do.")
 
     def campaign(self) -> Leader:
         """Try to lead, in the background, until `resign`; returns at once."""
@@ -146,7 +146,7 @@ class Leader:
         self._release()
         try:
             won = self._lock.acquire()
-        except LeaseLost:
+        except LockLost:
             return now + self._beat / 4
         if won is None:
             return now + self._beat * self._place.runtime.rng.uniform(0.5, 1.0)
@@ -199,5 +199,5 @@ class Leader:
             return
         try:
             callback()
-        except Exception:
+        except (Exception, RunStopped):  # a callback may hold the run that campaigns
             log.exception("a leadership callback raised", extra={"event": "leader callback", "leader": self.name})

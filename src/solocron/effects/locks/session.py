@@ -11,7 +11,7 @@ from typing import Protocol
 from solocron.engine.attempts import Board, Standing
 from solocron.engine.loop import Loop
 from solocron.engine.settings import Settings
-from solocron.errors import LeaseLost, StoreError, StoreUnavailable
+from solocron.errors import LockLost, StoreError, StoreUnavailable
 from solocron.events import Events
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.session import Session, begin, renew
@@ -44,7 +44,7 @@ class NodeTie:
     def take(self) -> str:
         session = self._board.session
         if session is None or self._board.standing() is Standing.NONE:
-            raise LeaseLost("this node has no session at the moment, so nothing was taken; try again when it has one.")
+            raise LockLost("this node has no session at the moment, so nothing was taken; try again when it has one.")
         return session
 
     def drop(self) -> None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from solocron.errors import InvalidError, LeaseLost, StoreError, StoreUnavailable
+from solocron.errors import InvalidError, LeaseLost, LockLost, StoreError, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.runtime import Runtime
 from solocron.stores.contract import ChangeFn, Gate, Named, Result, Store, Verdict
@@ -60,8 +60,9 @@ def write(
     ward: Ward | None = None,
     check: Callable[[], Any] | None = None,
     stubborn: bool = False,
+    lost: type[LockLost | LeaseLost] = LockLost,
 ) -> tuple[Result, int]:
-    """The result, applied or declined, and the store's time. With `session`, only if that session is live.
+    """The result, applied or declined, and the store's time. With `session`, only if that session is live, else `lost`.
 
     With `ward`, what was written is remembered, and under a session nothing is written while the store is checked.
 
@@ -80,7 +81,7 @@ def write(
             trouble = str(error)
         else:
             if not applied.alive:
-                raise LeaseLost(
+                raise lost(
                     f"{kind} {name!r}: the session that should hold it is not live any more; nothing was written. "
                     "Stop, and begin anew."
                 )

@@ -10,7 +10,7 @@ import pytest
 
 from solocron import Lock, Scheduler, locked
 from solocron.effects.locks.held import HELD, Held, assert_locked
-from solocron.errors import ConflictError, InvalidError, LeaseLost, LockBusy, NotFoundError, StoreRefused
+from solocron.errors import ConflictError, InvalidError, LockBusy, LockLost, NotFoundError, StoreRefused
 from solocron.model.change import Absent, Change, Kind
 from solocron.stores.contract import Named
 from tests.unit.effects.locks.conftest import Crowd
@@ -52,7 +52,7 @@ def test_after_its_time_somebody_else_gets_it_and_the_old_holder_is_told(crowd: 
     crowd.later(2)
     new = taken(b.lock("door"))
     assert new.fence > old.fence
-    with pytest.raises(LeaseLost):
+    with pytest.raises(LockLost):
         old.extend("10m")
     assert old.lost
     assert old.release() is False

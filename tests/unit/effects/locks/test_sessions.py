@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from solocron import LeaseLost, Run, every
+from solocron import LockLost, Run, every
 from solocron.effects.locks.held import Held
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.lock import LockState, state_of
@@ -70,7 +70,7 @@ def test_i8_a_frozen_holder_is_told_that_it_lost_before_it_does_anything_else() 
     cluster.thaw(0)
     assert first[0] is not None
     assert first[0].lost
-    with pytest.raises(LeaseLost):
+    with pytest.raises(LockLost):
         first[0].check()
     released: list[bool] = []
     cluster.member(0).process.spawn(lambda: released.append(first[0].release()), "release")  # type: ignore[union-attr]
@@ -180,7 +180,7 @@ def test_one_leads_and_when_it_resigns_another_does() -> None:
     assert second.leader.fence is not None
     assert fence is not None
     assert second.leader.fence > fence
-    with pytest.raises(LeaseLost):
+    with pytest.raises(LockLost):
         first.leader.check()
 
 

@@ -117,6 +117,7 @@ def test_a_cluster_keeps_a_namespace_on_one_node_and_is_followed_when_it_moves(s
                 put(other, job("j"))
             assert first.dbsize() > 0
             assert store.namespaces() == {"default", "other"}, "every node is asked"
+            _read_in_turn(nodes[0].url)
             first.flushall()
             # An operator moves the slot, empty, to the other node.
             second.flushall()
@@ -143,6 +144,17 @@ def test_a_plain_url_to_a_node_of_a_cluster_says_what_it_is(start_server: StartS
         store.open()
         assert store.capabilities.tier is Tier.C
         assert "Redis Cluster" in store.capabilities.why
+
+
+def _read_in_turn(url: str) -> None:
+    """Namespaces of one process whose URL hides that it is a cluster: neither gets connections to the other's node."""
+    with closing(url) as here, closing(url, "other") as there:
+        for store in (here, there):
+            store.read(All(Kind.JOB))
+        before = here.statements.total() + there.statements.total()
+        for store in (here, there, here, there):
+            assert names(store.read(All(Kind.JOB))) == ["j"]
+        assert here.statements.total() + there.statements.total() == before + 4, "no call was sent to the wrong node"
 
 
 def _cluster_node(start_server: StartServer) -> Redis:

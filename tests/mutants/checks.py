@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from solocron.model.documents.session import Life, Session
 from solocron.schedules import Every
 from solocron.simulator.database import Commit
 from solocron.stores.sql.pool import Pool
+from solocron.stores.stock import Stock
 from solocron.testing.cluster import Cluster
 from tests.unit.effects import test_guard, test_requests
 
@@ -82,6 +84,12 @@ class _Wire:
             raise KeyboardInterrupt
         return self.replies.pop(0)
 
+    def lend(self, count: Callable[[str], None]) -> None:
+        """Count nothing."""
+
+    def back(self) -> None:
+        """Know no store."""
+
     def is_stale(self) -> bool:
         return self.closed
 
@@ -94,7 +102,7 @@ class _Wire:
 
 def an_interrupted_connection_is_never_used_again() -> None:
     """A reply left in the pipe would be read as the answer to the next question."""
-    pool: Pool[_Wire] = Pool(_Wire)
+    pool: Pool[_Wire] = Pool(_Wire, stock=Stock(keep=1), lent=lambda link: None)
     with pytest.raises(KeyboardInterrupt), pool.link() as link:
         link.call("claim of a job", interrupted=True)
     with pool.link() as link:

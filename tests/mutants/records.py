@@ -122,15 +122,15 @@ def _x24(bites: Bites) -> Patches:
 
 def _x20(bites: Bites) -> Patches:
     @contextmanager
-    def kept(self: Pool[Any]) -> Iterator[Any]:
-        link = self._take()
+    def kept(self: Pool[Any], *, renews: bool = False) -> Iterator[Any]:
+        link = self._take(renews)
         try:
             yield link
         except BaseException:
             bites()
             raise
         finally:
-            self._give_back(link)
+            self._give_back(link, self._process, renews=renews)
 
     return [(Pool, "link", kept)]
 

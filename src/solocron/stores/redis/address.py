@@ -19,7 +19,7 @@ from redis.sentinel import Sentinel
 from solocron.errors import ConfigurationError
 from solocron.stores.url import StoreUrl
 
-__all__ = ["OPTIONS", "Address"]
+__all__ = ["OPTIONS", "Address", "is_cluster"]
 
 OPTIONS = frozenset(
     ("cluster", "sentinel", "sentinel_user", "sentinel_password", "ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
@@ -42,7 +42,7 @@ class Address:
         self.tls = parts.scheme == "rediss"
         self.verified = not _flag(parts, "insecure_skip_verify")
         self.sentinel = parts.options.get("sentinel")
-        self.cluster = _flag(parts, "cluster")
+        self.cluster = is_cluster(parts)
         self.database = _database(parts)
         if self.cluster and (self.sentinel is not None or self.database):
             raise ConfigurationError(
@@ -115,6 +115,11 @@ class Address:
             options |= {"ssl": True} | _tls(parts)
         sentinels: Any = Sentinel
         return sentinels([(host.name, host.port) for host in self.hosts], sentinel_kwargs=options)
+
+
+def is_cluster(parts: StoreUrl) -> bool:
+    """Whether a URL names nodes of a cluster."""
+    return _flag(parts, "cluster")
 
 
 def _hosts(parts: StoreUrl) -> tuple[Host, ...]:

@@ -1,5 +1,8 @@
 """Calls to the server, each on a connection of its own that is thrown away if the call was interrupted.
 
+Idle connections lie in a stock that the stores of one process share. They are one client's each time they are used: a
+request is remembered under the client's name together with the connection's.
+
 Nothing is ever sent twice behind the caller's back: a call that was sent and got no reply raises `ReplyLost`, and only
 a caller that knows the call to be harmless, or recognisable, may send it again.
 """
@@ -9,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,11 +21,13 @@ from solocron.errors import StoreError, StoreRefused, StoreUnavailable
 from solocron.stores.certificates import refusal
 from solocron.stores.redis.address import Address
 from solocron.stores.redis.wire import pack
+from solocron.stores.stock import Stock
 from solocron.stores.url import StoreUrl
 
-__all__ = ["Link", "Moved", "ReplyLost", "ScriptUnknown", "UnknownHandlers", "Wire"]
+__all__ = ["IDLE_MOST", "Link", "Moved", "ReplyLost", "ScriptUnknown", "UnknownHandlers", "Wire"]
 
-_IDLE_MOST = 8
+IDLE_MOST = 8
+"""Connections that may lie idle for each store."""
 # Drivers and servers differ in whether an error keeps its code in front, and scripts wrap it in a sentence.
 _CODES = re.compile(
     r"\b(OOM|READONLY|NOPERM|WRONGTYPE|MISCONF|NOREPLICAS|NOHANDLERS|BUSY|ASK|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|LOADING)\b"
@@ -48,58 +52,77 @@ class UnknownHandlers(StoreError):
 
 
 class Wire:
-    """One connection, and the name under which the server remembers its last request."""
+    """One connection. The server remembers its last request under the name of the client that uses it."""
 
-    __slots__ = ("connection", "name", "number")
+    __slots__ = ("_drops", "_stock", "_token", "connection", "name", "number")
 
-    def __init__(self, connection: Any, client: str) -> None:
+    def __init__(self, connection: Any) -> None:
         self.connection = connection
-        self.name = f"{client}.{secrets.token_hex(4)}"
+        self.name = ""
         self.number = 0
+        self._token = secrets.token_hex(4)
+        self._stock: Stock[Wire] | None = None
+        self._drops = 0
+
+    def lend(self, client: str, stock: Stock[Wire], drops: int) -> Wire:
+        """Become a connection of this client; requests go on being numbered, so that none is taken for another."""
+        self.name, self._stock, self._drops = f"{client}.{self._token}", stock, drops
+        return self
+
+    def give_back(self) -> None:
+        """Go where it came from, unless everything that lay there has been closed meanwhile."""
+        stock, self._stock = self._stock, None
+        if stock is not None and stock.drops == self._drops:
+            stock.give(self)
+        else:
+            self.close()
+
+    def is_stale(self) -> bool:
+        """Whether it was closed by the other side, which raises, or holds a reply that no call waited for."""
+        return bool(self.connection.can_read(timeout=0))
+
+    def close(self) -> None:
+        self.connection.disconnect()
+
+    def discard(self) -> None:
+        self.connection.disconnect()
 
 
 class Link:
-    """A few idle connections to one server. `client` names this client to the others; after a fork it is a new one."""
+    """A client of one server. `client` names it to the others; after a fork it is a new one."""
 
-    def __init__(self, parts: StoreUrl, *, timeout: float) -> None:
+    def __init__(self, parts: StoreUrl, *, timeout: float, stock: Stock[Wire]) -> None:
         self.timeout = timeout
         self.address = Address(parts, timeout=timeout)
         self._parts = parts
+        self._stock = stock
         self._begin()
 
     def _begin(self) -> None:
         self.client = secrets.token_hex(8)
         self._process = os.getpid()
-        self._mutex = threading.Lock()
-        self._idle: list[Wire] = []
-        self._closings = 0
 
     def call(self, words: Sequence[str]) -> Any:
         """One command and its reply."""
         return self.send(self.wire(), pack(words))
 
     def wire(self) -> Wire:
-        """A connected connection that nobody else uses; `send` gives it back."""
+        """A connected connection that no other call uses; `send` gives it back."""
         if self._process != os.getpid():
-            self._begin()  # the parent's connections are the parent's
-        while True:
-            with self._mutex:
-                wire = self._idle.pop() if self._idle else None
-            if wire is None:
-                return self._connect()
-            if not _spoiled(wire.connection):
-                return wire
-            wire.connection.disconnect()
+            self._begin()
+        stock = self._stock
+        drops = stock.drops
+        wire = stock.take(self) or self._connect()
+        return wire.lend(self.client, stock, drops)
 
     def send(self, wire: Wire, command: bytes) -> Any:
         """Send one packed command and read its reply; the connection survives only a reply that was read to its end."""
-        closings = self._closings
         connection = wire.connection
         try:
             connection.send_packed_command([command])
             reply = connection.read_response(disable_decoding=True)
         except driver.ResponseError as error:
-            self._give_back(wire, closings)
+            wire.give_back()
             raise self._refusal(error) from None
         except driver.AuthenticationError as error:
             connection.disconnect()
@@ -115,22 +138,16 @@ class Link:
             # Interrupted in the middle (a signal, a cancelled thread): the next reader would get this call's reply.
             connection.disconnect()
             raise
-        self._give_back(wire, closings)
+        wire.give_back()
         return reply
 
     def new_connection(self) -> Any:
         """A connection outside the pool, connected."""
         return self._connect().connection
 
-    def drop(self) -> None:
-        """Close the idle connections; those in use are closed when they come back."""
-        if self._process != os.getpid():
-            self._begin()
-        with self._mutex:
-            self._closings += 1
-            idle, self._idle = self._idle, []
-        for wire in idle:
-            wire.connection.disconnect()
+    def close(self) -> None:
+        """Leave the stock: what lies idle there is closed with the last store, and what is in use as it comes back."""
+        self._stock.leave(self)
 
     def _connect(self) -> Wire:
         """Connect to whoever takes the writes; of several seeds of a cluster, to the first that answers."""
@@ -159,15 +176,7 @@ class Link:
                 f"{self._parts.masked} cannot be reached: {self._scrubbed(error)}. Nothing was done; "
                 "look whether the server runs and the host and port are right."
             ) from None
-        return Wire(connection, self.client)
-
-    def _give_back(self, wire: Wire, closings: int) -> None:
-        with self._mutex:
-            keep = closings == self._closings and len(self._idle) < _IDLE_MOST
-            if keep:
-                self._idle.append(wire)
-        if not keep:
-            wire.connection.disconnect()
+        return Wire(connection)
 
     def _scrubbed(self, error: BaseException) -> str:
         return self._parts.scrub(str(error) or type(error).__name__)
@@ -177,7 +186,9 @@ class Link:
         text, where = self._scrubbed(error), self._parts.masked
         moved = _MOVED.search(text)
         if moved and (isinstance(error, driver.MovedError) or text.startswith("MOVED")):
-            self.drop()
+            # Each namespace of a cluster has a server of its own, and others may be right here: share nothing from now.
+            self._stock.leave(self)
+            self._stock = Stock(keep=IDLE_MOST)
             self.address.moved(moved.group(1), int(moved.group(2)))
             return Moved(f"{where}: the cluster has moved this namespace; nothing was done")
         found = _CODES.search(text)
@@ -191,7 +202,7 @@ class Link:
                 f"{where} is full (maxmemory is reached); nothing was written. Raise maxmemory, or keep less history."
             )
         if isinstance(error, driver.ReadOnlyError) or code == "READONLY":
-            self.drop()
+            self._stock.drop()  # they lead to the wrong server
             self.address.failed()
             return StoreUnavailable(f"{where} is a replica and takes no writes; nothing was written. Name the primary.")
         if isinstance(error, driver.AuthenticationError):
@@ -207,11 +218,3 @@ class Link:
         ):
             return StoreUnavailable(f"{where} cannot serve this at the moment: {text}. Nothing was written.")
         return StoreRefused(f"{where} refused a call: {text}. Look at the server's log.")
-
-
-def _spoiled(connection: Any) -> bool:
-    """Whether an idle connection was closed by the other side, or holds a reply that nobody waited for."""
-    try:
-        return bool(connection.can_read(timeout=0))
-    except (driver.RedisError, OSError):
-        return True

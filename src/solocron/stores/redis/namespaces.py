@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from solocron.stores.redis.link import Link
+from solocron.stores.stock import Stock
 from solocron.stores.url import StoreUrl
 
 __all__ = ["namespaces_of"]
@@ -47,11 +48,11 @@ def _names(link: Link) -> Iterator[str]:
 
 @contextmanager
 def _linked(parts: StoreUrl, timeout: float) -> Iterator[Link]:
-    link = Link(parts, timeout=timeout)
+    link = Link(parts, timeout=timeout, stock=Stock(keep=1))
     try:
         yield link
     finally:
-        link.drop()
+        link.close()
 
 
 def _written(host: str, port: int) -> str:

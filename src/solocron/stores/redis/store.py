@@ -32,15 +32,17 @@ from solocron.stores.documents import kind_of
 from solocron.stores.paging import read_page
 from solocron.stores.redis import settings
 from solocron.stores.redis.access import Access
+from solocron.stores.redis.address import is_cluster
 from solocron.stores.redis.caller import Caller
 from solocron.stores.redis.drafts import readable
-from solocron.stores.redis.link import Link
+from solocron.stores.redis.link import IDLE_MOST, Link, Wire
 from solocron.stores.redis.log import Log
 from solocron.stores.redis.namespaces import namespaces_of
 from solocron.stores.redis.notes import RecentSmallDocuments
 from solocron.stores.redis.pubsub import AGAIN, Bell
 from solocron.stores.redis.update import Update
-from solocron.stores.url import Secret, parse
+from solocron.stores.stock import Stock, stock_of
+from solocron.stores.url import Secret, StoreUrl, parse
 from solocron.stores.weakness import nothing_at, warn_of
 from solocron.stores.write_cache import Recent
 
@@ -64,7 +66,8 @@ class RedisStore:
             raise InvalidError("a namespace is not empty and holds no braces and no line breaks. Nothing was opened.")
         seconds = lease.total_seconds()
         # A commit and the question for its lost answer both fit into a third of the lease.
-        self._link = Link(self._parts, timeout=min(5.0, max(seconds / 6, 0.05)))
+        timeout = min(5.0, max(seconds / 6, 0.05))
+        self._link = Link(self._parts, timeout=timeout, stock=_stock(self._parts, timeout))
         self._namespace = namespace
         self._caller = Caller(self._link, f"{{solocron:{namespace}}}", lease=seconds)
         self.statements = self._caller.statements
@@ -131,7 +134,7 @@ class RedisStore:
     def close(self) -> None:
         self._opened = self._looking = False
         self._bell.close()
-        self._link.drop()
+        self._link.close()
 
     def clock(self) -> int:
         self._open_for_reading()
@@ -298,3 +301,9 @@ class RedisStore:
 
     def _rings(self) -> int:
         return int(self._caller.command("GET", self._caller.key("rings")) or 0)
+
+
+def _stock(parts: StoreUrl, timeout: float) -> Stock[Wire]:
+    """Return the stock of stores that differ in their namespaces only; in a cluster each has its own server."""
+    alike = ("redis", parts.secret, timeout)
+    return stock_of(None if is_cluster(parts) else alike, keep=IDLE_MOST)

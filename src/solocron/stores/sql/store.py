@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from functools import partial
@@ -20,6 +20,7 @@ from solocron.duration import to_us
 from solocron.errors import EmptyStore, InvalidError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.documents.run import Record, Status
+from solocron.stores import forking
 from solocron.stores.contract import (
     All,
     Applied,
@@ -39,13 +40,14 @@ from solocron.stores.contract import (
 from solocron.stores.documents import kind_of
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.paging import read_page
-from solocron.stores.sql import forking, migrations
+from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft, readable
 from solocron.stores.sql.pool import Pool
 from solocron.stores.sql.renewals import Renewals
 from solocron.stores.sql.rows import record_of
 from solocron.stores.sql.types import Outcome, Poisoned, Retry, Selection, SqlLink, UnknownOutcome
 from solocron.stores.sql.update import Update
+from solocron.stores.stock import stock_of
 from solocron.stores.url import StoreUrl
 from solocron.stores.weakness import nothing_at, warn_of
 from solocron.stores.write_cache import Recent
@@ -74,12 +76,16 @@ class SqlStore(ABC, Generic[L]):
     def __init__(self, url: StoreUrl, *, namespace: str = "default", lease: timedelta = timedelta(seconds=15)) -> None:
         url.refuse_unknown(self.options)
         self.statements: Counter[str] = Counter()
-        self.pool: Pool[L] = Pool(self._connect)
-        self._reading: Pool[L] = Pool(partial(self._connect, read_only=True), keep=2)
         self._url = url
         self._namespace = namespace
         self.boot = SystemClock().boot
         self._lease = to_us(lease)
+        alike = self._alike()
+        stock, reading = ((alike, "writes"), (alike, "reads")) if alike is not None else (None, None)
+        self.pool: Pool[L] = Pool(self._connect, stock=stock_of(stock, keep=4), lent=self._lent)
+        self._reading: Pool[L] = Pool(
+            partial(self._connect, read_only=True), stock=stock_of(reading, keep=2), lent=self._lent
+        )
         self._shift = 0
         self.renewals = Renewals(self.boot, self._lease)
         self.recent = Recent()
@@ -110,6 +116,17 @@ class SqlStore(ABC, Generic[L]):
     @abstractmethod
     def _connect(self, *, read_only: bool = False) -> L:
         """A new connection; with `read_only`, one on which the database itself refuses to write."""
+
+    def _alike(self) -> Hashable | None:
+        """What two stores have in common if either could use the other's connections: all but the namespace.
+
+        Timeouts are set when a connection is made and follow from the lease, and so do all options from the URL.
+        """
+        return type(self), self._url.secret, self._lease
+
+    def _lent(self, link: L) -> None:
+        """Use a connection that this store or another one has made."""
+        link.lend(self.count)
 
     @abstractmethod
     def _prepare(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import selectors
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,15 @@ class SqlLink(ABC):
     """One connection that runs statements by name and counts them; its errors are the family's or the contract's."""
 
     fresh = True
+    _count: Callable[[str], None]
+
+    def lend(self, count: Callable[[str], None]) -> None:
+        """Count statements for the store that uses it now."""
+        self._count = count
+
+    def back(self) -> None:
+        """Forget the store that has used it: others may be next, and an idle connection keeps no store alive."""
+        self._count = _uncounted
 
     @abstractmethod
     def all(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -82,6 +91,10 @@ class Outcome:
     """Whether the gate did not stand open: then nothing was written."""
     gate: tuple[str, str] | None = None
     """Of a session that was renewed: what the namespace's document bears, and which server says so, if it was told."""
+
+
+def _uncounted(name: str) -> None:
+    """An idle connection sends nothing."""
 
 
 def has_spoken(descriptor: int) -> bool:

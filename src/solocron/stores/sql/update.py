@@ -102,7 +102,7 @@ class Update:
         writing: list[Draft] = []
         lost: set[str] = set()
         try:
-            with store.pool.link(renews=self.kind is Kind.SESSION) as link:
+            with store.pool.link(renews=self.kind is Kind.SESSION and self.session is None) as link:
                 selection = store.recall(which, self.session) if attempt == 0 else None
                 if selection is None:
                     selection = store.select(link, which, self.session, change=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from solocron.stores.sql.pool import Pool
+from solocron.stores.stock import Stock
 from solocron.testing.conformance.kit import patience
 
 
@@ -24,6 +25,13 @@ class Thing:
         self.unsightly = False
         self.closed = False
         self.discarded = False
+        self.lent_to: object = None
+
+    def lend(self, count: Callable[[str], None]) -> None:
+        self.lent_to = count
+
+    def back(self) -> None:
+        self.lent_to = None
 
     def is_stale(self) -> bool:
         if self.unsightly:
@@ -48,7 +56,11 @@ def pool(made: list[Thing]) -> Pool[Thing]:
         made.append(Thing())
         return made[-1]
 
-    return Pool(connect, keep=2)
+    return pool_of(connect, Stock(keep=2))
+
+
+def pool_of(connect: Callable[[], Thing], stock: Stock[Thing]) -> Pool[Thing]:
+    return Pool(connect, stock=stock, lent=lambda link: None)
 
 
 def test_the_last_one_used_is_used_again(pool: Pool[Thing], made: list[Thing]) -> None:
@@ -66,7 +78,7 @@ def test_what_has_lain_idle_is_closed_down_to_the_last_one_used(
     with pool.link() as last, pool.link() as first:
         pass
     assert not first.closed
-    monkeypatch.setattr("solocron.stores.sql.pool.IDLE_FOR", -1.0)  # as if a minute had passed
+    monkeypatch.setattr("solocron.stores.stock.IDLE_FOR", -1.0)  # as if a minute had passed
     with pool.link() as used:
         assert used is last
     assert first.closed
@@ -77,7 +89,7 @@ def test_what_has_lain_idle_is_closed_down_to_the_last_one_used(
 def test_a_renewal_has_a_connection_that_no_other_call_takes(
     pool: Pool[Thing], made: list[Thing], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("solocron.stores.sql.pool.IDLE_FOR", -1.0)
+    monkeypatch.setattr("solocron.stores.stock.IDLE_FOR", -1.0)
     with pool.link(renews=True) as own:
         pass
     with pool.link() as other, pool.link() as another:
@@ -134,17 +146,21 @@ def test_one_that_cannot_be_looked_at_is_replaced(pool: Pool[Thing], made: list[
     assert old.discarded
 
 
-def test_closing_closes_what_lies_idle_and_the_pool_goes_on(pool: Pool[Thing], made: list[Thing]) -> None:
+def test_closing_closes_what_lies_idle_and_what_comes_back_and_the_pool_goes_on(
+    pool: Pool[Thing], made: list[Thing]
+) -> None:
     with pool.link() as used:
+        with pool.link() as idle:
+            pass
         pool.close()
+        assert idle.closed
         assert not used.closed
-    with pool.link() as again:
-        assert again is used
-    pool.close()
     assert used.closed
     assert not used.discarded
     with pool.link() as fresh:
-        assert fresh is not used
+        assert fresh not in (idle, used)
+    with pool.link() as again:
+        assert again is fresh
 
 
 def in_a_fork(body: Callable[[], bool]) -> bool:
@@ -164,12 +180,11 @@ def test_a_fork_neither_uses_nor_closes_the_parents_connections(pool: Pool[Thing
         pass
 
     def child() -> bool:
-        pool.forked()
         with pool.link() as own:
             gc.collect()
             return own is not parents and not parents.closed
 
-    with pool._mutex:  # another thread of the parent is just taking one
+    with pool._mutex, pool._stock._mutex:  # another thread of the parent is just taking one
         assert in_a_fork(child)
 
 
@@ -179,8 +194,7 @@ def test_a_call_in_which_the_process_was_forked_leaves_its_connection_to_the_par
     with pool.link() as parents:
 
         def child() -> bool:
-            pool.forked()
-            pool._give_back(parents, -1)
+            pool._give_back(parents, -1, renews=False)
             with pool.link() as own:
                 return own is not parents and not parents.closed
 
@@ -195,7 +209,6 @@ def test_a_call_that_fails_in_a_fork_of_its_own_leaves_its_connection_to_the_par
         with pool.link() as parents:
             child = os.fork()
             if child == 0:
-                pool.forked()
                 raise KeyError
     except KeyError:  # only the child comes here: it has left the call by an error
         os.write(write, b"0" if parents.closed else b"1")

@@ -64,7 +64,7 @@ def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, An
 
 
 class PostgresLink(SqlLink):
-    """A connection in autocommit, on which transactions are begun by hand."""
+    """A connection in autocommit, on which transactions are begun by hand. `pooled`: why its road is not the URL's."""
 
     def __init__(
         self,
@@ -75,10 +75,12 @@ class PostgresLink(SqlLink):
         conninfo: Mapping[str, Any],
         patience: float,
         road: Road,
+        pooled: str,
         settings: SessionSettings,
     ) -> None:
         """Raise `Pooled` where the road is not what it was taken for."""
         self.road = road
+        self.pooled = pooled
         self._url = url
         self._sql = statements
         self._count = count

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import psycopg
 
 from solocron.errors import StoreError, StoreUnavailable
-from solocron.stores.sql.pool import bequeath
 from solocron.stores.sql.postgres.link import PostgresLink
 from solocron.stores.sql.postgres.session import Road
+from solocron.stores.stock import bequeath
 
 __all__ = ["Listener"]
 

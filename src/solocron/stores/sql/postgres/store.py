@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import ConfigurationError, StoreRefused
@@ -93,6 +94,16 @@ class PostgresStore(SqlStore[PostgresLink]):
             self._share_sessions(str(found))
             return self._connect_by(self.road, read_only)
 
+    def _alike(self) -> Hashable:
+        # What the URL does not say, libpq takes from the environment.
+        defaults = tuple((option.keyword, option.val) for option in Conninfo.get_defaults())
+        return super()._alike(), defaults
+
+    def _lent(self, link: PostgresLink) -> None:
+        super()._lent(link)
+        if link.road is Road.TRANSACTION and self.road is not Road.TRANSACTION:
+            self._share_sessions(link.pooled)  # another store has found the pooler
+
     def _share_sessions(self, how: str) -> None:
         """Go on as with pgbouncer=1, which is safe behind a pooler of any kind."""
         self.road = Road.TRANSACTION
@@ -122,6 +133,7 @@ class PostgresStore(SqlStore[PostgresLink]):
             conninfo=conninfo,
             patience=patience,
             road=road,
+            pooled=self.pooled,
             settings=self._settings,
         )
 

@@ -26,7 +26,6 @@ from solocron.stores.documents import gate_in, is_open
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft
-from solocron.stores.sql.pool import bequeath
 from solocron.stores.sql.rows import Batch
 from solocron.stores.sql.sqlite.clock import Anchor, BootClock, boot_key
 from solocron.stores.sql.sqlite.file import place_of
@@ -34,6 +33,7 @@ from solocron.stores.sql.sqlite.link import SQLiteLink
 from solocron.stores.sql.statements import Statement, load
 from solocron.stores.sql.store import SqlStore
 from solocron.stores.sql.types import Outcome, Selection, arrange
+from solocron.stores.stock import bequeath
 from solocron.stores.url import StoreUrl
 
 __all__ = ["SQLiteStore"]
@@ -82,6 +82,9 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         return Capabilities(tier=Tier.A, why="one host, one writer at a time, every commit synced", notifies=True)
 
     # --- opening
+
+    def _alike(self) -> None:
+        """Nothing: a connection to a file costs no server, and must be closed before a fork by its own store."""
 
     def _connect(self, *, read_only: bool = False) -> SQLiteLink:
         patience = max(1.0, self._lease / SECOND / 5)

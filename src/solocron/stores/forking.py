@@ -1,8 +1,9 @@
-"""Tells every open store when the process is forked: before, after in the parent, and in the child."""
+"""Tells open stores and stocks of connections when the process is forked: before, after in the parent, in the child."""
 
 from __future__ import annotations
 
 import os
+import threading
 from typing import Protocol
 from weakref import WeakSet
 
@@ -20,25 +21,35 @@ class Forkable(Protocol):
 
 
 _watched: WeakSet[Forkable] = WeakSet()
+_mutex = threading.RLock()
+"""A store that is made on another thread must not upset the list of those to tell."""
 
 
 def watch(one: Forkable) -> None:
     """From now on; only what is whole: one that was refused while it was made must not be told."""
-    _watched.add(one)
+    with _mutex:
+        _watched.add(one)
+
+
+def _all() -> list[Forkable]:
+    with _mutex:
+        return list(_watched)
 
 
 def _before() -> None:
-    for one in list(_watched):
+    for one in _all():
         one.before_fork()
 
 
 def _after() -> None:
-    for one in list(_watched):
+    for one in _all():
         one.after_fork()
 
 
 def _forked() -> None:
-    for one in list(_watched):
+    global _mutex
+    _mutex = threading.RLock()  # a thread that does not exist in the child may have held the old one
+    for one in _all():
         one.forked()
 
 

@@ -109,7 +109,7 @@ async def carry_out_async(connection: Any, make: Callable[[Link], Script[T]]) ->
             return play(link, script)
         from solocron.effects.locks.aio import in_thread
 
-        return await in_thread(lambda: play(link, script))
+        return await in_thread(lambda: play(link, script), alone=True)
     reply: Reply | None = None
     while True:
         try:

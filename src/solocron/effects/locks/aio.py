@@ -1,22 +1,36 @@
-"""Calls of the store from a coroutine: on a thread, and never left half done by a cancellation."""
+"""Calls of the store from a coroutine: on a thread of our own, and never left half done by a cancellation.
+
+`asyncio.to_thread` would be shorter. It shares one small pool with the whole application: calls that wait for a store
+would keep the application's out, and calls of the application would keep a lock's release waiting.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 __all__ = ["in_thread"]
 
 T = TypeVar("T")
 
+_CALLS = 8
+"""Calls of the store at once; the others wait for their turn."""
 
-async def in_thread(call: Callable[[], T], *, undo: Callable[[T], Any] | None = None) -> T:
+_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()
+"""The threads of each loop. They end with it; the child of a fork has another loop, and so no thread of its parent."""
+
+
+async def in_thread(call: Callable[[], T], *, undo: Callable[[T], Any] | None = None, alone: bool = False) -> T:
     """Carry a call out on a thread. A cancellation waits for its end, undoes what it brought, and only then goes on.
 
-    A call that was simply let go would take a lock, or open a key, for somebody who is not there any more.
+    A call that was simply let go would take a lock, or open a key, for a caller that is gone. `alone`: the call may
+    wait for other coroutines, so that it must not occupy a thread that they need.
     """
-    task = asyncio.ensure_future(asyncio.to_thread(call))
+    task = asyncio.ensure_future(_on_thread(call, alone))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -28,5 +42,21 @@ async def in_thread(call: Callable[[], T], *, undo: Callable[[T], Any] | None = 
             except asyncio.CancelledError:
                 continue  # asked once more: the answer is still the same
         if undo is not None and task.exception() is None:
-            await asyncio.to_thread(undo, task.result())
+            result = task.result()
+            await _on_thread(lambda: undo(result), alone)
         raise
+
+
+async def _on_thread(call: Callable[[], T], alone: bool) -> T:
+    """Carry a call out in the caller's context, on a thread of the loop's or on one that ends with it."""
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+    if alone:
+        with_it = ThreadPoolExecutor(1, "solocron-call")
+        try:
+            return await loop.run_in_executor(with_it, context.run, call)
+        finally:
+            with_it.shutdown(wait=False)
+    pool = _pools.get(loop)
+    if pool is None:
+        pool = _pools[loop] = ThreadPoolExecutor(_CALLS, "solocron-calls")
+    return await loop.run_in_executor(pool, context.run, call)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from typing import Any
 
 import psycopg
@@ -19,15 +19,19 @@ from solocron import Scheduler
 from solocron.errors import StoreUnavailable
 from solocron.events import Event
 from solocron.stores.contract import Check
+from solocron.stores.redis import RedisStore
 from solocron.stores.redis.wire import pack
+from solocron.stores.sql.mysql import MySQLStore
+from solocron.stores.sql.postgres import PostgresStore
 from solocron.stores.sql.postgres.session import Road
 from solocron.stores.sql.store import SqlStore
-from solocron.stores.url import make_store
 from solocron.testing.fleet import wait_until
 from tests.servers import MariaDB, Postgres
 from tests.servers.fixtures import StartPgBouncer, require
+from tests.servers.opening import opened_as
 from tests.unit.stores.sql.test_pool import in_a_fork
 
+STORES: dict[str, type[Any]] = {"postgres": PostgresStore, "mariadb": MySQLStore, "redis_server": RedisStore}
 IDLE = {"postgres": 3, "mariadb": 2, "redis_server": 2}
 """What the how-to pages state: renewals (not on Redis), everything else, and the listener (not on MariaDB)."""
 TENANTS = 10
@@ -123,8 +127,8 @@ def test_a_namespace_that_is_closed_leaves_the_connections_to_the_others(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue(kind).fresh_url()
-    with ExitStack() as opened:
-        one, other = (opened.enter_context(opened_store(url, name)) for name in ("one", "other"))
+    with ExitStack() as stack:
+        one, other = (stack.enter_context(opened_as(STORES[kind], url, namespace=name)) for name in ("one", "other"))
         one.clock()
         before = other.statements.total()
         sent = one.statements.total()
@@ -135,22 +139,12 @@ def test_a_namespace_that_is_closed_leaves_the_connections_to_the_others(
         one.clock()  # a store that was closed opens itself again
 
 
-@contextmanager
-def opened_store(url: str, namespace: str) -> Iterator[Any]:
-    store = make_store(url, namespace=namespace)
-    store.open()
-    try:
-        yield store
-    finally:
-        store.close()
-
-
 @pytest.mark.parametrize("kind", IDLE_TENANTS)
 def test_a_fork_uses_no_connection_of_its_parents_other_namespaces(kind: str, request: pytest.FixtureRequest) -> None:
     server = request.getfixturevalue(kind)
     url = server.fresh_url()
-    with ExitStack() as opened:
-        stores = [opened.enter_context(opened_store(url, name)) for name in ("one", "other")]
+    with ExitStack() as stack:
+        stores = [stack.enter_context(opened_as(STORES[kind], url, namespace=name)) for name in ("one", "other")]
         for store in stores:
             store.clock()
         parents = count(server, url)
@@ -232,7 +226,10 @@ def test_a_tenant_that_has_taken_every_connection_costs_no_other_tenant_its_leas
 def test_a_pooler_that_one_namespace_has_found_is_known_to_the_next(start_pgbouncer: StartPgBouncer) -> None:
     """It gets connections of the first, which is how it learns that no notification will reach it."""
     url = start_pgbouncer(pool_mode="transaction").url
-    with opened_store(url, "one") as one, opened_store(url, "other") as other:
+    with (
+        opened_as(PostgresStore, url, namespace="one") as one,
+        opened_as(PostgresStore, url, namespace="other") as other,
+    ):
         assert other.pooled == one.pooled != ""
         assert other.road is one.road is Road.TRANSACTION
         assert not other.capabilities.notifies

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,24 +25,15 @@ from solocron.testing.conformance.kit import get, job, log, note, opened, put, r
 from solocron.testing.conformance.rivals import processes
 from tests.servers import MariaDB
 from tests.servers.fixtures import StartServer
+from tests.servers.opening import opened_as
 
+opened_store = partial(opened_as, MySQLStore)
 LINES = {
     *("version", "role", "Galera", "innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite"),
     *("isolation", "time zone", "sql mode", "character set", "encryption", "rights", "schema", "collation", "clock"),
     *("connections", "wake-up"),
 }
 numbers = itertools.count(1)
-
-
-@contextmanager
-def opened_store(url: str) -> Iterator[MySQLStore]:
-    store = make_store(url)
-    assert isinstance(store, MySQLStore)
-    try:
-        store.open()
-        yield store
-    finally:
-        store.close()
 
 
 def sql(url: str, *commands: str) -> list[Any]:

@@ -8,9 +8,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -44,21 +44,12 @@ from solocron.testing.conformance.kit import (
 from solocron.testing.conformance.rivals import race
 from solocron.testing.proxy import ChaosProxy
 from tests.servers import Postgres
+from tests.servers.opening import opened_as
 
+opened_store = partial(opened_as, PostgresStore)
 LEASE = timedelta(seconds=15)
 SHORT = timedelta(seconds=2)
 MINE = Session(name="s", node="n", host="h", pid=1, lease=15 * SECOND)
-
-
-@contextmanager
-def opened_store(url: str, *, lease: timedelta = LEASE) -> Iterator[PostgresStore]:
-    store = make_store(url, lease=lease)
-    assert isinstance(store, PostgresStore)
-    store.open()
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 @pytest.fixture

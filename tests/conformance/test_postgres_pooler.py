@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 import psycopg
 import pytest
@@ -21,22 +20,13 @@ from solocron.testing.conformance.kit import job, note, patience, put, session, 
 from solocron.testing.fleet import wait_until
 from tests.servers import Postgres
 from tests.servers.fixtures import StartPgBouncer
+from tests.servers.opening import opened_as
 
+opened_store = partial(opened_as, PostgresStore)
 SETTINGS = "SELECT current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout')"
 MODES = ("session", "transaction")
 IGNORES = ("extra_float_digits, options", "")
 """What is needed for Solocron's settings to be dropped in silence, and the default, which refuses them."""
-
-
-@contextmanager
-def opened(url: str, *, lease: timedelta = timedelta(seconds=15)) -> Iterator[PostgresStore]:
-    store = make_store(url, lease=lease)
-    assert isinstance(store, PostgresStore)
-    try:
-        store.open()
-        yield store
-    finally:
-        store.close()
 
 
 def line(store: PostgresStore, name: str) -> Check:
@@ -61,7 +51,7 @@ def test_a_pooler_that_the_url_does_not_mention_is_found_and_lived_with(
 ) -> None:
     """Not an outage, no timeouts that are silently 0, no prepared statement of somebody else's."""
     pooler = start_pgbouncer(pool_mode=mode, ignore_startup_parameters=ignored)
-    with caplog.at_level(logging.WARNING, "solocron"), opened(pooler.fresh_url()) as store:
+    with caplog.at_level(logging.WARNING, "solocron"), opened_store(pooler.fresh_url()) as store:
         work(store)
         assert store.road is Road.TRANSACTION
         assert not store.capabilities.notifies
@@ -77,7 +67,7 @@ def test_a_pooler_that_the_url_does_not_mention_is_found_and_lived_with(
 def test_in_transaction_mode_every_transaction_has_our_timeouts_and_leaves_none_behind(
     start_pgbouncer: StartPgBouncer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with opened(f"{start_pgbouncer().fresh_url()}?pgbouncer=1") as store:
+    with opened_store(f"{start_pgbouncer().fresh_url()}?pgbouncer=1") as store:
         work(store)
         with store.pool.link() as link:
             link.begin_with("clock", {"shift": 0})
@@ -96,7 +86,7 @@ def test_what_a_frozen_node_holds_is_freed_through_a_pooler_too(
     url = start_pgbouncer().fresh_url()
     database = url.rpartition("/")[2]
     with (
-        opened(f"{url}?pgbouncer=1", lease=timedelta(seconds=2)) as store,
+        opened_store(f"{url}?pgbouncer=1", lease=timedelta(seconds=2)) as store,
         psycopg.connect(postgres.url, autocommit=True) as direct,
     ):
         open_ones = (
@@ -113,7 +103,7 @@ def test_what_a_frozen_node_holds_is_freed_through_a_pooler_too(
 
 def test_in_session_mode_a_session_is_like_a_direct_one(start_pgbouncer: StartPgBouncer) -> None:
     url = f"{start_pgbouncer(pool_mode='session').fresh_url()}?pgbouncer=session"
-    with opened(url) as store, opened(url) as other:
+    with opened_store(url) as store, opened_store(url) as other:
         work(store)
         with store.pool.link() as link:
             assert link.db.execute(SETTINGS).fetchone() == ("3s", "3s")
@@ -128,7 +118,7 @@ def test_in_session_mode_a_session_is_like_a_direct_one(start_pgbouncer: StartPg
 
 def test_session_mode_that_is_none_is_refused(start_pgbouncer: StartPgBouncer) -> None:
     with (
-        opened(f"{start_pgbouncer().fresh_url()}?pgbouncer=session") as store,
+        opened_store(f"{start_pgbouncer().fresh_url()}?pgbouncer=session") as store,
         pytest.raises(StoreRefused, match=r"shares sessions.*nothing was written\. Write pgbouncer=1 into the URL"),
     ):
         work(store)
@@ -138,14 +128,14 @@ def test_a_parameter_of_the_users_that_the_pooler_refuses_is_named(start_pgbounc
     url = f"{start_pgbouncer().fresh_url()}?pgbouncer=1&options=-c%20jit%3Doff"
     with (
         pytest.raises(StoreRefused, match=r"unsupported startup parameter.*Take options= out of the URL"),
-        opened(url),
+        opened_store(url),
     ):
         pass
 
 
 def test_a_database_that_the_pooler_does_not_know_is_no_outage(start_pgbouncer: StartPgBouncer) -> None:
     url = start_pgbouncer().url.rpartition("/")[0]
-    with pytest.raises(StoreRefused, match=r"refuses us"), opened(f"{url}/no_such_database?pgbouncer=1"):
+    with pytest.raises(StoreRefused, match=r"refuses us"), opened_store(f"{url}/no_such_database?pgbouncer=1"):
         pass
 
 

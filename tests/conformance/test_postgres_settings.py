@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+from functools import partial
 
 import psycopg
 import pytest
@@ -22,23 +21,14 @@ from solocron.testing.conformance.rivals import processes
 from tests.servers import Postgres
 from tests.servers.base import free_port
 from tests.servers.fixtures import StartServer
+from tests.servers.opening import opened_as
 
+opened_store = partial(opened_as, PostgresStore)
 LINES = {
     *("version", "role", "encoding", "isolation", "synchronous_commit", "fsync", "full_page_writes", "time zone"),
     *("session", "standbys", "connections", "encryption", "rights", "schema", "clock", "wake-up"),
 }
 numbers = itertools.count(1)
-
-
-@contextmanager
-def opened_store(url: str, *, lease: timedelta = timedelta(seconds=15)) -> Iterator[PostgresStore]:
-    store = make_store(url, lease=lease)
-    assert isinstance(store, PostgresStore)
-    try:
-        store.open()
-        yield store
-    finally:
-        store.close()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,21 +47,13 @@ from solocron.testing.conformance.rivals import processes
 from solocron.testing.proxy import ChaosProxy
 from tests.servers import Redis
 from tests.servers.fixtures import StartServer
+from tests.servers.opening import opened_as
 
+opened_store = partial(opened_as, RedisStore)
 LEASE = timedelta(seconds=15)
 SHORT = timedelta(seconds=1.2)
 """A lease whose calls give up after 0.2 s."""
 PREFIX = "{solocron:default}:"
-
-
-@contextmanager
-def opened_store(url: str, *, lease: timedelta = LEASE, namespace: str = "default") -> Iterator[RedisStore]:
-    store = RedisStore(url, lease=lease, namespace=namespace)
-    store.open()
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 import subprocess
 import traceback
 from collections.abc import Iterator
@@ -231,10 +230,9 @@ class TestEncryption:
             found = line(store, "encryption")
             assert (found.level, found.remedy) == ("WARN", "use rediss://")
 
-    def test_tls_is_verified_unless_told_otherwise(self, start_server: StartServer, tmp_path: Path) -> None:
-        openssl = shutil.which("openssl")
-        if openssl is None:
-            pytest.skip("no openssl to make a certificate with")
+    def test_tls_is_verified_unless_told_otherwise(
+        self, start_server: StartServer, openssl: str, tmp_path: Path
+    ) -> None:
         key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
         subprocess.run(
             [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from tests.servers import MariaDB, Postgres, Redis, Server
 from tests.servers.base import free_port
 from tests.servers.fixtures import require
 
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+pytestmark = pytest.mark.usefixtures("openssl")
 
 NAME = "db.example"
 SELF_SIGNED = [

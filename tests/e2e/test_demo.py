@@ -18,6 +18,7 @@ import pytest
 
 from solocron.demo.screen import rows_of
 from solocron.testing.fleet import Fleet, Line, Verdict
+from tests.required import require_module
 
 SABOTAGE = Path(__file__).parent / "sabotage"
 NOTHING = Verdict(
@@ -131,7 +132,7 @@ def test_the_table_tells_the_states_apart() -> None:
 
 def test_on_a_terminal_the_table_is_live(tmp_path: Path) -> None:
     """What rich draws, without a replica: the rows come from the ledger alone."""
-    rich = pytest.importorskip("rich.console")
+    rich = require_module("rich.console")
     from solocron.demo.live import LiveScreen
 
     out = io.StringIO()

@@ -6,13 +6,13 @@ leave it running; data may stay, which is why a test that needs an empty databas
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Protocol, TypeVar
 
 import pytest
 
+from tests.required import lacks, require_program
 from tests.servers import MariaDB, PgBouncer, Postgres, Redis, Server, Valkey
 
 S = TypeVar("S", bound=Server)
@@ -31,12 +31,9 @@ class StartPgBouncer(Protocol):
 
 
 def require(server: type[Server]) -> None:
-    """A laptop may lack a server; a continuous build that lacks one would prove nothing, so there it fails."""
-    if server.binary() is not None:
-        return
-    if os.environ.get("CI"):
-        pytest.fail(f"{server.name} is not installed, and CI is set: {server.hint}", pytrace=False)
-    pytest.skip(f"{server.name} is not installed: {server.hint}")
+    """Skip the test where the server is not installed; under CI, fail."""
+    if server.binary() is None:
+        lacks(server.name, server.hint)
 
 
 def _shared(kind: type[S]) -> Iterator[S]:
@@ -67,6 +64,12 @@ def redis_server() -> Iterator[Redis]:
 def valkey() -> Iterator[Valkey]:
     """This worker's Valkey."""
     yield from _shared(Valkey)
+
+
+@pytest.fixture(scope="session")
+def openssl() -> str:
+    """Where the program is that makes certificates."""
+    return require_program("openssl", "apt-get install openssl")
 
 
 @pytest.fixture

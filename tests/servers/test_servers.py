@@ -14,6 +14,7 @@ import pytest
 import redis
 from pymysql.cursors import Cursor
 
+from tests.required import require_module, require_program
 from tests.servers import SERVERS, MariaDB, Postgres, Redis, Server, ServerFailed, Valkey, janitor, processes
 from tests.servers.base import free_port
 from tests.servers.fixtures import StartServer, require
@@ -200,6 +201,18 @@ def test_a_missing_server_skips_on_a_laptop_and_fails_under_ci(monkeypatch: pyte
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="apt-get install redis-server"):
         require(Redis)
+
+
+def test_so_does_a_missing_program_or_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="apt-get install no-such-program"):
+        require_program("no-such-program", "apt-get install no-such-program")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="apt-get install no-such-program"):
+        require_program("no-such-program", "apt-get install no-such-program")
+    with pytest.raises(pytest.fail.Exception, match="make venv"):
+        require_module("no_such_module")
+    assert require_module("json").dumps([]) == "[]"
 
 
 def test_ports_are_not_those_of_outgoing_connections() -> None:

@@ -13,6 +13,7 @@ from solocron.cli import output
 from solocron.cli.moments import instant, later, local, span, utc
 from solocron.clock import to_us
 from solocron.errors import InvalidError
+from tests.required import require_module
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC)
 
@@ -38,7 +39,7 @@ def test_a_plain_table_is_aligned_and_has_no_trailing_blanks(capsys: pytest.Capt
 
 
 def test_on_a_terminal_statuses_are_coloured(terminal: Terminal) -> None:
-    pytest.importorskip("rich")
+    require_module("rich")
     with redirect_stdout(terminal):
         output.table(["STATUS"], [("failed",)])
     assert "\x1b[1;31mfailed" in terminal.getvalue()
@@ -69,7 +70,7 @@ def test_without_rich_a_terminal_gets_plain_text(terminal: Terminal, monkeypatch
 
 
 def test_users_words_are_no_markup(terminal: Terminal) -> None:
-    pytest.importorskip("rich")
+    require_module("rich")
     with redirect_stdout(terminal):
         output.table(["WHY"], [("[red]not a colour[/red]",)])
     assert "[red]not a colour[/red]" in terminal.getvalue()
@@ -82,7 +83,7 @@ def test_waiting_is_said_once_where_nobody_watches(capsys: pytest.CaptureFixture
 
 
 def test_waiting_turns_a_spinner_where_somebody_watches(terminal: Terminal) -> None:
-    pytest.importorskip("rich")
+    require_module("rich")
     with redirect_stderr(terminal), output.waiting("for [paper]"):
         pass
     assert "for [paper]" in terminal.getvalue()

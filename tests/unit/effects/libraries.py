@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from solocron.stores.url import parse
+from tests.required import require_module
 
 LONG = 30.0
 Connect = Callable[[], Any]
@@ -34,7 +35,7 @@ def open_database(library: str, request: pytest.FixtureRequest, folder: Path) ->
     """Connections are closed at the end."""
     kind, _, what = library.partition("-")
     if kind in ("sqlalchemy", "django"):
-        pytest.importorskip(kind, reason=f"{kind} is not installed")
+        require_module(kind)
     dialect = {"psycopg": "postgres", "pymysql": "mariadb"}.get(kind, what if what in ("postgres", "mariadb") else "")
     url = str(request.getfixturevalue(dialect).fresh_url()) if dialect else f"sqlite:///{folder / 'books.db'}"
     made: list[Any] = []

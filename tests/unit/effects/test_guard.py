@@ -17,6 +17,7 @@ from solocron.effects.guard import guard
 from solocron.effects.tables import DDL
 from solocron.effects.transaction import OnceInTransaction, claim_items
 from solocron.errors import InvalidError
+from tests.required import require_module
 from tests.servers import MariaDB, Postgres
 from tests.unit.effects.libraries import LIBRARIES, LONG, Connect, mysql_options, open_database, sqlalchemy_url
 
@@ -256,7 +257,7 @@ def test_coroutine_jobs_guard_over_connections_of_both_colours(postgres: Postgre
 
 
 def test_coroutine_jobs_guard_over_sqlalchemys_asynchronous_connections_and_sessions(postgres: Postgres) -> None:
-    asyncio_ = pytest.importorskip("sqlalchemy.ext.asyncio", reason="SQLAlchemy is not installed")
+    asyncio_ = require_module("sqlalchemy.ext.asyncio")
     a, url = scheduler(), sqlalchemy_url(postgres.fresh_url())
 
     @a.every("1h", name="bill")

@@ -24,6 +24,7 @@ from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.transitions.commands import REMEMBERED
 from solocron.runtime import Threads
 from solocron.stores.contract import All
+from tests.required import require_module
 from tests.servers import MariaDB, Postgres
 from tests.unit.effects.libraries import LIBRARIES, LONG, Database, mysql_options, open_database, sqlalchemy_url
 
@@ -454,7 +455,7 @@ def test_aio_takes_awaited_psycopg_connections_which_the_plain_method_refuses(
 
 
 def test_aio_takes_sqlalchemys_asynchronous_connections_and_sessions(postgres: Postgres, make_house: Any) -> None:
-    asyncio_ = pytest.importorskip("sqlalchemy.ext.asyncio", reason="SQLAlchemy is not installed")
+    asyncio_ = require_module("sqlalchemy.ext.asyncio")
     url = postgres.fresh_url()
     house = make_house(url)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import shutil
 import socket
 import sys
 import time
@@ -24,7 +23,7 @@ from solocron.telemetry.https import NotDelivered, Target
 from tests.unit.telemetry.https_server import Server, certificate, serving
 
 SECRET = "a secret of the test's own"
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+pytestmark = pytest.mark.usefixtures("openssl")
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ class Circumstances:
     is_file: bool = False
     pace: Pace | None = None
     keep: int | None = None
-    """For how long the nodes keep records, as far as somebody says so; microseconds."""
+    """For how long records are kept, in microseconds, if not for as long as the nodes say themselves."""
 
 
 def examine(store: Store, runtime: Runtime, around: Circumstances, *, writes: bool = False) -> list[Check]:
@@ -97,8 +97,9 @@ def _fleet_and_work(store: Store, around: Circumstances, trip: float) -> Iterato
     yield from work.requests(sight)
     yield from work.blocked(sight)
     yield from work.stuck_holds(sight)
-    if around.keep is not None:
-        yield _history(store, sight.now, around.keep)
+    keep = fleet.keep(sight) if around.keep is None else around.keep
+    if keep is not None:
+        yield _history(store, sight.now, keep)
 
 
 # --- the store -------------------------------------------------------------------------------------------------------
@@ -166,9 +167,7 @@ def _history(store: Store, now: int, keep: int) -> Check:
     while _older(store, now - 2 * age):
         age *= 2
     told = f"{kept}, and there are some that are older than {format_duration(timedelta(microseconds=age))}"
-    return warn(
-        "history", told, "see the nodes' logs for errors of the sweeper; if they have another keep=: --keep TIME"
-    )
+    return warn("history", told, "see the nodes' logs for errors of the sweeper")
 
 
 def _older(store: Store, than: int) -> bool:

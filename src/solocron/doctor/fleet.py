@@ -16,7 +16,7 @@ from solocron.model.documents.session import Session
 from solocron.model.pools import last_tick, unserved
 from solocron.stores.contract import Check
 
-__all__ = ["Pace", "given_lease", "leases", "namespace", "nodes", "silent_nodes", "versions", "zone_data"]
+__all__ = ["Pace", "given_lease", "keep", "leases", "namespace", "nodes", "silent_nodes", "versions", "zone_data"]
 
 _ENOUGH = 3
 """Renewals from which on their average says something."""
@@ -161,6 +161,16 @@ def versions(sight: Sight, mine: str) -> Iterator[Check]:
         yield warn("version", f"this machine {mine}, {others}", "finish the deployment: pip install -U solocron")
     else:
         yield ok("version", mine)
+
+
+def keep(sight: Sight) -> int | None:
+    """For how long records are kept: the live nodes prune, each by its own time, so the shortest counts.
+
+    Where no node lives, the last one that did says so; None where no node ever has.
+    """
+    live = [session.keep for session in sight.live if session.keep is not None]
+    ever = [(session.started_at, session.keep) for session in sight.sessions if session.keep is not None]
+    return min(live) if live else max(ever)[1] if ever else None
 
 
 def zone_data(sight: Sight, mine: str) -> Iterator[Check]:

@@ -293,6 +293,7 @@ class Node:
             revision=settings.revision,
             zone_data=self._parts.zone_data,
             lease=settings.lease_us,
+            keep=settings.keep,
         )
 
     def _session_begun(self) -> None:

@@ -25,7 +25,7 @@ __all__ = ["decode", "encode", "encode_fixed", "encode_state"]
 
 _SESSION_FIXED = (
     *("node", "host", "pid", "pools", "handlers", "applications", "version"),
-    *("fingerprint", "revision", "zone_data", "lease", "started_at"),
+    *("fingerprint", "revision", "zone_data", "lease", "keep", "started_at"),
 )
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from solocron import Scheduler
 from solocron.clock import SECOND
 from solocron.doctor import Circumstances, examine, failed, unreachable
 from solocron.doctor.fleet import Pace
 from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.documents.run import Entry, Op, Origin, Record, Status
+from solocron.model.documents.session import begin
 from solocron.runtime import Threads
 from solocron.stores.contract import All, Applied, Capabilities, Check, Gate, Named, Result, Tier, Verdict
 from solocron.stores.memory import MemoryStore, World
@@ -207,6 +209,15 @@ def test_records_that_should_have_been_pruned_are_told(days: int, level: str, to
     )  # fmt: skip
     job = OneJob("1h").job
     store.update(Named(Kind.JOB, (job.name,)), lambda doc, now: Change(job, (Entry(Op.OPEN, record),)))
-    found = lines(store, keep=30 * day)["history"]
+    assert "history" not in lines(store), "no node has ever been there"
+    one = session(name="s", keep=30 * day)
+    store.update(Named(Kind.SESSION, ("s",)), lambda doc, now: begin(doc, one, now=now))
+    found = lines(store)["history"]
     assert (found.level, found.detail) == (level, told)
-    assert "history" not in lines(store), "nobody has said for how long"
+    assert lines(store, keep=90 * day)["history"].level == "OK", "who asks may say so"
+
+
+def test_a_node_says_for_how_long_it_keeps_records() -> None:
+    scheduler = Scheduler("memory://", keep="90d", enabled=True)
+    with scheduler:
+        assert lines(scheduler.client.store)["history"].detail == "records are kept for 90d"

@@ -13,7 +13,7 @@ from solocron.model.documents.job import Pause
 from solocron.model.documents.session import Life
 from solocron.model.pools import TICKED
 from solocron.schedules import Cron, dump
-from tests.fundamentals.one_job import OneJob
+from tests.fundamentals.one_job import T0, OneJob
 from tests.unit.doctor.kit import NOW, dead, job, levels, only, session, sight, silent
 
 
@@ -144,3 +144,14 @@ def test_a_zone_that_is_not_known_here_is_named() -> None:
     there = job()
     strange = replace(there, definition=replace(there.definition, schedule=schedule), nominal="2026-01-05T10:00:00")
     assert "Mars/Base differs" in only(fleet.zone_data(sight(strange), "2026f")).detail
+
+
+def test_records_are_kept_for_as_long_as_the_live_node_that_prunes_first_keeps_them() -> None:
+    day = 86_400 * SECOND
+    long, short = session("a", keep=90 * day), session("b", keep=30 * day)
+    gone = session("c", keep=1 * day, left=-1, started_at=T0 + SECOND)
+    assert fleet.keep(sight()) is None
+    assert fleet.keep(sight(session("a"))) is None
+    assert fleet.keep(sight(long, session("d"))) == 90 * day
+    assert fleet.keep(sight(long, short, gone)) == 30 * day
+    assert fleet.keep(sight(gone, session("e", keep=7 * day, left=-1, started_at=T0))) == 1 * day

@@ -27,9 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--repair", action="store_true", help="repair what can be repaired safely, then look again")
     parser.add_argument("--lease", metavar="TIME", help="judge this lease")
     parser.add_argument("--beat", metavar="TIME", help="judge this beat (default: a third of the lease)")
-    parser.add_argument(
-        "--keep", metavar="TIME", default="30d", help="for how long the nodes keep records (default: 30d)"
-    )
+    parser.add_argument("--keep", metavar="TIME", help="judge the history by this time (default: the nodes' own keep=)")
     add_listing(parser)
 
 
@@ -89,7 +87,7 @@ def _circumstances(args: Namespace) -> Circumstances:
         in_container=surroundings.in_container(),
         is_file=parse(given or surroundings.DEFAULT_STORE).scheme == "sqlite",
         pace=_pace(args),
-        keep=to_us(parse_duration(args.keep, what="--keep")),
+        keep=None if args.keep is None else to_us(parse_duration(args.keep, what="--keep")),
     )
 
 

@@ -39,6 +39,8 @@ class Session:
     revision: int | None = None
     zone_data: str = ""
     lease: int
+    keep: int | None = None
+    """For how long its node keeps records, in microseconds; None where it did not say."""
     started_at: int = 0
     expires_at: int = 0
     beats: int = 0

@@ -245,6 +245,7 @@ def full_session(name: str) -> Session:
         revision=7,
         zone_data="2025b",
         lease=15_000_000,
+        keep=86_400_000_000,
         started_at=2**52,
         expires_at=2**52 + 1,
         running=4,

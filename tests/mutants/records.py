@@ -190,13 +190,13 @@ def _x31(bites: Bites) -> Patches:
 
 
 def _x32(bites: Bites) -> Patches:
-    real = Timetable.settled
+    real = Timetable.decided_until
 
     def the_old_instant(self: Timetable, cursor: int, nominal: str | None) -> int:
         bites(real(self, cursor, nominal) != cursor)
         return cursor
 
-    return [(Timetable, "settled", the_old_instant)]
+    return [(Timetable, "decided_until", the_old_instant)]
 
 
 MUTANTS = [

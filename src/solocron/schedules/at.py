@@ -22,7 +22,9 @@ class At(Native):
     def __init__(self, moment: datetime) -> None:
         given: object = moment
         if not isinstance(given, datetime) or given.utcoffset() is None:
-            raise ScheduleError(f"at: {moment!r:.80} is no aware datetime; give one such as datetime(..., tzinfo=UTC).")
+            raise ScheduleError(
+                f"at: {moment!r:.80} is not an aware datetime; give one such as datetime(..., tzinfo=UTC)."
+            )
         object.__setattr__(self, "at_us", to_us(moment))
 
     @property

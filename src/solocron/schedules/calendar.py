@@ -70,7 +70,7 @@ class Calendar:
         )
 
     def content(self) -> dict[str, Any]:
-        """What makes two revisions the same."""
+        """Fields that two equal revisions share."""
         return {"weekend": sorted(self.weekend), "holidays": [[f"{day}", self.holidays[day]] for day in self.days]}
 
     def to_json(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Calendar:
         return day.weekday() not in self.weekend and day not in self.holidays
 
     def why(self, day: date) -> str:
-        """Why a day is off."""
+        """Reason why a day is off."""
         return self.holidays.get(day) or f"{day:%A}"
 
     def off(self, day: date) -> tuple[date, date]:
@@ -189,7 +189,7 @@ class Calendared(Native):
             day = self.calendar.next_off(run[1] + _DAY)
 
     def _left_out(self, a: int, b: int) -> int:
-        """How many slots of the schedule in (a, b] lie on days off."""
+        """Number of slots in (a, b] on days off."""
         total = 0
         for first, last in self._off_between(a, b):
             low, high = max(a, self._start(first) - 1), min(b, self._start(last + _DAY) - 1)
@@ -202,7 +202,7 @@ class Calendared(Native):
         return run[1] + _DAY if self.rule == "next" else run[0] - _DAY
 
     def _moved(self, run: tuple[date, date]) -> tuple[int, ...]:
-        """Where the slots of a run of days off are moved to, without those that are slots there anyway."""
+        """Targets of the slots of a run of days off, without instants that are slots already."""
         return _moved(self, run)
 
     def _run_near(self, us: int, *, ahead: bool) -> tuple[date, date] | None:
@@ -292,7 +292,7 @@ class Calendared(Native):
         return count, min(found), max(found), self.calendar.why(self._day(max(found)))
 
     def touched(self, a: int, b: int, limit: int) -> list[Moved]:
-        """What the calendar does to the slots of the schedule in (a, b], the first `limit` of them."""
+        """The slots in (a, b] that the calendar leaves out or moves, at most `limit` of them."""
         found: list[Moved] = []
         for first, last in self._off_between(a, b):
             at = max(a, self._start(first) - 1)

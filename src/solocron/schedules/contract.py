@@ -1,4 +1,4 @@
-"""What a schedule is: a pure rule from which instants follow. It knows no job, no store and no clock."""
+"""The schedule protocol: a pure rule from which instants follow. It knows no job, no store and no clock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Schedule(Protocol):
         ...
 
     def count(self, a: datetime, b: datetime, /) -> int:
-        """How many slots lie after `a` and not after `b`, without walking them one by one."""
+        """Number of slots after `a` and not after `b`, without walking them one by one."""
         ...
 
     def describe(self) -> str:

@@ -49,7 +49,7 @@ class Cron(Native):
             seed = seed if uses_hash(text) else None
             gap, fold = _rules(dst)
             if not isinstance(tz, str):
-                raise ScheduleError(f"tz={tz!r:.80} is no text; give an IANA name such as 'Europe/Paris' or 'UTC'.")
+                raise ScheduleError(f"tz={tz!r:.80} is not a string; give an IANA name such as 'Europe/Paris'.")
             line = _line(" ".join(resolve(text, seed)), tz, gap, fold)
         except ScheduleError as refused:
             raise ScheduleError(f"cron {_shown(expression)}: {refused}") from None
@@ -165,7 +165,7 @@ def new_year_of_the_zone_data() -> int:
 def _rules(dst: Mapping[str, str] | None) -> tuple[str, str]:
     chosen = dict(DEFAULT_DST)
     if dst is not None and not isinstance(dst, Mapping):
-        raise ScheduleError(f"dst={dst!r:.80} is no mapping; give {{'gap': ..., 'fold': ...}}.")
+        raise ScheduleError(f"dst={dst!r:.80} is not a mapping; give {{'gap': ..., 'fold': ...}}.")
     for key, value in (dst or {}).items():
         if key not in _DST:
             raise ScheduleError(f"dst has no {key!r:.40}; it takes 'gap' and 'fold'.")
@@ -180,7 +180,7 @@ def _reading(nominal: str) -> tuple[int, bool]:
     try:
         return to_us(datetime.fromisoformat(text).replace(tzinfo=UTC)) // MICRO, again == "1"
     except ValueError:
-        raise InvalidError(f"{nominal!r:.60} is no local reading; it looks like '2027-03-14T02:30:00'.") from None
+        raise InvalidError(f"{nominal!r:.60} is not a local reading; it looks like '2027-03-14T02:30:00'.") from None
 
 
 def _shown(expression: object) -> str:

@@ -59,7 +59,7 @@ class Days:
         self.every = text == "* * *"
 
     def exist(self) -> bool:
-        """Whether any year of the calendar's 400-year cycle has such a day; that cycle holds all kinds of year."""
+        """True if any year of the 400-year cycle has such a day; that cycle holds all kinds of year."""
         return self.every or any(self._masks[kind] for kind in _SAMPLES)
 
     def ceil(self, day: int) -> int:
@@ -89,7 +89,7 @@ class Days:
         return first + left.bit_length() - 1
 
     def count(self, a: int, b: int) -> int:
-        """How many days from `a` on, before `b`, match."""
+        """Number of matching days from `a` on, before `b`."""
         return (
             self._rank(b)
             - self._rank(a)
@@ -97,7 +97,7 @@ class Days:
         )
 
     def _rank(self, day: int) -> int:
-        """How many days of its year, before it, match."""
+        """Number of matching days before it in its year."""
         first, kind = _year(_year_of(day))
         return (self._masks[kind] & ((1 << (day - first)) - 1)).bit_count()
 

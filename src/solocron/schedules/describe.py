@@ -6,7 +6,7 @@ __all__ = ["sentence"]
 
 
 def sentence(fields: tuple[str, ...]) -> str:
-    """When it runs, such as "At 02:30 every day" or "Every 15 minutes on Monday through Friday"."""
+    """Describe when it runs, such as "At 02:30 every day" or "Every 15 minutes on Monday through Friday"."""
     time = _evenly(*fields[:3]) or _cronsim(f"{' '.join(fields[:3])} * * *")
     date = _date(*fields[3:])
     return f"{time.removesuffix(' every day')} {date}" if date else time

@@ -1,4 +1,4 @@
-"""Says in words what a cron schedule does: when it runs, what clock changes do to it, what may surprise its owner."""
+"""Explain a cron schedule in words: when it runs, what clock changes do to it, what may surprise its owner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FOLDS = {"first": "the first time", "last": "the second time"}
 
 
 def describe(schedule: Cron) -> str:
-    """When it runs, and where: "At 02:30 every day, America/New_York"."""
+    """Describe when it runs, and where: "At 02:30 every day, America/New_York"."""
     return f"{sentence(schedule.fields)}, {schedule.zone}"
 
 
@@ -34,13 +34,13 @@ def dst_notes(schedule: Schedule, start_us: int, horizon: timedelta) -> list[str
     """One sentence for each clock change within `horizon` after `start_us` that skips or repeats a time it names."""
     cron = schedule.schedule if isinstance(schedule, Spread) else schedule
     if not isinstance(cron, Cron) or cron.zone == "UTC" or cron.fields[2] == "*":
-        return []  # every hour of the day is named: that one of them is missing or doubled surprises nobody
+        return []  # every hour of the day is named: a missing or doubled hour is no surprise
     start, end = start_us // MICRO, (start_us + to_us(horizon)) // MICRO
     return [note for change in load_zone(cron.zone).changes(start, end) for note in _note(cron, change)]
 
 
 def lint(schedule: Schedule, start_us: int | None = None) -> list[str]:
-    """What is allowed but seldom meant; clock changes are those of a year from `start_us` on, or of the zone data's."""
+    """Warn of what is allowed but seldom meant; clock changes are those of a year from `start_us`, or the data's."""
     cron = schedule.schedule if isinstance(schedule, Spread) else schedule
     if not isinstance(cron, Cron):
         return []

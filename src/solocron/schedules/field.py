@@ -1,4 +1,4 @@
-"""The six fields of a cron expression: their names and limits, and why a text was refused in one of them.
+"""The six fields of a cron expression: their names and limits, and why a string was refused in one of them.
 
 cronsim decides what is allowed. What stands here only finds the words for it.
 """
@@ -47,7 +47,7 @@ class Field(NamedTuple):
         return int(text) if text.isdigit() else None
 
     def why_not(self, text: str) -> str | None:
-        """Why this text cannot stand in this field, and what can; None if it can."""
+        """Reason why this string cannot stand in this field, and what can; None if it can."""
         reason = next(filter(None, map(self._why_not, text.split(","))), None)
         if reason is None and not self._reads(text):
             reason = f"cannot be read; {self.hint}"

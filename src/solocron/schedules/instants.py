@@ -1,4 +1,4 @@
-"""Asks any schedule in whole microseconds: built-ins natively, a user's own class by conversion and under guard."""
+"""Query any schedule in whole microseconds: built-ins natively, a user's class by conversion, its results checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["after", "before", "between", "count", "instant_of", "nominal", "zone
 
 
 def after(schedule: Schedule, us: int) -> int | None:
-    """The first slot strictly after `us`. One that is not after `us` would fire for ever, so it is refused."""
+    """The first slot strictly after `us`. One that is not after `us` would fire forever, so it is refused."""
     if isinstance(schedule, Native):
         return schedule.after_us(us)
     found = _instant(schedule, "after", schedule.after(from_us(us)))
@@ -42,7 +42,7 @@ def between(schedule: Schedule, a: int, b: int) -> Iterator[int]:
 
 
 def count(schedule: Schedule, a: int, b: int) -> int:
-    """How many slots lie after `a` and not after `b`."""
+    """Number of slots after `a` and not after `b`."""
     if isinstance(schedule, Native):
         return schedule.count_us(a, b)
     if b <= a:
@@ -73,7 +73,7 @@ def _instant(schedule: Schedule, verb: str, moment: object) -> int | None:
     if moment is None:
         return None
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
-        raise _broken(schedule, f"{verb}() returned {moment!r:.80}, which is no aware datetime")
+        raise _broken(schedule, f"{verb}() returned {moment!r:.80}, which is not an aware datetime")
     return to_us(moment)
 
 

@@ -1,4 +1,4 @@
-"""What the built-in schedules share: they think in whole microseconds since 1970 UTC and are immutable values."""
+"""Base of the built-in schedules: immutable values that compute in whole microseconds since 1970 UTC."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LAST = 253_370_764_800
 
 
 def instant(moment: datetime) -> int:
-    """The instant of an aware datetime in microseconds; a naive one is refused, since nobody can know what it means."""
+    """The instant of an aware datetime in microseconds; a naive one is refused, because its zone is unknown."""
     try:
         return to_us(moment)
     except TypeError:
-        reason = f"{moment!r:.80} is no aware datetime; give one with a time zone, such as datetime(..., tzinfo=UTC)."
+        reason = f"{moment!r:.80} is not an aware datetime; give it a time zone: datetime(..., tzinfo=UTC)."
         raise InvalidError(reason) from None
 
 
@@ -47,7 +47,7 @@ class Native(ABC):
 
     @abstractmethod
     def count_us(self, a: int, b: int) -> int:
-        """How many slots lie after `a` and not after `b`, in closed form."""
+        """Number of slots after `a` and not after `b`, in closed form."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -80,7 +80,7 @@ class Native(ABC):
         return self._walk(instant(a), instant(b))
 
     def count(self, a: datetime, b: datetime, /) -> int:
-        """How many slots lie after `a` and not after `b`, in closed form."""
+        """Number of slots after `a` and not after `b`, in closed form."""
         return self.count_us(instant(a), instant(b))
 
     def _walk(self, at: int, end: int) -> Iterator[datetime]:

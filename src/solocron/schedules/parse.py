@@ -1,4 +1,4 @@
-"""From six plain fields to the readings that they match; what can never fire is refused here, when it is declared."""
+"""Turn six plain fields into the readings that they match; refuse at declaration what can never fire."""
 
 from __future__ import annotations
 

@@ -40,11 +40,11 @@ class Wall:
         return day * DAY + dial.last
 
     def has(self, at: int) -> bool:
-        """Whether this reading matches."""
+        """True if this reading matches."""
         return self.ceil(at) == at
 
     def count(self, a: int, b: int) -> int:
-        """How many readings from `a` on, before `b`, match."""
+        """Number of matching readings from `a` on, before `b`."""
         first, from_time = divmod(a, DAY)
         last, to_time = divmod(b, DAY)
         days, dial = self._days, self._dial

@@ -1,4 +1,4 @@
-"""From what people write to the six plain fields that a parser of cron expressions knows.
+"""Expand what people write into the six plain fields that a cron parser knows.
 
 `@daily` and friends, `?`, and `H`, the hash of a job's name, are ours; they are gone after this. Cost is linear in
 the text, and texts are short: anything over 200 characters is refused unread.
@@ -32,9 +32,9 @@ _HASH_ITEM = re.compile(r"(?:^|[\s,])H(?:$|[\s,(/])", re.IGNORECASE)
 
 
 def tidy(expression: str) -> str:
-    """The expression with single blanks; refused if it is no text, too long, or holds what no field can hold."""
+    """The expression with single spaces; refused if it is not a string, too long, or holds what no field can hold."""
     if not isinstance(expression, str):
-        raise ScheduleError(f"{expression!r:.80} is no cron expression; give text such as '0 9 * * MON-FRI'.")
+        raise ScheduleError(f"{expression!r:.80} is not a cron expression; give a string such as '0 9 * * MON-FRI'.")
     if len(expression) > _LONGEST:
         raise ScheduleError(f"{len(expression)} characters are too long; at most {_LONGEST}. Use ranges and steps.")
     if not expression.isascii():
@@ -46,7 +46,7 @@ def tidy(expression: str) -> str:
 
 
 def uses_hash(text: str) -> bool:
-    """Whether the expression depends on the job's name."""
+    """True if the expression depends on the job's name."""
     return _HASH_ITEM.search(text) is not None
 
 

@@ -16,7 +16,7 @@ _STEP = 1_000
 
 
 def stable_number(seed: str, purpose: str, below: int) -> int:
-    """A number in [0, below) that follows from the texts alone: equal in every process, release and platform."""
+    """A number in [0, below) that follows from the strings alone: equal in every process, release and platform."""
     from hashlib import sha256  # not Python's hash(), which differs from process to process
 
     digest = sha256(f"{purpose}\0{seed}".encode()).digest()

@@ -11,7 +11,7 @@ _NONE = 255
 
 
 class _Ring:
-    """Which of the values 0 to size-1 a field allows; one byte for each answer, so that a thousand jobs stay small."""
+    """The values 0 to size-1 that a field allows, one byte each, so that a thousand jobs stay small."""
 
     __slots__ = ("ceil", "floor", "rank")
 
@@ -75,7 +75,7 @@ class Dial:
         return h * 3600 + m * 60 + s if h == hour else h * 3600 + self.last % 3600
 
     def rank(self, time: int) -> int:
-        """How many times of day lie before `time`, which may be DAY itself."""
+        """Number of times of day before `time`, which may be DAY itself."""
         minute, second = divmod(time, 60)
         hour, minute = divmod(minute, 60)
         per_minute = self._s.rank[60]

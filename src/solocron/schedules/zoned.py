@@ -114,7 +114,7 @@ class Local:
         return FIRST - 1
 
     def count(self, a: int, b: int) -> int:
-        """How many slots lie from `a` on, before `b`."""
+        """Number of slots from `a` on, before `b`."""
         wall, spans = self.wall, self._spans
         found = 0
         for block in range(a >> _BLOCK, ((b - 1) >> _BLOCK) + 1):
@@ -128,5 +128,5 @@ class Local:
         return found
 
     def _owes(self, reading: int, gap: int) -> bool:
-        """Whether the clocks, jumping to `reading`, skipped something that is to be made up for."""
+        """True if the clocks, jumping to `reading`, skipped a slot that must be made up for."""
         return self._run_after and self.wall.ceil(reading - gap) < reading

@@ -82,7 +82,7 @@ def test_what_is_no_instant_is_refused(wrong):
         def after(self, t):
             return wrong
 
-    with pytest.raises(ScheduleError, match="no aware datetime"):
+    with pytest.raises(ScheduleError, match="not an aware datetime"):
         instants.after(Odd(), START)
 
 

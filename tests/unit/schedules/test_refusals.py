@@ -62,8 +62,8 @@ from tests.fundamentals.effort import effort
         ("\x00 * * * *", "cannot be read"),
         ("* " * 150, "300 characters are too long; at most 200"),
         (",".join(["1"] * 65) + " * * * *", "lists 65 items, at most 64"),
-        (None, "None is no cron expression"),
-        (5, "5 is no cron expression"),
+        (None, "None is not a cron expression"),
+        (5, "5 is not a cron expression"),
         ("H * * * *", "minute field 'H': H needs a job's name"),
     ],
 )
@@ -103,12 +103,12 @@ def test_each_mistake_with_h_has_its_sentence(expression, says):
         ({"tz": "../../../etc/passwd"}, "unknown time zone"),
         ({"tz": ""}, "give an IANA name such as 'Europe/Paris'"),
         ({"tz": "x" * 5000}, "unknown time zone"),
-        ({"tz": None}, "tz=None is no text"),
-        ({"tz": ["UTC"]}, "is no text"),
+        ({"tz": None}, "tz=None is not a string"),
+        ({"tz": ["UTC"]}, "is not a string"),
         ({"dst": {"gap": "ignore"}}, "dst gap cannot be 'ignore'; choose 'run-after' or 'skip'"),
         ({"dst": {"fold": "twice"}}, "dst fold cannot be 'twice'; choose 'first' or 'last' or 'both'"),
         ({"dst": {"spring": "skip"}}, "dst has no 'spring'; it takes 'gap' and 'fold'"),
-        ({"dst": "skip"}, "dst='skip' is no mapping"),
+        ({"dst": "skip"}, "dst='skip' is not a mapping"),
     ],
 )
 def test_zones_and_rules_are_checked_too(options, says):

@@ -7,8 +7,8 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.documents.namespace import NAME, Namespace, Openness, begin_check, establish
-from solocron.model.documents.session import begin, renew
+from solocron.model.documents.namespace import NAME, Namespace, Openness, begin_check, establish, open_again
+from solocron.model.documents.session import Life, begin, end, renew
 from solocron.stores.contract import Gate, Named, Store, Verdict
 from solocron.testing.conformance.kit import (
     HOUR,
@@ -101,6 +101,38 @@ class Gates:
         assert take(a, "s", session="s", gate=replace(gate, beats=3)) == ["i", "j"]
         put(a, job("k", due_at=a.clock() - SECOND))
         _refused(a, replace(gate, beats=4), "beats", jobs=("k",))
+
+    def test_i22_the_gate_also_tests_the_writes_of_what_it_looks_at(self, clients: Clients) -> None:
+        """The session itself, which is marked, and the namespace's document itself, which is opened."""
+        a = clients.new()
+        _prepared(a)
+        _namespace(a, openness=Openness.CHECKING)
+        assert _renewed(a) is Verdict.APPLIED
+        writes = {
+            (Kind.SESSION, "s"): lambda doc, now: renew(doc, now=now, epoch="1.t"),
+            (Kind.NAMESPACE, NAME): lambda doc, now: open_again(doc, epoch="1.t", now=now, barrier=0, doubt=False),
+        }
+        for (kind, name), change in writes.items():
+            before = get(a, kind, name)
+            for gate in (Gate(3, ("checking 1.t", "open 1.t")), Gate(1, ("checking 2.x", "open 2.x"))):
+                assert a.update(Named(kind, (name,)), change, session="s", gate=gate).shut
+                assert get(a, kind, name) == before
+            passed = a.update(Named(kind, (name,)), change, session="s", gate=Gate(1, ("checking 1.t", "open 1.t")))
+            assert passed.results[0].verdict is Verdict.APPLIED
+        assert get(a, Kind.SESSION, "s").epoch == "1.t"
+        assert get(a, Kind.NAMESPACE, NAME).body["openness"] == Openness.OPEN
+
+    def test_a_session_ends_itself_under_its_own_gate_once(self, clients: Clients) -> None:
+        """It lives until that commit."""
+        a = clients.new()
+        gate = _prepared(a)
+        ended = a.update(
+            Named(Kind.SESSION, ("s",)), lambda doc, at: end(doc, now=at, reason="bye"), session="s", gate=gate
+        )
+        assert ended.alive
+        assert ended.results[0].verdict is Verdict.APPLIED
+        assert get(a, Kind.SESSION, "s").state is Life.DEAD
+        assert not a.update(everything(), add_hold("s"), session="s", gate=gate).alive
 
     def test_a_renewal_tells_the_gate_that_stands(self, clients: Clients) -> None:
         """None where the store did not look: then the node asks by itself."""

@@ -220,25 +220,35 @@ class MySQLStore(SqlStore[MySQLLink]):
         return Outcome(holds=holds, told=self._heard(told // 4), gate=gate)
 
     def _write(self, link: MySQLLink, batch: Batch, session: str | None, gate: Gate | None) -> Outcome:
+        # A batch of sessions may end the very one that is tested: it lives until the commit.
+        first = batch.kind is Kind.SESSION
+        refused = self._refused(link, session, gate) if first else None
+        if refused is not None:
+            return refused
         for name, rows in batch.writes():
             if rows and self._swap(link, name, rows) != len(rows):
                 raise Retry(f"{self.url}: others were faster")
         for name, rows in batch.follow_ups():
             if rows:
                 link.many(name, rows)
-        where = {"namespace": self._namespace, "session": session}
-        own = link.all("session_is_live", where) if session is not None else []
-        if session is not None and not own:
-            link.rollback()
-            return Outcome(alive=False)
-        if gate is not None and own and not is_open(gate, *own[0]):
-            link.rollback()
-            return Outcome(shut=True)
+        refused = None if first else self._refused(link, session, gate)
+        if refused is not None:
+            return refused
         if batch.rings:
             self.ringing(1)
-            link.inside("ring", where)
+            link.inside("ring", {"namespace": self._namespace})
         link.commit()
         return Outcome()
+
+    def _refused(self, link: MySQLLink, session: str | None, gate: Gate | None) -> Outcome | None:
+        """Roll back and say why, if the session is not live or the gate not open."""
+        if session is None:
+            return None
+        own = link.all("session_is_live", {"namespace": self._namespace, "session": session})
+        if own and (gate is None or is_open(gate, *own[0])):
+            return None
+        link.rollback()
+        return Outcome(shut=True) if own else Outcome(alive=False)
 
     def _swap(self, link: MySQLLink, name: str, rows: Sequence[tuple[Any, ...]]) -> int:
         try:

@@ -62,13 +62,15 @@ def writing(
     extras: tuple[str, ...],
     *,
     session: bool,
+    own: bool = False,
     gate: bool = False,
     notify: bool,
     recalled: bool = False,
 ) -> str:
     """One statement for a batch: the parts that it needs, then what must hold for its commit.
 
-    `recalled`: nothing was read before, so our idea of the time is compared as well, and the server tells its own.
+    `own`: the batch writes the very session under which it is written. `recalled`: nothing was read before, so our idea
+    of the time is compared as well, and the server tells its own.
     """
     sql = statements(prefix, schema)
     parts = [f"{name} AS ({sql[name].sql} RETURNING 1)" for name in writes]
@@ -77,7 +79,7 @@ def writing(
     answers = [sql["clock"].sql, sql["time_agrees"].sql] if recalled else []
     answers.append(sql["all_written"].sql.replace("{counts}", counts))
     if session:
-        answers.append(sql["session_lives"].sql)
+        answers.append(sql["session_lived" if own else "session_lives"].sql)
     if gate:
         answers.append(sql["gate_is_open"].sql)
     if notify:

@@ -299,7 +299,8 @@ class PostgresStore(SqlStore[PostgresLink]):
         elif selection.recalled and len(batch.let_go) < len(drafts):
             outcome = Outcome(lost={one.name for one in drafts})  # not the ends of runs: ask the server first
         else:
-            outcome = self._write(link, batch, session, selection, gate)
+            own = batch.kind is Kind.SESSION and any(one.name == session for one in drafts)
+            outcome = self._write(link, batch, session, selection, gate, own=own)
         self.renewals.remember(drafts, outcome)
         return outcome
 
@@ -319,7 +320,14 @@ class PostgresStore(SqlStore[PostgresLink]):
         return Outcome(holds=holds, told=self._heard(told), gate=gate)
 
     def _write(
-        self, link: PostgresLink, batch: Batch, session: str | None, selection: Selection, gate: Gate | None
+        self,
+        link: PostgresLink,
+        batch: Batch,
+        session: str | None,
+        selection: Selection,
+        gate: Gate | None,
+        *,
+        own: bool = False,
     ) -> Outcome:
         parts = [(name, rows) for name, rows in batch.writes() if rows]
         extras = [(name, rows) for name, rows in batch.follow_ups() if rows]
@@ -343,6 +351,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         names = (tuple(name for name, _ in parts), tuple(name for name, _ in extras))
         answers = {
             "session": session is not None,
+            "own": own,
             "gate": gate is not None and session is not None,
             "notify": batch.rings,
             "recalled": selection.recalled,

@@ -282,9 +282,16 @@ class SQLiteStore(SqlStore[SQLiteLink]):
     ) -> Outcome:
         lost: set[str] = set()
         link.begin()
+        # A batch of sessions may end the very one that is tested: it lives until the commit.
+        first = batch.kind is Kind.SESSION
+        refused = self._refused(link, session, gate) if first else None
+        if refused is not None:
+            return refused
         if not self._write(link, batch, drafts):
             # Others were faster with some of them. Now that we hold the lock, see which, and write the rest.
             link.rollback()
+            if first:
+                return Outcome(lost={one.name for one in drafts})
             link.begin()
             lost = self._overtaken(link, drafts)
             rest = [one for one in drafts if one.name not in lost]
@@ -292,19 +299,25 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             if rest and not self._write(link, batch, rest):
                 link.rollback()
                 return Outcome(lost={one.name for one in drafts})
-        where = {"namespace": self._namespace, "session": session}
-        own = link.all("session_is_live", where) if session is not None else []
-        if session is not None and not own:
-            link.rollback()
-            return Outcome(alive=False)
-        if gate is not None and own and (link.is_stale() or not is_open(gate, own[0][0], own[0][1], link.identity)):
-            link.rollback()
-            return Outcome(shut=True)
+        refused = None if first else self._refused(link, session, gate)
+        if refused is not None:
+            return refused
         if batch.rings:
             self.ringing(1)
             link.many("ring", [(self._namespace,)])
         link.commit()
         return Outcome(lost=lost)
+
+    def _refused(self, link: SQLiteLink, session: str | None, gate: Gate | None) -> Outcome | None:
+        """Roll back and say why, if the session is not live or the gate not open."""
+        if session is None:
+            return None
+        own = link.all("session_is_live", {"namespace": self._namespace, "session": session})
+        shut = gate is not None and own and (link.is_stale() or not is_open(gate, own[0][0], own[0][1], link.identity))
+        if own and not shut:
+            return None
+        link.rollback()
+        return Outcome(shut=True) if own else Outcome(alive=False)
 
     def _write(self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft]) -> bool:
         """Whether every row was still the one that was read; the log goes with them."""

@@ -134,6 +134,10 @@ SELECT 1 / count(*) FROM (
     WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live' FOR SHARE
 ) living
 
+-- session_lived --  The same for a batch that writes that very session: its row is locked by that, and read as it was.
+SELECT 1 / count(*) FROM {documents}
+WHERE namespace = :namespace AND kind = 'session' AND name = :session AND state = 'live'
+
 -- gate_is_open --  Raises 2201F unless session and namespace are as the node knows them, and this is that server.
 SELECT sqrt(-1 + (EXISTS (
     SELECT 1 FROM {documents} s, {documents} n

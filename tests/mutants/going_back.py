@@ -7,14 +7,20 @@ from typing import Any
 
 from solocron.engine import recovery as recovery_module
 from solocron.engine.keeper import Keeper
+from solocron.engine.memory import Memory
 from solocron.engine.recovery import Recovery
+from solocron.engine.settings import Settings
 from solocron.model.change import Change
+from solocron.model.documents import namespace as namespace_model
 from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.namespace import Namespace, Openness
+from solocron.model.documents.session import Life, Session
 from solocron.model.transitions import claiming
 from solocron.simulator.database import Database
 from solocron.stores.contract import Gate
 from tests.mutants.mutant import Bites, Mutant, Patches
-from tests.mutants.suites import Worlds
+from tests.mutants.suites import Check, Worlds
+from tests.simulation import test_going_back_histories as histories
 
 __all__ = ["MUTANTS"]
 
@@ -61,12 +67,87 @@ def _g04(bites: Bites) -> Patches:
     return [(recovery_module, "all_marked", nobody_waits)]
 
 
+def _g05(bites: Bites) -> Patches:
+    def none(self: Settings) -> float:
+        bites()
+        return 0.0
+
+    return [(Settings, "barrier", property(none))]
+
+
+def _g06(bites: Bites) -> Patches:
+    real = Recovery.gate
+
+    def untested(self: Recovery, *openness: Openness) -> Any:
+        if len(openness) < 2:
+            return real(self, *openness)
+        bites()
+        return None  # a burial is then tested for the life of the sweeper's own session only
+
+    return [(Recovery, "gate", untested)]
+
+
+def _g08(bites: Bites) -> Patches:
+    real = Memory.claimed
+
+    def whenever(self: Memory, epoch: str, claims: Any) -> bool:
+        bites(epoch != self.epoch)
+        return real(self, self.epoch, claims)
+
+    return [(Memory, "claimed", whenever)]
+
+
+def _g09(bites: Bites) -> Patches:
+    real = Recovery.went_back
+
+    def only_the_living(self: Recovery, doc: object, session: str) -> bool:
+        if isinstance(doc, Session) and doc.state is not Life.LIVE:
+            bites()
+            return False
+        return real(self, doc, session)
+
+    return [(Recovery, "went_back", only_the_living)]
+
+
+def _g11(bites: Bites) -> Patches:
+    real = namespace_model._next
+
+    def sure(*args: Any, doubt: bool, **more: Any) -> Namespace:
+        bites(doubt)
+        return real(*args, doubt=False, **more)
+
+    return [(namespace_model, "_next", sure)]
+
+
 def _g12(bites: Bites) -> Patches:
     def silent(job: Job, slots: Any, *, now: int) -> tuple[Job, tuple[Any, ...]]:
         bites(job.back is not None)
         return replace(job, back=None), ()
 
     return [(claiming, "write_off_untold", silent)]
+
+
+def _g16(bites: Bites) -> Patches:
+    real = recovery_module.change_namespace
+
+    def anywhere(store: Any, change: Any, **more: Any) -> Namespace | None:
+        bites(more)
+        return real(store, change)
+
+    return [(recovery_module, "change_namespace", anywhere)]
+
+
+def _g17(bites: Bites) -> Patches:
+    real = recovery_module.renew
+
+    def lifted(doc: Any, *, lift: bool, epoch: str | None, **more: Any) -> Change | None:
+        bites(not lift)
+        return real(doc, lift=True, epoch=epoch, **more)
+
+    def untested(*words: Any) -> None:
+        """The gate of the mark."""
+
+    return [(recovery_module, "renew", lifted), (recovery_module, "gate_of_mark", untested)]
 
 
 def _x82(bites: Bites) -> Patches:
@@ -109,10 +190,24 @@ MUTANTS = [
     Mutant("G-02", "a claim is granted to a session that went back", "I22", _g02, Worlds(RESTORE), quick=False),
     Mutant("G-03", "nobody puts back what it remembers", "I22", _g03, Worlds(FAILOVER), quick=False),
     Mutant("G-04", "claims are granted before every node has checked", "I22", _g04, Worlds(LOSSES), quick=False),
+    Mutant("G-05", "claims are granted as soon as those who are there have checked", "I22", _g05,
+           Check(histories.test_a_node_whose_session_was_lost_has_the_time_to_come_back)),
+    Mutant("G-06", "a burial does not ask whether the store went back", "I22", _g06,
+           Check(histories.test_nobody_is_buried_by_a_node_that_has_not_seen_that_the_store_went_back)),
+    Mutant("G-08", "a claim that is answered after the check starts", "I22", _g08,
+           Check(histories.test_an_answer_that_comes_after_the_check_starts_nothing)),
+    Mutant("G-09", "a dead session with too few renewals is no sign", "I22", _g09,
+           Check(histories.test_a_node_that_was_frozen_learns_from_its_dead_session_that_the_store_went_back)),
+    Mutant("G-11", "the doubt of an earlier check is forgotten", "I22", _g11,
+           Check(histories.test_a_doubt_outlives_the_check_in_which_it_came_up)),
     Mutant("G-12", "slots that lost claims had passed leave no record", "I22", _g12, Worlds(LOSSES), quick=False),
     Mutant("G-14", "a node that begins claims at once", "I22", _g14,
            Worlds(RESTORE | {"kill": 10.0}), quick=False),
     Mutant("G-15", "what a node that is gone may have started is left as it is", "I22", _g15,
            Worlds(LOSSES), quick=False),
+    Mutant("G-16", "a namespace is opened whichever server answers", "I22", _g16,
+           Check(histories.test_a_namespace_opens_only_on_the_server_on_which_it_was_checked)),
+    Mutant("G-17", "a session that went back is marked as checked", "I22", _g17,
+           Check(histories.test_a_node_that_puts_back_what_is_lost_again_before_it_marks_its_session_notices)),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE), quick=False),
 ]  # fmt: skip

@@ -377,7 +377,7 @@ class Recovery:
         own = self._store.read(Named(Kind.SESSION, (session,)))
         if not self._told and self.went_back(own[0] if own else None, session):
             raise _Overtaken  # how much was lost decides, also where another node has begun the check
-        self._renew(session, None)  # one that came back with an old count is refused everything until it is lifted
+        self._renew(session, lift=True)  # one that came back with an old count is refused everything until it is lifted
         self._told = False
         memories = self._memory.recall(epoch)
         gate = Gate(self._board.beats, (f"{Openness.OPEN} {epoch}", f"{Openness.CHECKING} {epoch}"))
@@ -388,7 +388,7 @@ class Recovery:
                 between()
             self._put_back_effects(session, gate)
             self._put_back_permits(session, gate)
-        self._renew(session, epoch)
+        self._renew(session, mark=known)
         self._tell_checked()
         self._checked = epoch
 
@@ -440,15 +440,24 @@ class Recovery:
                 f"{len(left)} documents of kind {kind} could not be checked, {left[0]} among them; it is tried again"
             )
 
-    def _renew(self, session: str, mark: str | None) -> None:
-        """Renew, with the mark of an epoch if it is checked; an old count is lifted to what was acknowledged."""
+    def _renew(self, session: str, *, lift: bool = False, mark: Namespace | None = None) -> None:
+        """Renew: lift an old count to what was acknowledged, or mark the session with an epoch that is checked.
+
+        What this node has put back may be lost again before the mark is written. So the commit of a mark tests that the
+        session is as new as the node knows it, and that the server and the epoch are the ones that it has checked.
+        """
         asked = self._runtime.clock.boot()
         seen, number = self._board.beats, self._board.next_beat()
         running = len(self._board.running())
+        epoch = None if mark is None else mark.epoch
         applied = self._store.update(
             Named(Kind.SESSION, (session,)),
-            lambda doc, at: renew(doc, now=at, running=running, seen=seen, number=number, epoch=mark, lift=True),
+            lambda doc, at: renew(doc, now=at, running=running, seen=seen, number=number, epoch=epoch, lift=lift),
+            session=None if mark is None else session,
+            gate=None if mark is None else gate_of_mark(seen, mark.epoch),
         )
+        if applied.shut or not applied.alive:
+            raise _Overtaken
         result = applied.results[0]
         if result.verdict is Verdict.DECLINED:
             raise _Overtaken  # it is dead or gone: the next renewal says so, and a new session begins
@@ -473,11 +482,15 @@ class Recovery:
             return known
         if known.doubt:
             self._write_off(known, session, between)
-        opened = self._change(
-            lambda doc, at: model.open_again(doc, epoch=known.epoch, now=at, barrier=barrier, doubt=known.doubt)
+        # Tested in the commit of the opening: the marks, and what was written off, are on the server that answers.
+        opened = change_namespace(
+            self._store,
+            lambda doc, at: model.open_again(doc, epoch=known.epoch, now=at, barrier=barrier, doubt=known.doubt),
+            session=session,
+            gate=self.gate(Openness.CHECKING, Openness.OPEN),
         )
         if opened is None:
-            return known
+            raise _Overtaken
         self._tell(opened)
         return opened
 
@@ -523,10 +536,20 @@ def all_marked(sessions: Iterable[Session], epoch: str) -> bool:
     return all(s.epoch == epoch for s in sessions if s.state is Life.LIVE and s.pools)
 
 
-def change_namespace(store: Store, change: ChangeFn) -> Namespace | None:
-    """Change the namespace's document, whoever else does; None where the change declines."""
+def gate_of_mark(beats: int, epoch: str) -> Gate:
+    """What the commit of a mark tests; a node that has checked a closed namespace says so as well."""
+    return Gate(beats, tuple(f"{one} {epoch}" for one in Openness))
+
+
+def change_namespace(
+    store: Store, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+) -> Namespace | None:
+    """Change the namespace's document, again where another node was faster; None where change or gate declines."""
     for _ in range(_TRIES):
-        result = store.update(Named(Kind.NAMESPACE, (NAME,)), change).results[0]
+        applied = store.update(Named(Kind.NAMESPACE, (NAME,)), change, session=session, gate=gate)
+        if applied.shut or not applied.alive:
+            return None
+        result = applied.results[0]
         if result.verdict is Verdict.APPLIED:
             assert isinstance(result.answer, Namespace)
             return result.answer

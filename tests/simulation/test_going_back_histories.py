@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from solocron import Run, every
+from solocron.errors import StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.documents.namespace import NAME, Openness
@@ -289,3 +290,54 @@ def test_a_node_that_puts_back_what_is_lost_again_before_it_marks_its_session_no
     history.run("90s")
     history.ends_well()
     assert history.outcome() == ("succeeded", None)
+
+
+class Door:
+    """A lock that nodes want, and who is inside."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self.inside: list[int] = []
+        self.most = 0
+
+    def wanted_by(self, number: int, *, seconds: float) -> None:
+        """Wait for the lock on a node, and keep it for a while."""
+        lock = self._history.member(number).scheduler.lock("door", keep_alive=True, wait="60s")
+
+        def hold() -> None:
+            held = None
+            while held is None:
+                try:
+                    held = lock.acquire()
+                except StoreUnavailable:  # it is being checked
+                    self._history.sleep("1s")
+            self.inside.append(number)
+            self.most = max(self.most, len(self.inside))
+            self._history.sleep(timedelta(seconds=seconds))
+            self.inside.remove(number)
+            held.release()
+
+        self._history.process(number).spawn(hold, "hold the door")
+
+
+def test_a_lock_that_is_lost_with_its_queue_is_put_back_as_its_holder_has_it() -> None:
+    """A node that waits has written the document last, with the other's grant in it, and checks first.
+
+    It took that grant for one of an earlier session of its own, and freed the lock under its holder.
+    """
+    history = History()
+    door = Door(history)
+    history.until(HOUR - 60)
+    before = history.fleet.kernel.now
+    door.wanted_by(0, seconds=40)
+    history.run("1s")
+    door.wanted_by(1, seconds=1)
+    history.run("1s")
+    assert door.inside == [0]
+    history.until_renewed(0)
+    history.fleet.network.script(history.process(0).name, "select session", after=3.0)
+    history.lose_since(before, failover=True)
+    history.run("30s")
+    assert door.inside == [0]
+    history.run("30s")
+    assert (door.inside, door.most) == ([], 1)

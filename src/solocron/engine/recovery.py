@@ -153,11 +153,15 @@ class Recovery:
         return Gate(0 if former is None else former.beats, (f"{Openness.OPEN} {self._checked}",))
 
     def wrote(self, kind: Kind, name: str, doc: object) -> None:
-        """The store acknowledged a lock, a key or the steps of a run: they are put back if it goes back."""
-        if isinstance(doc, SmallDocument):
-            self._memory.wrote(doc)
-        else:
+        """The store acknowledged a lock, a key or the steps of a run: they are put back if it goes back.
+
+        A process that waits for a lock writes its ticket into the document of another holder, which is that one's to put
+        back.
+        """
+        if not isinstance(doc, SmallDocument):
             self._memory.removed(kind, name)
+        elif doc.session in (None, self._board.session, *self._former):
+            self._memory.wrote(doc)
 
     def shut(self) -> None:
         """A write was refused at the gate: the namespace has to be looked at."""

@@ -43,11 +43,11 @@ class Effects:
         self.attempts = {f"effects-{number}": 1 + RETRIES for number in range(jobs)}
         self.did: Counter[str] = Counter()
         """What bodies did, and how often something was checked."""
-        self._saved: dict[tuple[str, str], int] = {}
-        """The fence under which each step was saved."""
-        self._done: Counter[str] = Counter()
-        """How often each key's effect happened."""
-        self._inside: dict[str, list[tuple[Held, Process]]] = {}
+        self._saved: dict[tuple[str, str], tuple[int, Process, float]] = {}
+        """The fence under which each step was saved, by which process, and when."""
+        self._done: dict[str, list[tuple[Process, float]]] = {}
+        """Each key's effect: in which process it happened, and when."""
+        self._inside: dict[str, list[tuple[Held, Process, float]]] = {}
         self._fences: dict[str, int] = {}
         self._doubted: set[str] = set()
         """Keys that were ever in doubt."""
@@ -92,7 +92,7 @@ class Effects:
                     if not world.calm and dice.random() < 0.2:
                         raise ValueError("before the effect")
                     pause()
-                    world.guarded(lambda: self._happened(key))
+                    world.guarded(lambda: self._happened(key, process))
                     pause()
             alive = dice.random() < 0.5
             options: dict[str, Any] = {"keep_alive": True} if alive else {"at_most": 2 * lease}
@@ -126,19 +126,25 @@ class Effects:
         """Of half of the keys the owner said that they may be repeated."""
         return len(key) + sum(map(ord, key)) & 1 == 1
 
+    def _is_promised(self, process: Process, since: float) -> bool:
+        """Whether the store must know what a process wrote at a time: always, unless it went back since (I22)."""
+        return self._world.going_back.is_kept(process, since)
+
     def _executed(self, run: str, step: str, fence: int) -> None:
         """I17: what is saved is not carried out again by the same or a later attempt."""
         self.did["step"] += 1
         saved = self._saved.get((run, step))
-        if saved is not None and saved <= fence:
-            raise Violation("I17", f"{run} step {step} was saved under {saved} and carried out again under {fence}")
+        if saved is not None and saved[0] <= fence and self._is_promised(*saved[1:]):
+            raise Violation("I17", f"{run} step {step} was saved under {saved[0]} and carried out again under {fence}")
 
-    def _happened(self, key: str) -> None:
+    def _happened(self, key: str, process: Process) -> None:
         """I16: an effect happens once, unless it was in doubt and its owner said to repeat it."""
         self.did["key"] += 1
-        self._done[key] += 1
-        if self._done[key] > 1 and not (self._may_repeat(key) and key in self._doubted):
-            raise Violation("I16", f"the effect of {key} happened {self._done[key]} times")
+        before = self._done.setdefault(key, [])
+        again = any(self._is_promised(*one) for one in before)
+        before.append((process, self._world.kernel.now))
+        if again and not (self._may_repeat(key) and key in self._doubted):
+            raise Violation("I16", f"the effect of {key} happened {len(before)} times")
 
     def _enter(self, held: Held, process: Process) -> None:
         """I1: nobody is inside with a lock that it can still trust. A frozen or dead one trusts nothing."""
@@ -146,10 +152,11 @@ class Effects:
         others = self._inside.setdefault(held.name, [])
         if held.name == "timed" and self._world.options.clock_step:
             return  # the store's clock decides about a lock with a time; a step of it ends one early, as is documented
-        for other, where in others:
-            if where.alive and not where.frozen and not other.lost and not held.lost:
+        for other, where, since in others:
+            trusted = where.alive and not where.frozen and not other.lost and not held.lost
+            if trusted and self._is_promised(where, since):
                 self._world.failed(Violation("I1", f"{held!r} and {other!r} are inside at once"))
-        others.append((held, process))
+        others.append((held, process, self._world.kernel.now))
 
     def _leave(self, held: Held) -> None:
         self._inside[held.name] = [one for one in self._inside[held.name] if one[0] is not held and one[1].alive]
@@ -182,9 +189,9 @@ class Effects:
                 if known[name] != done:
                     raise Violation("I17", f"{commit.name} step {name} has a second result")
                 continue
-            if done.value != fence:
+            if done.value != fence and not self._world.options.goes_back:
                 raise Violation("I17", f"{commit.name} step {name} of fence {done.value} was saved under {fence}")
-            self._saved[(commit.name, name)] = done.value
+            self._saved[(commit.name, name)] = (done.value, self._world.process_named(commit.client), commit.at)
         if any(name not in finished(after) for name in known):
             raise Violation("I17", f"{commit.name} has lost a step")
 
@@ -192,6 +199,9 @@ class Effects:
         """I4: only who is at work ends it, and what is done stays done; taken over only from the dead."""
         self.did["I4 keys"] += 1
         if isinstance(before, Absent):
+            return
+        if self._world.options.goes_back:
+            self._doubted.add(commit.name)  # what is put back may be an effect in doubt
             return
         if stand_of(before) is Stand.DONE:
             raise Violation("I4", f"key {commit.name} was done, and was changed")
@@ -210,6 +220,8 @@ class Effects:
     def _lock(self, commit: Commit, before: LockState, after: LockState) -> None:
         """I3: fences grow. I1: granted when free. I4: ended and extended by its holder only. I14: set, not added."""
         self.did["I4 locks"] += 1
+        if self._world.options.goes_back:
+            return  # a grant that is put back is no second one
         now = max(commit.now, commit.decided)  # the store's clock may have stepped back since it was decided
         over = self._is_over(before.session) if before.session else before.until is None or before.until <= now
         if after.token is not None and after.token != before.token:

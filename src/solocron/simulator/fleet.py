@@ -139,5 +139,9 @@ class SimFleet:
         except StoreError:
             self.network.seen["store away"] += 1
 
+    def process_named(self, name: str) -> Process:
+        """The process of a node, dead or alive."""
+        return next(process for process in self._by_process if process.name == name)
+
     def member_of(self, process: Process) -> Member:
         return self._by_process[process]

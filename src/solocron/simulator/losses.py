@@ -64,6 +64,7 @@ class GoingBack:
         self._claimed: dict[tuple[str, int], float] = {}
         """When each claim was granted for the first time."""
         self._openings: list[float] = []
+        self._closings: list[float] = []
         self._operator = False
         if world.options.goes_back:
             world.database.on_commit.append(self.commit)
@@ -141,6 +142,18 @@ class GoingBack:
             return True
         return self._world.most_attempts(second.job) == 1 and all(first.session in loss.live for loss in losses)
 
+    def is_kept(self, process: Process, since: float) -> bool:
+        """Whether it is promised that the store has now what a process wrote at a time, however often it went back.
+
+        A process puts back its own locks, keys and steps if it reaches the store in time. Of what a killed process had
+        written, and of what is lost when the namespace is closed, nothing is promised.
+        """
+        now = self._world.kernel.now
+        losses = [loss for loss in self.losses if since <= loss.at <= now]
+        if not all((loss.failover or loss.all_noticed) and self._reaches(process, loss.at, now) for loss in losses):
+            return False
+        return not losses or not any(since <= at for at in self._closings)
+
     def _reaches(self, process: Process, since: float, until: float) -> bool:
         """Whether the process wrote its session between the loss and the opening after it.
 
@@ -160,6 +173,8 @@ class GoingBack:
                 self._claimed.setdefault((hold.run, hold.fence), commit.at)
         elif commit.kind is Kind.NAMESPACE:
             before, after = model.read(commit.before), model.read(commit.after)
+            if after is not None and after.openness is Openness.CLOSED:
+                self._closings.append(commit.at)
             if after is not None and after.openness is Openness.OPEN and before is not None:
                 self._openings.append(commit.at)
 

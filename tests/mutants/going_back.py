@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from solocron.engine.keeper import Keeper
 from solocron.engine.memory import Memory
 from solocron.engine.recovery import Recovery
 from solocron.engine.settings import Settings
-from solocron.model.change import Change
+from solocron.model.change import Change, Kind
 from solocron.model.documents import namespace as namespace_model
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace, Openness
@@ -21,6 +22,7 @@ from solocron.stores.contract import Gate
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check, Worlds
 from tests.simulation import test_going_back_histories as histories
+from tests.unit.engine import test_going_back as going_back
 
 __all__ = ["MUTANTS"]
 
@@ -79,7 +81,7 @@ def _g06(bites: Bites) -> Patches:
     real = Recovery.gate
 
     def untested(self: Recovery, *openness: Openness) -> Any:
-        if len(openness) < 2:
+        if openness != (Openness.OPEN, Openness.CHECKING):
             return real(self, *openness)
         bites()
         return None  # a burial is then tested for the life of the sweeper's own session only
@@ -150,6 +152,33 @@ def _g17(bites: Bites) -> Patches:
     return [(recovery_module, "renew", lifted), (recovery_module, "gate_of_mark", untested)]
 
 
+def _without(kind: Kind) -> Callable[[Bites], Patches]:
+    """Put back everything but effects of one kind."""
+
+    def make(bites: Bites) -> Patches:
+        real = Memory.effects
+
+        def others(self: Memory) -> dict[Kind, dict[str, Note]]:
+            found = real(self)
+            bites(found.pop(kind, None))
+            return found
+
+        return [(Memory, "effects", others)]
+
+    return make
+
+
+def _g20(bites: Bites) -> Patches:
+    def every(self: Recovery, kind: Kind, name: str, doc: object) -> None:
+        if isinstance(doc, Note):
+            bites(doc.session not in (None, self._board.session))
+            self._memory.wrote(doc)
+        else:
+            self._memory.removed(kind, name)
+
+    return [(Recovery, "wrote", every)]
+
+
 def _x82(bites: Bites) -> Patches:
     real = Keeper._can_be_new
 
@@ -209,5 +238,11 @@ MUTANTS = [
            Check(histories.test_a_namespace_opens_only_on_the_server_on_which_it_was_checked)),
     Mutant("G-17", "a session that went back is marked as checked", "I22", _g17,
            Check(histories.test_a_node_that_puts_back_what_is_lost_again_before_it_marks_its_session_notices)),
+    Mutant("G-18", "a holder does not put its lock back", "I22", _without(Kind.LOCK),
+           Check(going_back.test_locks_keys_and_steps_are_put_back, (Kind.LOCK,), by="I22")),
+    Mutant("G-19", "a run does not put its steps back", "I22", _without(Kind.STEP),
+           Check(going_back.test_locks_keys_and_steps_are_put_back, (Kind.STEP,), by="I22")),
+    Mutant("G-20", "a process that waits for a lock puts back what it wrote of the holder", "I22", _g20,
+           Check(histories.test_a_lock_that_is_lost_with_its_queue_is_put_back_as_its_holder_has_it, by="I22")),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE), quick=False),
 ]  # fmt: skip

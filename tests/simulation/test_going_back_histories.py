@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -33,10 +34,10 @@ Call = Callable[[], Applied]
 class History(Cluster):
     """Two nodes, one job, one slot at the full hour, and a store that can be put back."""
 
-    def __init__(self, *, nodes: int = 2, **options: Any) -> None:
+    def __init__(self, *, nodes: int = 2, takes: str = "100ms", **options: Any) -> None:
         @every("1h", name="job", catch_up="all", **options)
         def body(run: Run) -> None:
-            self.sleep("100ms")
+            self.sleep(takes)
 
         super().__init__(body, nodes=nodes)
         self.fleet.database.past = Past(HOUR)
@@ -341,3 +342,21 @@ def test_a_lock_that_is_lost_with_its_queue_is_put_back_as_its_holder_has_it() -
     assert door.inside == [0]
     history.run("30s")
     assert (door.inside, door.most) == ([], 1)
+
+
+def test_a_permit_is_put_back_although_the_first_try_is_in_vain() -> None:
+    """The store asks for another try; without one, another job would get the permit of a run that goes on."""
+    history = History(nodes=1, takes="60s", limit="heavy:1")
+    history.until(HOUR + 0.5)
+    assert [start.job for start in history.starts] == ["job"]
+
+    def in_vain(put_back: Call) -> Applied:
+        with patch.object(history.fleet.network, "serialization_fails", lambda: True):
+            return put_back()
+
+    around(history.member(0), of(Kind.PERMIT), in_vain)
+    history.lose(1, failover=True)
+    history.run("8s")
+    assert history.openness is Openness.CHECKING
+    held = [doc.session for (kind, _), (doc, _) in history.fleet.database.docs.items() if kind is Kind.PERMIT]
+    assert held == [history.session(0)]

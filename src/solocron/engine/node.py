@@ -85,7 +85,7 @@ class Node:
         self.recovery = Recovery(
             store=store, board=self.board, runtime=runtime, settings=settings, events=events, memory=self.memory,
             resolve=parts.resolve, changed=self._namespace_changed, checked=self._register,
-            put_back_permits=lambda session, gate: self.permits.put_back(session, gate),
+            put_back_permits=lambda session, update_all: self.permits.put_back(session, update_all),
         )  # fmt: skip
         self.permits = Permits(store=store, runtime=runtime, node=settings.node, gate=self.recovery.gate)
         self.finisher = Finisher(

@@ -6,7 +6,7 @@ an unknown outcome is kept until the next beat shows whether the claim stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from solocron.errors import StoreError
@@ -14,7 +14,7 @@ from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Hold
 from solocron.model.documents.permit import free, give, names_of, take, turn_of
 from solocron.runtime import Runtime
-from solocron.stores.contract import Gate, HeldBy, Named, Store, Verdict
+from solocron.stores.contract import ChangeFn, Gate, HeldBy, Named, Store, Verdict
 
 __all__ = ["Permits"]
 
@@ -143,16 +143,15 @@ class Permits:
             self._back = {name: turn for name, turn in self._back.items() if name not in done or turn != back[name]}
         self.freed()
 
-    def put_back(self, session: str, gate: Gate) -> None:
-        """After the store went back: hold again in the store what this session has taken, where nobody else does."""
+    def put_back(self, session: str, update_all: Callable[[Sequence[str], ChangeFn], None]) -> None:
+        """After the store went back: hold again in the store what this session has taken and no other one holds."""
         with self._mutex:
             held = {name: mine.turn for name, mine in self._used.items()} if self._session == session else {}
 
         def change(doc: SmallDocument | Absent, at: int) -> Change | None:
             return take(doc, session=session, node=self._node, turn=held[doc.name], now=at)
 
-        if held:
-            self._store.update(Named(Kind.PERMIT, tuple(sorted(held))), change, session=session, gate=gate)
+        update_all(sorted(held), change)
 
     def reconcile(self, session: str, holds: Iterable[Hold]) -> None:
         """Every beat: what the store says is ours, but no claim uses, goes back."""

@@ -38,6 +38,9 @@ EPOCHS = 64
 _TRIES = 20
 
 
+PutBackPermits = Callable[[str, Callable[[Sequence[str], ChangeFn], None]], None]
+
+
 class _Overtaken(Exception):
     """Another check has begun, or this session is not the one that the store knows: look again."""
 
@@ -84,7 +87,7 @@ class Recovery:
         resolve: Resolve,
         changed: Callable[[], None],
         checked: Callable[[], None],
-        put_back_permits: Callable[[str, Gate], None] = lambda session, gate: None,
+        put_back_permits: PutBackPermits = lambda session, update_all: None,
     ) -> None:
         self._store = store
         self._board = board
@@ -155,8 +158,7 @@ class Recovery:
     def wrote(self, kind: Kind, name: str, doc: object) -> None:
         """The store acknowledged a lock, a key or the steps of a run: they are put back if it goes back.
 
-        A process that waits for a lock writes its ticket into the document of another holder, which is that one's to put
-        back.
+        A process that waits for a lock writes its ticket into the document of the holder, which the holder puts back.
         """
         if not isinstance(doc, SmallDocument):
             self._memory.removed(kind, name)
@@ -391,7 +393,9 @@ class Recovery:
                 self._put_back(names[start : start + PORTION], memories, epoch, session, gate)
                 between()
             self._put_back_effects(session, gate)
-            self._put_back_permits(session, gate)
+            self._put_back_permits(
+                session, lambda names, change: self._update_all(Kind.PERMIT, names, change, session, gate)
+            )
         self._renew(session, mark=known)
         self._tell_checked()
         self._checked = epoch

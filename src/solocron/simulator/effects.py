@@ -46,7 +46,7 @@ class Effects:
         self._saved: dict[tuple[str, str], tuple[int, Process, float]] = {}
         """The fence under which each step was saved, by which process, and when."""
         self._done: dict[str, list[tuple[Process, float]]] = {}
-        """Each key's effect: in which process it happened, and when."""
+        """Each key's effect: in which process it happened, and since when that process wanted the key."""
         self._inside: dict[str, list[tuple[Held, Process, float]]] = {}
         self._fences: dict[str, int] = {}
         self._doubted: set[str] = set()
@@ -87,19 +87,21 @@ class Effects:
             for step in STEPS:
                 run.step(step, carry_out, step, run)
             key = f"{run.key}/effect"
+            asked = world.kernel.now
             with run.once(key, on_uncertain="repeat" if self._may_repeat(key) else "skip") as claim:
                 if claim:
                     if not world.calm and dice.random() < 0.2:
                         raise ValueError("before the effect")
                     pause()
-                    world.guarded(lambda: self._happened(key, process))
+                    world.guarded(lambda: self._happened(key, process, asked))
                     pause()
             alive = dice.random() < 0.5
             options: dict[str, Any] = {"keep_alive": True} if alive else {"at_most": 2 * lease}
             lock = scheduler.lock("tied" if alive else "timed", wait=dice.choice((None, lease)), **options)
+            wanted = world.kernel.now
             held = lock.acquire()
             if held is not None:
-                self._enter(held, process)
+                self._enter(held, process, wanted)
                 pause()
                 if not alive and dice.random() < 0.7:
                     # As one who does not look whether the lock is still its own: the store has to refuse it.
@@ -137,16 +139,16 @@ class Effects:
         if saved is not None and saved[0] <= fence and self._is_promised(*saved[1:]):
             raise Violation("I17", f"{run} step {step} was saved under {saved[0]} and carried out again under {fence}")
 
-    def _happened(self, key: str, process: Process) -> None:
+    def _happened(self, key: str, process: Process, asked: float) -> None:
         """I16: an effect happens once, unless it was in doubt and its owner said to repeat it."""
         self.did["key"] += 1
         before = self._done.setdefault(key, [])
         again = any(self._is_promised(*one) for one in before)
-        before.append((process, self._world.kernel.now))
+        before.append((process, asked))
         if again and not (self._may_repeat(key) and key in self._doubted):
             raise Violation("I16", f"the effect of {key} happened {len(before)} times")
 
-    def _enter(self, held: Held, process: Process) -> None:
+    def _enter(self, held: Held, process: Process, wanted: float) -> None:
         """I1: nobody is inside with a lock that it can still trust. A frozen or dead one trusts nothing."""
         self.did["lock"] += 1
         others = self._inside.setdefault(held.name, [])
@@ -154,9 +156,10 @@ class Effects:
             return  # the store's clock decides about a lock with a time; a step of it ends one early, as is documented
         for other, where, since in others:
             trusted = where.alive and not where.frozen and not other.lost and not held.lost
-            if trusted and self._is_promised(where, since):
+            kept = held.name == "tied" or not self._world.going_back.went_back_since(since)  # see going-back.md
+            if trusted and kept and self._is_promised(where, since):
                 self._world.failed(Violation("I1", f"{held!r} and {other!r} are inside at once"))
-        others.append((held, process, self._world.kernel.now))
+        others.append((held, process, wanted))
 
     def _leave(self, held: Held) -> None:
         self._inside[held.name] = [one for one in self._inside[held.name] if one[0] is not held and one[1].alive]

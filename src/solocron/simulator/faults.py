@@ -228,5 +228,5 @@ _GOES_BACK = {3: "failover", 7: "restore"}
 
 def _going_back(options: Options, fault: str) -> Options:
     """The same world with a store that goes back, and with nobody who changes what its slots are."""
-    plain = replace(options, deploy=0.0, request=0.0, calendars=0.0, alarms=0.0, effects=0, keep=2_592_000.0)
+    plain = replace(options, deploy=0.0, request=0.0, calendars=0.0, alarms=0.0, keep=2_592_000.0)
     return plain.changed({fault: 10 * options.lease})

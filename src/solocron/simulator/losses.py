@@ -142,6 +142,9 @@ class GoingBack:
             return True
         return self._world.most_attempts(second.job) == 1 and all(first.session in loss.live for loss in losses)
 
+    def went_back_since(self, moment: float) -> bool:
+        return any(loss.at >= moment for loss in self.losses)
+
     def is_kept(self, process: Process, since: float) -> bool:
         """Whether it is promised that the store has now what a process wrote at a time, however often it went back.
 

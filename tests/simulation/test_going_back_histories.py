@@ -26,21 +26,21 @@ from solocron.stores.contract import Applied, Due, Named, Which
 from solocron.testing.cluster import Cluster
 
 LEASE, BEAT, BARRIER = 15.0, 5.0, 10.0
-HOUR = 3600.0
+SLOT = 600.0
 
 Call = Callable[[], Applied]
 
 
 class History(Cluster):
-    """Two nodes, one job, one slot at the full hour, and a store that can be put back."""
+    """Two nodes, one job, one slot after ten minutes, and a store that can be put back."""
 
     def __init__(self, *, nodes: int = 2, takes: str = "100ms", **options: Any) -> None:
-        @every("1h", name="job", catch_up="all", **options)
+        @every("10m", name="job", catch_up="all", **options)
         def body(run: Run) -> None:
             self.sleep(takes)
 
         super().__init__(body, nodes=nodes)
-        self.fleet.database.past = Past(HOUR)
+        self.fleet.database.past = Past(SLOT)
 
     def until(self, seconds: float) -> None:
         """Let time pass until so many seconds after the beginning."""
@@ -131,12 +131,12 @@ def claims(which: Which) -> bool:
 def test_a_node_whose_session_was_lost_has_the_time_to_come_back() -> None:
     """Without the barrier the other node, which knows nothing of it, opens at once and makes its attempt again."""
     history = History(nodes=1)
-    history.until(HOUR - 20)
+    history.until(SLOT - 20)
     before = history.fleet.kernel.now
     history.start(1)
-    history.until(HOUR - 1)
+    history.until(SLOT - 1)
     history.leaves_the_slot(0)
-    history.until(HOUR + 0.5)
+    history.until(SLOT + 0.5)
     assert [start.node for start in history.starts] == [history.process(1).name]
     history.until_renewed(1)
     history.fleet.network.script(history.process(1).name, "select session", after=3.0)
@@ -149,7 +149,7 @@ def test_a_node_whose_session_was_lost_has_the_time_to_come_back() -> None:
 def test_nobody_is_buried_by_a_node_that_has_not_seen_that_the_store_went_back() -> None:
     """The dead node's session would not be missed by the check: nothing would be written off."""
     history = History()
-    history.until(HOUR - 1)
+    history.until(SLOT - 1)
     history.leaves_the_slot(0)
     history.until_it(lambda: history.starts)
     claimed = history.fleet.kernel.now - 0.5
@@ -169,7 +169,7 @@ def test_nobody_is_buried_by_a_node_that_has_not_seen_that_the_store_went_back()
 def test_an_answer_that_comes_after_the_check_starts_nothing() -> None:
     """The claim is not in the store any more, and its node has told what it remembers without it."""
     history = History()
-    history.until(HOUR - 1)
+    history.until(SLOT - 1)
     history.leaves_the_slot(0)
     node = history.node(1)
 
@@ -190,7 +190,7 @@ def test_a_node_that_was_frozen_learns_from_its_dead_session_that_the_store_went
     """Restarted nodes remember nothing, and the epoch is the same: nothing else tells that its claim was lost."""
     history = History(nodes=1)
     history.start(1, pools=("elsewhere",))
-    history.until(HOUR - 0.5)
+    history.until(SLOT - 0.5)
     before = history.fleet.kernel.now
     history.until_it(lambda: history.runs("job") and history.outcome() == ("succeeded", None))
     lost = history.session(0)
@@ -211,7 +211,7 @@ def test_a_node_that_was_frozen_learns_from_its_dead_session_that_the_store_went
 def test_a_doubt_outlives_the_check_in_which_it_came_up() -> None:
     """A node is buried that may have started anything; then another server takes over, with everything."""
     history = History()
-    history.until(HOUR - 1)
+    history.until(SLOT - 1)
     history.leaves_the_slot(0)
     history.until_it(lambda: history.starts)
     claimed = history.fleet.kernel.now - 0.5
@@ -235,7 +235,7 @@ def test_a_doubt_outlives_the_check_in_which_it_came_up() -> None:
 def test_a_namespace_opens_only_on_the_server_on_which_it_was_checked() -> None:
     """A second failover takes what was written off, and leaves the doubt, right before the opening."""
     history = History()
-    history.until(HOUR - 1)
+    history.until(SLOT - 1)
     history.leaves_the_slot(0)
     history.until_it(lambda: history.starts)
     claimed = history.fleet.kernel.now - 0.5
@@ -265,7 +265,7 @@ def test_a_namespace_opens_only_on_the_server_on_which_it_was_checked() -> None:
 def test_a_node_that_puts_back_what_is_lost_again_before_it_marks_its_session_notices() -> None:
     """It is frozen between the two; meanwhile the store goes back to the beginning of the check."""
     history = History(nodes=1)
-    history.until(HOUR)
+    history.until(SLOT)
     history.until_it(lambda: history.runs("job") and history.outcome() == ("succeeded", None))
     history.lose(1, failover=True)
     began: list[float] = []
@@ -328,7 +328,7 @@ def test_a_lock_that_is_lost_with_its_queue_is_put_back_as_its_holder_has_it() -
     """
     history = History()
     door = Door(history)
-    history.until(HOUR - 60)
+    history.until(SLOT - 60)
     before = history.fleet.kernel.now
     door.wanted_by(0, seconds=40)
     history.run("1s")
@@ -347,7 +347,7 @@ def test_a_lock_that_is_lost_with_its_queue_is_put_back_as_its_holder_has_it() -
 def test_a_permit_is_put_back_although_the_first_try_is_in_vain() -> None:
     """The store asks for another try; without one, another job would get the permit of a run that goes on."""
     history = History(nodes=1, takes="60s", limit="heavy:1")
-    history.until(HOUR + 0.5)
+    history.until(SLOT + 0.5)
     assert [start.job for start in history.starts] == ["job"]
 
     def in_vain(put_back: Call) -> Applied:

@@ -11,7 +11,7 @@ from solocron.engine.keeper import Keeper
 from solocron.engine.memory import Memory
 from solocron.engine.recovery import Recovery
 from solocron.engine.settings import Settings
-from solocron.model.change import Change, Kind
+from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents import namespace as namespace_model
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace, Openness
@@ -158,7 +158,7 @@ def _without(kind: Kind) -> Callable[[Bites], Patches]:
     def make(bites: Bites) -> Patches:
         real = Memory.effects
 
-        def others(self: Memory) -> dict[Kind, dict[str, Note]]:
+        def others(self: Memory) -> dict[Kind, dict[str, SmallDocument]]:
             found = real(self)
             bites(found.pop(kind, None))
             return found
@@ -170,7 +170,7 @@ def _without(kind: Kind) -> Callable[[Bites], Patches]:
 
 def _g20(bites: Bites) -> Patches:
     def every(self: Recovery, kind: Kind, name: str, doc: object) -> None:
-        if isinstance(doc, Note):
+        if isinstance(doc, SmallDocument):
             bites(doc.session not in (None, self._board.session))
             self._memory.wrote(doc)
         else:

@@ -1,4 +1,4 @@
-"""Completion files for bash, zsh and fish, made from the parser itself: whatever it knows they know.
+"""Completion files for bash, zsh and fish, made from the parser, so that they cannot fall behind it.
 
 They complete commands, flags and the values that a flag can have. They never open a store.
 """
@@ -18,7 +18,7 @@ FILES = {
     "zsh": "share/zsh/site-functions/_solocron",
     "fish": "share/fish/vendor_completions.d/solocron.fish",
 }
-"""Where each shell looks for them below the prefix of an installation."""
+"""Where each shell looks for its file, below the prefix of an installation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class _Flag:
     names: tuple[str, ...]
     help: str
     value: str | None
-    """What its value is called; None: it takes none."""
+    """The name of its value; None if it takes none."""
     choices: tuple[str, ...]
     optional: bool = False
-    """Whether it may stand without its value."""
+    """Whether its value may be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class _Command:
 
 
 def script(shell: str, parser: ArgumentParser) -> str:
-    """The completion file of a shell."""
+    """Return the completion file of a shell."""
     makers: Mapping[str, Callable[[_Command, Mapping[str, _Command]], str]] = {
         "bash": _bash,
         "zsh": _zsh,
@@ -73,13 +73,13 @@ def _line(action: Action) -> str:
 
 
 def _words(command: _Command) -> list[str]:
-    """What may stand where no value is expected."""
+    """Return the words that may stand where no value is expected."""
     flags = [name for flag in command.flags for name in flag.names]
     return flags + [choice for flag in command.flags if not flag.names for choice in flag.choices]
 
 
-def _asking(flag: _Flag) -> bool:
-    """Whether the next word is certainly its value."""
+def _needs_value(flag: _Flag) -> bool:
+    """Return whether the next word must be its value."""
     return bool(flag.names) and flag.value is not None and not flag.optional
 
 
@@ -87,7 +87,7 @@ def _asking(flag: _Flag) -> bool:
 
 
 def _bash(top: _Command, commands: Mapping[str, _Command]) -> str:
-    asking = "|".join(name for flag in top.flags if _asking(flag) for name in flag.names)
+    asking = "|".join(name for flag in top.flags if _needs_value(flag) for name in flag.names)
     lines = [
         "# bash completion of solocron; made by `solocron completion bash`",
         "_solocron() {",
@@ -104,7 +104,7 @@ def _bash(top: _Command, commands: Mapping[str, _Command]) -> str:
     ]
     for name, command in {"": top, **commands}.items():
         for flag in command.flags:
-            if _asking(flag):
+            if _needs_value(flag):
                 places = "|".join(f"'{name} {each}'" for each in flag.names)
                 found = f"COMPREPLY=($(compgen -W '{' '.join(flag.choices)}' -- \"$word\")); " if flag.choices else ""
                 lines.append(f"        {places}) {found}return ;;")
@@ -156,8 +156,8 @@ def _zsh_specs(flag: _Flag) -> Iterator[str]:
         yield _quoted(f"*{name}[{what}]{value}")
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "'\\''") + "'"
 
 
 # --- fish ------------------------------------------------------------------------------------------------------------
@@ -188,5 +188,5 @@ def _fish_flag(flag: _Flag) -> str:
     return " ".join([*words, f"-d {_fish_quoted(flag.help)}"])
 
 
-def _fish_quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def _fish_quoted(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

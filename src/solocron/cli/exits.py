@@ -1,4 +1,4 @@
-"""What the command line's exit codes mean; the errors carry theirs, this is where they are explained."""
+"""The exit codes of the command line and their meanings. Each error class carries its code."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ EXITS: Mapping[int, str] = {
 
 
 def explained() -> str:
-    """The codes as `--help` shows them."""
+    """Return the codes as `--help` shows them."""
     return "exit codes:\n" + "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXITS.items())

@@ -1,4 +1,4 @@
-"""Log lines on stderr: one event, one line, whatever a job wrote into it."""
+"""Log lines on stderr: one event is one line, even if a job logs line breaks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from solocron.cli.output import clean
 __all__ = ["JsonFormatter", "TextFormatter", "logging_to_stderr"]
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""What every record has; the rest are the facts of the event."""
+"""Attributes of every record; the others are the facts of the event."""
 
 
 def _moment(record: logging.LogRecord) -> str:
-    text = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
+    moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    return moment.replace("+00:00", "Z")
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level, sentence. What follows a first line is indented, so that no text can pass for a line of its own."""
+    """Time, level, sentence. Lines of a traceback are indented, so that none can pass for an event."""
 
     def format(self, record: logging.LogRecord) -> str:
         name = "" if record.name == "solocron" else f"{record.name}: "
@@ -52,7 +52,7 @@ class JsonFormatter(logging.Formatter):
 
 @contextmanager
 def logging_to_stderr(form: str, level: str) -> Iterator[None]:
-    """For as long as a node runs here: everything from `level` up, of Solocron and of the jobs themselves."""
+    """Log everything from `level` up to stderr while the body runs, from Solocron and from the jobs."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()

@@ -1,4 +1,4 @@
-"""Instants and spans as people type them and as people read them."""
+"""Read instants and durations as people type them, and format them for people."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 def instant(text: str, what: str, zone: tzinfo = UTC) -> datetime:
-    """An instant in ISO-8601; one without an offset is read in `zone`."""
+    """Read an instant in ISO-8601; one without an offset is in `zone`."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InvalidError(f"{what}: {text!r:.60} is no instant; write it like 2026-03-08T02:30:00Z.") from None
+        raise InvalidError(f"{what}: {text!r:.60} is not an instant; write it like 2026-03-08T02:30:00Z.") from None
     return moment if moment.utcoffset() is not None else moment.replace(tzinfo=zone)
 
 
 def later(text: str, what: str, now: int) -> datetime:
-    """An instant, or a time such as "10m" counted from the store's now."""
+    """Read an instant, or a duration such as "10m" from the store's now."""
     try:
         return from_us(now) + parse_duration(text)
     except OverflowError:
@@ -39,7 +39,7 @@ def later(text: str, what: str, now: int) -> datetime:
 
 
 def earlier(text: str, what: str, now: int) -> datetime:
-    """An instant, or a time such as "2h" counted back from the store's now."""
+    """Read an instant, or a duration such as "2h" before the store's now."""
     try:
         return from_us(now) - parse_duration(text)
     except OverflowError:
@@ -55,14 +55,14 @@ def earlier(text: str, what: str, now: int) -> datetime:
 
 
 def local(moment: datetime) -> str:
-    """A local reading with its offset: "Mon 2026-11-16 02:30 -05:00"; seconds only where there are any."""
+    """Format an instant in its own zone, such as "Mon 2026-11-16 02:30 -05:00"; seconds only if they are not 0."""
     seconds = ":%S" if moment.second else ""
     offset = moment.strftime("%z")
     return f"{moment:%a} {moment.year:04}-{moment:%m-%d %H:%M{seconds}} {offset[:3]}:{offset[3:5]}"
 
 
 def utc(moment: datetime | None, *, beside: datetime | None = None) -> str:
-    """An instant in UTC to the second; the date is left out where the reading beside it has the same one."""
+    """Format an instant in UTC to the second; the date is left out if `beside` has the same one."""
     if moment is None:
         return "-"
     there = moment.astimezone(UTC)
@@ -73,7 +73,7 @@ def utc(moment: datetime | None, *, beside: datetime | None = None) -> str:
 
 
 def span(value: timedelta | float) -> str:
-    """A length of time by its largest unit and the one below: "11 h 37 m", "15 s", "1.8 ms"."""
+    """Format a duration by its two largest units: "11 h 37 m", "15 s", "1.8 ms"."""
     us = to_us(value) if isinstance(value, timedelta) else round(value * 1_000_000)
     sign, us = ("-", -us) if us < 0 else ("", us)
     if us < 1_000_000:

@@ -1,4 +1,4 @@
-"""Flags of `run` and `tick` over what a module's own Scheduler was made with: what is given explicitly wins."""
+"""Flags of `run` and `tick` that override the configuration of a module's own Scheduler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Overrides"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """What was said on the command line; None for what was not."""
+    """The flags of the command line; None for those that were not given."""
 
     store: str | None = None
     namespace: str | None = None
@@ -34,14 +34,14 @@ class Overrides:
         return cls(**{name: getattr(args, name) for name in cls.__slots__})
 
     def make(self) -> Scheduler:
-        """A scheduler for a module that has none."""
+        """Return a scheduler for a module that has none."""
         options: dict[str, Any] = {
             name: getattr(self, name) for name in self.__slots__ if name != "store" and getattr(self, name) is not None
         }
         return Scheduler(self.store, **options)
 
     def apply(self, scheduler: Scheduler, target: str) -> None:
-        """Change a scheduler that has not started yet; whatever the module does with it later sees the same one."""
+        """Change a scheduler in place before it starts, so that the module's own references see the change."""
         old, store = configuration_of(scheduler)
         settings = self._settings(old)
         place = self._place(store, settings, target) if self.store or self.namespace or self.lease else None
@@ -62,7 +62,7 @@ class Overrides:
         )
 
     def _place(self, old: Store, settings: Settings, target: str) -> tuple[str, Store]:
-        """The namespace and the lease are part of how a store is made, so it is made anew, from a URL that we know."""
+        """Make the store again: namespace and lease are fixed when it is made, so its URL must be known here."""
         url = self.store
         if url is None:
             url = surroundings.store_url() or surroundings.DEFAULT_STORE

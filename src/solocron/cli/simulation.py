@@ -1,4 +1,4 @@
-"""`solocron simulate`: many simulated worlds, what they exercised, and for a failure the way to see it again."""
+"""Run simulated worlds for `solocron simulate`; report what they exercised, and how to replay a failure."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def simulate(args: Namespace) -> int:
 
 def _settings(given: list[str]) -> dict[str, str]:
     settings = {}
-    for text in given:
-        name, equals, value = text.partition("=")
+    for pair in given:
+        name, equals, value = pair.partition("=")
         if not equals:
-            raise InvalidError(f"--set {text}: say name=value, such as --set kill=0.")
+            raise InvalidError(f"--set {pair}: say name=value, such as --set kill=0.")
         settings[name.strip()] = value.strip()
     Options(seed=0).changed(settings)  # every world would say the same
     return settings
@@ -78,7 +78,7 @@ def _worlds(seeds: list[int], args: Namespace, settings: dict[str, str]) -> Iter
 
 
 def _in_processes(seeds: list[int], args: Namespace, settings: dict[str, str]) -> Iterator[Told]:
-    """Each child takes its share of the seeds and tells one line of JSON a world."""
+    """Simulate in child processes; each takes its share of the seeds and prints one line of JSON a world."""
     told: SimpleQueue[Told | None] = SimpleQueue()
     count = min(args.jobs, len(seeds))
     bounds = [len(seeds) * part // count for part in range(count + 1)]
@@ -132,7 +132,7 @@ def _shrunk(failure: Failure) -> Failure:
 
 @contextmanager
 def _progress(total: int, args: Namespace) -> Iterator[Any]:
-    """A bar where somebody watches."""
+    """Show a progress bar on a terminal."""
     if args.json or not sys.stderr.isatty():
         yield lambda summary: None
         return

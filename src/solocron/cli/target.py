@@ -1,4 +1,4 @@
-"""From TARGET to a scheduler: a module, `module:scheduler`, or a path to a file; the current folder can be imported."""
+"""Find the scheduler of TARGET: a module, `module:scheduler`, or a path to a file. The current folder is importable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["scheduler_of"]
 
 
 def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
-    """The scheduler that TARGET names, or one made for the jobs that its module declares.
+    """Return the scheduler that TARGET names, or a new one for the jobs that its module declares.
 
     A module that starts its scheduler when it is imported is refused. It would be a node of its own, without the flags
     of the command; and an import that calls `run_forever()` ends only at SIGTERM, when the command would begin.
@@ -67,7 +67,7 @@ def _must_have_jobs(scheduler: Scheduler, target: str) -> None:
 
 
 def _schedulers(module: ModuleType) -> dict[str, Scheduler]:
-    """The schedulers at a module's top, each under its first name."""
+    """Return the schedulers at the top level of a module, each under its first name."""
     found: dict[str, Scheduler] = {}
     for name, value in vars(module).items():
         if isinstance(value, Scheduler) and all(value is not known for known in found.values()):
@@ -110,12 +110,12 @@ def _load(place: str) -> ModuleType:
         if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
             raise InvalidError(f"there is no module {place!r:.80} here or on the import path{_near(place)}") from None
         raise _refusal(place, error) from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's module raises is told, with its place
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an error of a user's module is reported with its place
         raise _refusal(place, error) from None
 
 
 def _load_file(place: str) -> ModuleType:
-    """A file of a package is imported as its module, so that relative imports work; any other under its own name."""
+    """Import a file: as a module of its package, so that relative imports work, else under its own name."""
     path = Path(place).resolve()
     if not path.is_file():
         raise InvalidError(f"there is no file {place}; nothing was started.")
@@ -135,7 +135,7 @@ def _load_file(place: str) -> ModuleType:
         if len(parts) > 1:
             return importlib.import_module(name)
         return _execute(name, path)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's module raises is told, with its place
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an error of a user's module is reported with its place
         raise _refusal(place, error) from None
 
 
@@ -154,10 +154,10 @@ def _execute(name: str, path: Path) -> ModuleType:
 
 
 def _refusal(place: str, error: BaseException) -> InvalidError:
-    """What went wrong and where in the user's code: the place that they will open next."""
+    """Return the error of an import, with the file and line in the user's code."""
     if type(error) in (InvalidError, ConfigurationError) and "nothing was started" in str(
         error
-    ):  # one of ours that says it all
+    ):  # an error of ours that is complete
         return InvalidError(f"{place} could not be imported: {_where(error)}{error}")
     if isinstance(error, SystemExit):
         what = f"it ends the process when imported (exit {error.code}); put that below `if __name__ == '__main__':`"

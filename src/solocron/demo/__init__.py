@@ -16,7 +16,7 @@ MOST_REPLICAS = 50
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
+    """Add the options of the command."""
     parser.add_argument(
         "--seconds",
         type=_seconds,
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the demo; 0 if every slot ran once, 1 if any ran twice or was lost."""
+    """Run the demo; return 0 if every slot ran once, 1 if any ran twice or was lost."""
     from solocron.demo.stage import perform
 
     return perform(seconds=args.seconds, replicas=args.replicas, store=args.store, as_json=args.json)

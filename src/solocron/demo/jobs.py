@@ -13,28 +13,28 @@ _nothing = threading.Event()
 
 @every("1s", name="ping", retries=5, overlap="queue-all", catch_up="all")
 def ping(run: Run) -> None:
-    """Over in a moment."""
+    """End at once."""
     with witness(run):
         pass
 
 
 @cron("* * * * * *", name="receipts", retries=5, overlap="queue-all", catch_up="all")
 def receipts(run: Run) -> None:
-    """A little work, by a cron expression with seconds."""
+    """Work a little, by a cron expression with seconds."""
     with witness(run):
         _nothing.wait(0.2)
 
 
 @every("1s", name="digest", retries=5, overlap=allow(32), catch_up="all")
 async def digest(run: AsyncRun) -> None:
-    """A coroutine."""
+    """Run as a coroutine."""
     with witness(run):
         await asyncio.sleep(0.4)
 
 
 @every("2s", name="flaky", retries=5, backoff=Backoff("300ms"), overlap="queue-all", catch_up="all")
 def flaky(run: Run) -> None:
-    """Fails the first time, every time."""
+    """Fail the first attempt of every run."""
     with witness(run):
         if run.attempt == 1:
             raise ConnectionError("the mail server hung up")
@@ -42,6 +42,6 @@ def flaky(run: Run) -> None:
 
 @every("2s", name="report", retries=5, overlap=allow(32), catch_up="all")
 def report(run: Run) -> None:
-    """Takes longer than a lease's beat, and never looks whether it should stop: the fence has to do it."""
+    """Run longer than a beat without checking for a stop request: only the fence protects its effects."""
     with witness(run):
         _nothing.wait(3.0)

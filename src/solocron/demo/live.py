@@ -20,7 +20,7 @@ _COLOURS = {"running": "cyan", "done": "green", "failed": "yellow", "frozen": "b
 
 
 class LiveScreen(Screen):
-    """The last attempts, what happened to the replicas, and who is there."""
+    """The last attempts, the events of the replicas, and the replicas that are alive."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False)

@@ -1,4 +1,4 @@
-"""The demo's plot: load; a replica is killed in the middle of a run and replaced; another is frozen past its lease."""
+"""The plot of the demo: load; one replica is killed during a run and replaced; another is frozen past its lease."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LEASE", "Play"]
 
 LEASE = 3.0
 SLOW = "report"
-"""The job whose bodies take long enough to be hurt in the middle."""
+"""The job whose bodies take long enough to be killed or frozen during a run."""
 REPLACED_AFTER = 2.0
 FROZEN_FOR = LEASE * 1.5
 SETTLED_WITHIN = 30.0
@@ -22,7 +22,7 @@ _FRAME = 0.1
 
 
 class Play:
-    """Told to a screen as it happens."""
+    """The calls that a screen gets as the demo goes on."""
 
     def __init__(self, fleet: Fleet, screen: Screen, *, seconds: float) -> None:
         self._fleet = fleet
@@ -35,7 +35,7 @@ class Play:
         self._over = False
 
     def perform(self, replicas: int) -> Verdict:
-        """All of it; answers the verdict when the last replica has drained."""
+        """Run the whole plot; return the verdict when the last replica has drained."""
         for replica in self._fleet.start(replicas):
             self._screen.say(f"{replica.node} runs as process {replica.pid}")
         self._judge.open()
@@ -58,7 +58,7 @@ class Play:
         return self._judge.verdict()
 
     def _hurt(self, how: str, hurt: Callable[[Replica], None]) -> Replica:
-        """Do it to a replica that is in the middle of a slow run."""
+        """Kill or freeze a replica during a slow run."""
         while True:
             self._wait(SETTLED_WITHIN, unless=lambda: self._victim() is not None)
             line = self._victim()
@@ -72,7 +72,7 @@ class Play:
         return replica
 
     def _victim(self) -> Line | None:
-        """The start of a slow run whose body is well under way and not about to end."""
+        """Return the start of a slow run that has begun a while ago and does not end soon."""
         now = self._boot()
         usable = {replica.pid for replica in self._fleet.alive() if not replica.frozen}
         found = [line for line in self._fleet.ledger.open(SLOW) if line.pid in usable and 0.3 < now - line.at < 1.5]
@@ -94,7 +94,7 @@ class Play:
             self._pause.wait(min(left, _FRAME))
 
     def _end_load(self) -> None:
-        """Slots from now on do not count; what waits still does, and a replica may still be killed or frozen."""
+        """Stop counting new slots; waiting ones still count, and a replica may still be killed or frozen."""
         self._over = True
         self._judge.close()
         self._screen.say(f"the time under load is over; still waiting: {len(self._judge.missing())} slots")

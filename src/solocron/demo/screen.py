@@ -1,4 +1,4 @@
-"""Shows the demo: a live table on a terminal with rich, plain lines elsewhere, nothing for programs."""
+"""Show the demo: a live table on a terminal with rich, plain lines elsewhere, nothing for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Row", "Screen", "make_screen", "rows_of", "sentences"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One attempt: which slot, who ran it, and how it stands as far as the bodies have told."""
+    """One attempt: its slot, its replica, and its state according to the ledger of the bodies."""
 
     job: str
     slot: str
@@ -33,7 +33,7 @@ class Row:
 
 
 def rows_of(lines: Sequence[Line], *, dead: frozenset[int], frozen: frozenset[int]) -> Iterator[Row]:
-    """Every attempt in the order of its start."""
+    """Return every attempt in the order of its start."""
     ends = {(line.run, line.fence, line.pid): line for line in lines if line.event != "start"}
     starts = [line for line in lines if line.event == "start"]
     latest = {line.run: max(other.fence for other in starts if other.run == line.run) for line in starts}
@@ -52,8 +52,8 @@ def rows_of(lines: Sequence[Line], *, dead: frozenset[int], frozen: frozenset[in
 
 
 def sentences(verdict: Verdict, lease: float) -> list[tuple[str, str]]:
-    """The verdict in words and figures."""
-    took = "nobody died" if verdict.takeover_s is None else f"{verdict.takeover_s:.2f} s after the last renewal"
+    """Return the verdict in words and figures."""
+    took = "no replica died" if verdict.takeover_s is None else f"{verdict.takeover_s:.2f} s after the last renewal"
     return [
         ("slots due", str(verdict.slots)),
         ("run once", str(verdict.once)),
@@ -67,33 +67,33 @@ def sentences(verdict: Verdict, lease: float) -> list[tuple[str, str]]:
 
 
 class Screen:
-    """Shows nothing: the one for programs, and what the others have in common."""
+    """Shows nothing: for programs, and the base of the other screens."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Nothing to put away."""
+        """Close the screen."""
 
     def say(self, text: str) -> None:
-        """Something happened that is not a run."""
+        """Show an event of a replica."""
 
     def show(self, fleet: Fleet) -> None:
-        """How the runs stand."""
+        """Show the attempts."""
 
     def tell(self, verdict: Verdict, lease: float) -> None:
-        """The end of it."""
+        """Show the verdict."""
 
     @staticmethod
     def rows(fleet: Fleet) -> list[Row]:
-        """Every attempt so far."""
+        """Return every attempt so far."""
         dead = frozenset(replica.pid for replica in fleet.replicas if not replica.alive)
         frozen = frozenset(replica.pid for replica in fleet.replicas if replica.frozen)
         return list(rows_of(fleet.ledger.lines(), dead=dead, frozen=frozen))
 
 
 class PlainScreen(Screen):
-    """One line for each attempt once it is over, and for whatever is done to a replica."""
+    """Prints one line for each attempt that is over, and for each event of a replica."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -121,7 +121,7 @@ class PlainScreen(Screen):
 
 
 def make_screen(*, silent: bool) -> Screen:
-    """The best that this terminal can show."""
+    """Return the best screen for this terminal."""
     if silent:
         return Screen()
     if sys.stdout.isatty() and importlib.util.find_spec("rich") is not None:

@@ -1,4 +1,4 @@
-"""Sets the stage for the demo and clears it: the store, the fleet, the screen; the play itself is in `play`."""
+"""Set up the store, the fleet and the screen for the demo, and clean up afterwards; `play` has the plot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JOBS = "solocron.demo.jobs"
 
 
 def perform(*, seconds: float, replicas: int, store: str | None, as_json: bool) -> int:
-    """Play, tell the verdict, and leave nothing behind unless something went wrong."""
+    """Run the demo, show the verdict, and leave nothing behind unless it failed."""
     folder = Path(tempfile.mkdtemp(prefix="solocron-demo-"))
     keep = True
     try:
@@ -32,7 +32,7 @@ def perform(*, seconds: float, replicas: int, store: str | None, as_json: bool) 
     except SolocronError:
         keep = False
         raise
-    except (RuntimeError, TimeoutError) as error:  # a replica that died, or something that never came
+    except (RuntimeError, TimeoutError) as error:  # a replica died, or an expected event did not happen
         sys.stderr.write(f"The demo could not be played to its end: {error}\n")
     except KeyboardInterrupt:
         keep = False
@@ -64,7 +64,7 @@ def _play(folder: Path, *, seconds: float, replicas: int, store: str | None, scr
 
 
 def _clean_up(fleet: Fleet) -> None:
-    """Take the demo's jobs out of a store that is not ours; its history goes with the store's own pruning."""
+    """Remove the demo's jobs from a store of the user; its records are pruned like all others."""
     for declared in fleet.scheduler.registry:
         try:
             fleet.scheduler.remove(declared.name)

@@ -1,4 +1,4 @@
-"""Looks a namespace over: every line is OK, WARN or FAIL and says what to do; repairs what is safe to repair."""
+"""Examine a namespace: every line is OK, WARN or FAIL and says what to do. Repair what is safe to repair."""
 
 from solocron.doctor.examine import Circumstances, empty, examine, failed, unreachable
 from solocron.doctor.repair import repair

@@ -1,4 +1,4 @@
-"""One pass over the store, the fleet and the jobs. A store that does not answer is one FAIL, not an exception."""
+"""Examine the store, the fleet and the jobs. A store that does not respond is one FAIL, not an exception."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SKEW, _WRONG = SECOND, 60 * SECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What the store cannot know: how it was chosen, what this process runs in, which lease somebody means to use."""
+    """Facts that are not in the store: how it was chosen, where this process runs, which lease the user plans."""
 
     store_given: bool = True
     in_container: bool = False
@@ -42,7 +42,7 @@ class Circumstances:
 
 
 def examine(store: Store, runtime: Runtime, around: Circumstances, *, writes: bool = False) -> list[Check]:
-    """Every line, in the order in which one would look for the fault. Without `writes` nothing is written."""
+    """Return every line, in the order of a search for the fault. Without `writes` nothing is written."""
     try:
         store.open(read_only=not writes)
         trip = _round_trip(store, runtime)
@@ -51,17 +51,17 @@ def examine(store: Store, runtime: Runtime, around: Circumstances, *, writes: bo
         return unreachable(told if store.url in told else f"{store.url}: {told}", around)
     found = [_store(store, trip), *_default_store(around)]
     try:
-        # A store that compares clocks itself does it less exactly.
+        # The clock check of a store is less exact than `_clock`.
         found += [check for check in store.checks() if check.name != "clock"]
         found += [_clock(store, runtime), _writing(store, runtime) if writes else _not_tried()]
         found += _fleet_and_work(store, around, trip)
     except StoreError as error:
-        found.append(fail("store", f"it stopped answering: {error}", "look at the store's own log, then look again"))
+        found.append(fail("store", f"it stopped responding: {error}", "look at the store's own log, then look again"))
     return found
 
 
 def empty(store: Store, why: str, around: Circumstances) -> list[Check]:
-    """What can be said of a store with nothing in it: how it is set up, before the first node starts."""
+    """Return the lines for an empty store: how it is set up, before the first node starts."""
     found = [fail("store", why, "solocron run TARGET, or correct --store and --namespace"), *_default_store(around)]
     try:
         return found + [check for check in store.checks() if check.name != "clock"]
@@ -70,12 +70,13 @@ def empty(store: Store, why: str, around: Circumstances) -> list[Check]:
 
 
 def unreachable(why: str, around: Circumstances) -> list[Check]:
-    """What can be said where there is no store to look at."""
+    """Return the lines for a store that cannot be opened."""
     found = [fail("store", why, "correct --store or SOLOCRON_STORE, or start the store"), *_default_store(around)]
     return found if around.pace is None else [*found, fleet.given_lease(around.pace, 0.0)]
 
 
 def failed(checks: list[Check]) -> bool:
+    """Return whether a line is FAIL."""
     return any(check.level == FAIL for check in checks)
 
 
@@ -106,7 +107,7 @@ def _fleet_and_work(store: Store, around: Circumstances, trip: float) -> Iterato
 
 
 def _round_trip(store: Store, runtime: Runtime) -> float:
-    """Seconds for the shortest of a few reads."""
+    """Return the seconds of the fastest of a few reads."""
     trips = []
     for _ in range(_ROUNDS):
         before = runtime.clock.boot()
@@ -141,7 +142,7 @@ def _default_store(around: Circumstances) -> Iterator[Check]:
 
 
 def _clock(store: Store, runtime: Runtime) -> Check:
-    """The store's clock against this machine's wall clock, at the middle of the shortest of a few round trips."""
+    """Compare the store's clock with this machine's, at the middle of the fastest of a few round trips."""
     measured = []
     for _ in range(_ROUNDS):
         before = runtime.clock.wall()
@@ -159,7 +160,7 @@ def _clock(store: Store, runtime: Runtime) -> Check:
 
 
 def _history(store: Store, now: int, keep: int) -> Check:
-    """Whether records are still there that nodes should have removed; a tenth of the time is nothing to worry about."""
+    """Look for records that nodes should have removed; up to a tenth of the time late is normal."""
     age = keep + max(keep // 10, _BEHIND)
     kept = f"records are kept for {format_duration(timedelta(microseconds=keep))}"
     if not _older(store, now - age):
@@ -175,7 +176,7 @@ def _older(store: Store, than: int) -> bool:
 
 
 def _writing(store: Store, runtime: Runtime) -> Check:
-    """Write a document of our own and take it away again: rights, space and the log's disk in one."""
+    """Write a test document and remove it: tests rights, disk space and commit at once."""
     name = f"doctor:{runtime.rng.token()}"
     which = Named(Kind.KEY, (name,))
     before = runtime.clock.boot()

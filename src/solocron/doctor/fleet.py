@@ -1,4 +1,4 @@
-"""What the doctor says of the nodes: who is alive, who is silent, how their leases, releases and zone data compare."""
+"""Lines about the nodes: alive, silent, and how their leases, releases and zone data compare."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from solocron.stores.contract import Check
 __all__ = ["Pace", "given_lease", "keep", "leases", "namespace", "nodes", "silent_nodes", "versions", "zone_data"]
 
 _ENOUGH = 3
-"""Renewals from which on their average says something."""
+"""Renewals needed before their average is meaningful."""
 _REPAIR = "solocron doctor --repair, or start a node"
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A lease and its beat, in microseconds, as somebody means to use them."""
+    """A lease and its beat, in microseconds, that the user plans to use."""
 
     lease: int
     beat: int
 
 
 def namespace(sight: Sight, identity: str) -> Iterator[Check]:
-    """Whether claims are granted, and if not, since when and what ends it."""
+    """Say whether claims are granted; if not, since when and what ends it."""
     known = sight.namespace
     if known is None:
         return
@@ -45,9 +45,9 @@ def namespace(sight: Sight, identity: str) -> Iterator[Check]:
         )
     elif known.openness is Openness.CHECKING or known.identity != identity:
         waiting = [session.node for session in sight.live if session.epoch != known.epoch]
-        told = f"being checked since {since}: the store went back, or another server answers; nothing is claimed"
+        told = f"being checked since {since}: the store went back, or this is another server; nothing is claimed"
         if known.openness is not Openness.CHECKING:
-            told = "another server answers than the one that granted the last claims; nothing is claimed"
+            told = "this is not the server that granted the last claims; nothing is claimed"
         remedy = f"wait for {listed(sorted(waiting))} to check what it remembers" if waiting else "start a node"
         yield warn("namespace", told, remedy)
     else:
@@ -55,7 +55,7 @@ def namespace(sight: Sight, identity: str) -> Iterator[Check]:
 
 
 def nodes(sight: Sight) -> Iterator[Check]:
-    """Who is alive, and which pools have jobs that no node would run."""
+    """Say which nodes are alive, and which pools have jobs that no node would run."""
     live, missing = sight.live, unserved(sight.jobs, sight.sessions, now=sight.now)
     if live:
         yield ok("nodes", f"{len(live)} alive: {listed(sorted(session.node for session in live))}")
@@ -78,27 +78,27 @@ def _served_by_ticks(sight: Sight) -> str:
 
 
 def silent_nodes(sight: Sight) -> Iterator[Check]:
-    """A lease may run out for a moment; one that nobody buries for two more has nobody left who would."""
+    """Report sessions past their lease. Two leases later they should be buried: no node is left to do it."""
     for session in sight.silent:
         since = sight.now - session.expires_at
         told = f"{session.node} has not renewed its lease, over since {seconds(since)}"
         if since > 2 * session.lease:
-            yield fail("silent node", f"{told}; nobody has taken its runs over", _REPAIR)
+            yield fail("silent node", f"{told}; no node has taken its runs over", _REPAIR)
         else:
             yield warn("silent node", f"{told}; its runs are taken over within one more lease", "look at its log")
     for session in sight.unswept:
         since = sight.now - (session.ended_at or sight.now)
         if since > 2 * session.lease:
             told = f"{session.node} ended {seconds(since)} ago ({session.reason or 'no reason given'})"
-            yield fail("silent node", f"{told}; nobody has taken its runs over", _REPAIR)
+            yield fail("silent node", f"{told}; no node has taken its runs over", _REPAIR)
     if not sight.silent and not sight.unswept:
         yield ok("silent node", "none")
 
 
 def leases(sight: Sight) -> Iterator[Check]:
-    """A node that renews in time has more than a third of its lease left at any moment."""
+    """Report late renewals: a node that renews in time always has more than a third of its lease left."""
     if sight.namespace is not None and sight.namespace.openness is not Openness.OPEN:
-        return  # what the store says of leases may be of an earlier time
+        return  # the leases in the store may be old
     tight = [session for session in sight.live if session.expires_at - sight.now < session.lease // 3]
     for session in tight:
         since = session.lease - (session.expires_at - sight.now)
@@ -118,7 +118,7 @@ def leases(sight: Sight) -> Iterator[Check]:
 
 
 def _ratio(session: Session) -> Iterator[Check]:
-    """A node renews three times within its lease; one that does so only twice loses its session with one renewal."""
+    """Report a node that renews less than three times a lease: one lost renewal may cost its session."""
     if session.beats < _ENOUGH:
         return
     beat = (session.expires_at - session.lease - session.started_at) // session.beats
@@ -135,7 +135,7 @@ def _with(sight: Sight, lease: int) -> list[str]:
 
 
 def given_lease(pace: Pace, round_trip: float) -> Check:
-    """A lease and a beat that somebody means to use: one lost renewal must not cost the session."""
+    """Judge a planned lease and beat: one lost renewal must not cost the session."""
     told = f"{seconds(pace.lease)}, beat {seconds(pace.beat)}"
     least = max(3 * pace.beat, 300_000)
     if pace.lease < 300_000:
@@ -156,6 +156,7 @@ def given_lease(pace: Pace, round_trip: float) -> Check:
 
 
 def versions(sight: Sight, mine: str) -> Iterator[Check]:
+    """Report nodes of another release."""
     others = _grouped(sight, "version", mine)
     if others:
         yield warn("version", f"this machine {mine}, {others}", "finish the deployment: pip install -U solocron")
@@ -174,19 +175,19 @@ def keep(sight: Sight) -> int | None:
 
 
 def zone_data(sight: Sight, mine: str) -> Iterator[Check]:
-    """Nodes with other rules still agree on what has been decided; but they start the same slot at other instants."""
+    """Report nodes with other zone data: they agree on decided slots, but start later ones at other instants."""
     others = _grouped(sight, "zone_data", mine)
     differ = sorted({zone for job in sight.jobs for zone in _read_otherwise(job)})
     told = f"; {listed(differ)} differs" if differ else ""
     if others or differ:
-        where = others or "whoever decided last"
+        where = others or "the node that decided last"
         yield warn("zone data", f"this machine {mine}, {where}{told}", "pip install -U tzdata")
     else:
         yield ok("zone data", mine)
 
 
 def _grouped(sight: Sight, attribute: str, mine: str) -> str:
-    """ "2026a on node-b, node-c" for every value that is not ours."""
+    """Return such as "2026a on node-b, node-c" for every value that differs from ours."""
     found: dict[str, list[str]] = {}
     for session in sight.live:
         value = str(getattr(session, attribute)) or "unknown"
@@ -196,13 +197,13 @@ def _grouped(sight: Sight, attribute: str, mine: str) -> str:
 
 
 def _read_otherwise(job: Job) -> Iterator[str]:
-    """The zone of a job whose last decided slot has another local reading by our rules than by its node's."""
+    """Yield the zone of a job whose last decided slot reads differently by our zone data than by its node's."""
     spec = job.definition.schedule or {}
     if job.nominal is None or "tz" not in spec:
         return
     try:
         reading = Registry().resolve(spec).nominal(job.cursor)
-    except InvalidError:  # a zone that only the other has
+    except InvalidError:  # only the other node has this zone
         yield str(spec["tz"])
         return
     if reading is not None and reading != job.nominal:

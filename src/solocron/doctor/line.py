@@ -1,4 +1,4 @@
-"""The lines of the doctor: one way to write each level, and names that do not run out of hand."""
+"""Lines of the doctor: one function for each level, and short lists of names."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def fail(name: str, detail: str, remedy: str) -> Check:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few of them, and how many more."""
+    """Return the first few names, and how many more there are."""
     more = len(names) - _LISTED
     return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def seconds(us: int) -> str:
-    """A span of store time for people."""
+    """Format microseconds for people."""
     value = us / SECOND
     return f"{value:.0f} s" if abs(value) >= 10 or us % SECOND == 0 else f"{value:.3g} s"

@@ -1,4 +1,4 @@
-"""Everything that the doctor looks at, read once; the lines are pure functions of it."""
+"""A snapshot of everything that the doctor examines, read once; the lines are pure functions of it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Sight:
     blocked: tuple[Blocked, ...] = ()
     holders: frozenset[str] = frozenset()
     namespace: Namespace | None = None
-    """Whether claims are granted; None before the first node has been there."""
+    """Whether claims are granted; None before the first node has started."""
     requests: tuple[SmallDocument, ...] = ()
-    """What committed transactions have asked for and no node has taken in; the first page of it."""
+    """Triggers of committed transactions that no node has accepted; the first page of them."""
 
     @property
     def live(self) -> tuple[Session, ...]:
@@ -37,17 +37,17 @@ class Sight:
 
     @property
     def silent(self) -> tuple[Session, ...]:
-        """The sessions past their lease that nobody has buried yet."""
+        """The sessions past their lease that are not buried yet."""
         return tuple(s for s in self.sessions if s.state is Life.LIVE and s.expires_at <= self.now)
 
     @property
     def unswept(self) -> tuple[Session, ...]:
-        """The dead whose holds may not have been taken over."""
+        """The dead sessions whose holds may not have been taken over."""
         return tuple(s for s in self.sessions if s.state is Life.DEAD)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Holders that do not exist, or were swept: nobody will ever end what they hold."""
+        """Holders without a session, or with a swept one: their holds never end by themselves."""
         known = {session.name for session in self.sessions if session.state is not Life.SWEPT}
         return tuple(sorted(self.holders - known))
 
@@ -61,7 +61,7 @@ class Sight:
 
 
 def look(store: Store) -> Sight:
-    """Read it all. Holders first: a claim needs a live session, so who holds now is among the sessions read later."""
+    """Read the snapshot. Holders come first: a claim needs a live session, so the sessions read later include them."""
     holders = store.holders()
     jobs = tuple(iter_jobs(store))
     sessions = tuple(read_sessions(store))

@@ -1,4 +1,4 @@
-"""What the doctor says of the jobs: orphaned, overdue, set aside, held by nobody, stuck past their deadline."""
+"""Lines about the jobs: orphaned, overdue, set aside, held by a dead session, stuck past their deadline."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from solocron.stores.contract import Check
 __all__ = ["applications", "blocked", "orphaned", "overdue", "requests", "revisions", "stuck_holds", "unreadable"]
 
 _LATE = 25 * SECOND
-"""Lease and two beats by default: what is still due after that has been left lying."""
+"""The default lease and two beats: a job still due after that is overdue."""
 
 _LYING = 60 * SECOND
 """Twice as long as a node ever sleeps."""
 
 
 def orphaned(sight: Sight) -> Iterator[Check]:
-    """Without any node, that is said once, as such, and not of every job."""
+    """Report jobs that no live node can run; without any live node `nodes` says so once, not each job."""
     lost = [job for job in sight.jobs if not job.removed and not sight.can_run(job)] if sight.live else []
     wanted = [job.name for job in lost if job.definition.enabled and job.paused is None]
     idle = [job.name for job in lost if job.name not in wanted]
@@ -43,7 +43,7 @@ def orphaned(sight: Sight) -> Iterator[Check]:
 
 
 def applications(sight: Sight) -> Iterator[Check]:
-    """Jobs whose handler live nodes have from two applications: only the function of the job's own one runs."""
+    """Report handlers that two applications have: only the function of the job's own application runs."""
     found = [
         (job, application, nodes)
         for job in sight.jobs
@@ -62,7 +62,7 @@ def applications(sight: Sight) -> Iterator[Check]:
 
 
 def revisions(sight: Sight) -> Iterator[Check]:
-    """Stored definitions of a deploy that no live node is of: after a rollback they are kept."""
+    """Report stored definitions newer than every live node: they are kept after a rollback."""
     behind: dict[tuple[int, int], list[str]] = {}
     for job in sight.jobs:
         live = max((session.revision or 0 for session in sight.can_run(job)), default=None)
@@ -80,6 +80,7 @@ def revisions(sight: Sight) -> Iterator[Check]:
 
 
 def overdue(sight: Sight) -> Iterator[Check]:
+    """Report jobs that are due, could run, and are not claimed."""
     aside = {one.name for one in sight.blocked}
     late = [
         (sight.now - job.due_at, job.name)
@@ -90,7 +91,7 @@ def overdue(sight: Sight) -> Iterator[Check]:
         worst, names = max(late)[0], [name for _, name in sorted(late, reverse=True)]
         yield warn(
             "overdue jobs",
-            f"{listed(names)}: due for up to {seconds(worst)} and claimed by nobody",
+            f"{listed(names)}: due for up to {seconds(worst)} and not claimed",
             "start more nodes or raise --max-running; look at the nodes' logs",
         )
     else:
@@ -98,7 +99,7 @@ def overdue(sight: Sight) -> Iterator[Check]:
 
 
 def unreadable(sight: Sight) -> Iterator[Check]:
-    """Schedules that this release, or its zone data, cannot read; here no job of them could run."""
+    """Report schedules that this release, or its zone data, cannot read; their jobs cannot run here."""
     found = []
     for job in sight.jobs:
         try:
@@ -112,21 +113,22 @@ def unreadable(sight: Sight) -> Iterator[Check]:
 
 
 def requests(sight: Sight) -> Iterator[Check]:
-    """Triggers that committed transactions have left: a node takes them in within seconds."""
+    """Report triggers of committed transactions; a node accepts them within seconds."""
     if not sight.requests:
         yield ok("requests", "none waits")
         return
     count = f"{len(sight.requests)} triggers" if len(sight.requests) > 1 else "1 trigger"
-    waited = sight.now - min(int(note.body["asked"][0]) for note in sight.requests)
-    told = f"{count} of committed transactions not taken in, the oldest asked for {seconds(max(waited, 0))} ago"
+    waited = sight.now - min(int(request.body["asked"][0]) for request in sight.requests)
+    told = f"{count} of committed transactions not accepted, the oldest made {seconds(max(waited, 0))} ago"
     if waited > _LYING:
-        jobs = sorted({job_named(note) for note in sight.requests})
+        jobs = sorted({job_named(request) for request in sight.requests})
         yield warn("requests", f"{told} ({listed(jobs)})", "start a node; if one runs, see `set aside` and its log")
     else:
         yield ok("requests", told)
 
 
 def blocked(sight: Sight) -> Iterator[Check]:
+    """Report documents that are set aside because they fail on their own."""
     for one in sight.blocked[:20]:
         left = seconds(max(one.until - sight.now, 0))
         yield fail(
@@ -139,14 +141,14 @@ def blocked(sight: Sight) -> Iterator[Check]:
 
 
 def stuck_holds(sight: Sight) -> Iterator[Check]:
-    """A hold ends with its body or with its session; one that has neither blocks its job for ever."""
-    found = [*_of_nobody(sight), *_stuck(sight)]
+    """Report holds that neither a body nor a session will end: they block their jobs forever."""
+    found = [*_without_session(sight), *_stuck(sight)]
     yield from found[:20]
     if not found:
-        yield ok("holds", f"{len(sight.holds)}, each of a session that answers for it")
+        yield ok("holds", f"{len(sight.holds)}, each of a live session")
 
 
-def _of_nobody(sight: Sight) -> Iterator[Check]:
+def _without_session(sight: Sight) -> Iterator[Check]:
     sessions = {session.name: session for session in sight.sessions}
     named = {hold.session for _, hold in sight.holds}
     for job, hold in sight.holds:
@@ -157,11 +159,11 @@ def _of_nobody(sight: Sight) -> Iterator[Check]:
         elif session.state is Life.DEAD:
             told = f"{hold.run} is held by {hold.node}, which is dead"
             if sight.now - (session.ended_at or 0) > session.lease or not sight.live:
-                yield fail("holds", f"{told}; nobody has taken it over", "solocron doctor --repair")
+                yield fail("holds", f"{told}; no node has taken it over", "solocron doctor --repair")
             else:
                 yield warn("holds", f"{told}; a live node takes it over now", f"solocron runs {job.name}")
     for name in sight.unknown:
-        if name not in named:  # another kind of document, or one that cannot be read
+        if name not in named:  # a hold of another kind of document, or of one that cannot be decoded
             yield fail("holds", f"session {name} holds something and does not exist", "solocron doctor --repair")
 
 

@@ -1,7 +1,7 @@
-"""From the schedules of APScheduler, Celery beat and cron to declarations that fire at the same instants.
+"""Convert schedules of APScheduler, Celery beat and cron to declarations that fire at the same instants.
 
-What cannot be said here without changing when something runs is refused, with a reason. Neither APScheduler nor
-Celery is imported: their objects are read, their fields understood.
+A schedule that cannot be expressed without firing at other instants is refused, with a reason. Neither APScheduler nor
+Celery is imported: only the fields of their objects are read.
 """
 
 from solocron.importers.apscheduler import from_apscheduler

@@ -1,6 +1,6 @@
-"""From what APScheduler 3 was told to a declaration: weekdays count from Monday = 0 there, and all fields must match.
+"""Convert schedules of APScheduler 3: weekdays count from Monday = 0 there, and all fields must match.
 
-Hand over the arguments of `add_job` after the function: a trigger's name and its fields, or a trigger object.
+Pass the arguments of `add_job` after the function: a trigger's name and its fields, or a trigger object.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["from_apscheduler"]
 
 _ORDER = ("year", "month", "day", "week", "day_of_week", "hour", "minute", "second")
 _LEAST = {"month": "1", "day": "1", "hour": "0", "minute": "0", "second": "0"}
-"""What a field is when every given one is more significant; the others are then `*`."""
+"""The value of a field when every given field is more significant; fields above a given one are `*`."""
 _LIMITS = {"month": (1, 12), "day": (1, 31), "day_of_week": (0, 6), "hour": (0, 23), "minute": (0, 59)}
 _LIMITS["second"] = _LIMITS["minute"]
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -36,7 +36,7 @@ _IGNORED = ("name", "replace_existing", "jobstore", "executor")
 
 
 def from_apscheduler(trigger: Any, **told: Any) -> Converted:
-    """What `add_job(function, trigger, **told)` becomes. Refused where it would fire at other instants."""
+    """Convert `add_job(function, trigger, **told)`; refuse what would fire at other instants."""
     notes: list[str] = []
     options = _options(told, notes)
     if isinstance(trigger, str):
@@ -60,7 +60,7 @@ def from_apscheduler(trigger: Any, **told: Any) -> Converted:
 
 
 def _taken_apart(trigger: Any) -> tuple[str, dict[str, Any]]:
-    """A trigger object as the arguments it was made with."""
+    """Return the arguments that a trigger object was made with."""
     common = {key: value for key in ("timezone", "jitter", "end_date") if (value := getattr(trigger, key, None))}
     if hasattr(trigger, "fields"):
         given = {field.name: str(field) for field in trigger.fields}
@@ -71,11 +71,13 @@ def _taken_apart(trigger: Any) -> tuple[str, dict[str, Any]]:
         return "interval", {"seconds": trigger.interval.total_seconds(), "start_date": trigger.start_date, **common}
     if hasattr(trigger, "run_date"):
         return "date", {"run_date": trigger.run_date}
-    raise InvalidError(f"{trigger!r:.80} is no cron, interval or date trigger of APScheduler 3. Nothing was converted.")
+    raise InvalidError(
+        f"{trigger!r:.80} is not a cron, interval or date trigger of APScheduler 3. Nothing was converted."
+    )
 
 
 def _options(told: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The options of `add_job` that mean something here; taken out of `told`."""
+    """Take the options of `add_job` that have a counterpart here out of `told`."""
     options: dict[str, Any] = {}
     if (name := told.pop("id", None)) is not None:
         options["name"] = name
@@ -97,7 +99,7 @@ def _options(told: dict[str, Any], notes: list[str]) -> dict[str, Any]:
 
 
 def _readable(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Whole seconds as text, so that the declaration reads as one would write it."""
+    """Return whole seconds as a string such as "90s", as one would write it in a declaration."""
     return {
         key: f"{value.total_seconds():g}s" if isinstance(value, timedelta) else value for key, value in options.items()
     }
@@ -179,7 +181,7 @@ def _cron(fields: dict[str, Any], notes: list[str]) -> Cron:
 
 
 def _days(text: str) -> tuple[frozenset[int], bool, tuple[str, ...]]:
-    """Numbers, the last day, and places such as `2nd fri`, in any mixture."""
+    """Read numbers, the last day, and places such as `2nd fri`, in any mixture."""
     numbers: frozenset[int] = frozenset()
     last, places = False, []
     for item in re.split(r" *, *", text):
@@ -201,8 +203,8 @@ def _values(name: str, text: str) -> frozenset[int]:
     for item in re.split(r" *, *", text):
         match = _ITEM.fullmatch(item)
         if match is None or (match["step"] and match["first"] and not match["first"].isdigit()):
-            # APScheduler reads "mon-fri/2" as "mon-fri": it passes over the step in silence.
-            raise InvalidError(f"{name}={item!r:.60} is no expression of APScheduler's. Nothing was converted.")
+            # APScheduler reads "mon-fri/2" as "mon-fri": it ignores the step.
+            raise InvalidError(f"{name}={item!r:.60} is not an expression of APScheduler. Nothing was converted.")
         first = low if match["first"] is None else _number(name, match["first"], item)
         open_end = match["first"] is None or (match["step"] and not match["last"])
         last = high if open_end else _number(name, match["last"] or match["first"], item)

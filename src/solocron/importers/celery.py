@@ -1,6 +1,6 @@
-"""From what Celery beat was told to a declaration: weekdays count from Sunday = 0, and both day fields must match.
+"""Convert schedules of Celery beat: weekdays count from Sunday = 0, and both day fields must match.
 
-Hand over a `crontab` object or its fields, a number of seconds, a `timedelta`, a whole entry of `beat_schedule`, or a
+Pass a `crontab` object or its fields, a number of seconds, a `timedelta`, a whole entry of `beat_schedule`, or a
 row of django-celery-beat: a `PeriodicTask`, or one of its schedules.
 """
 
@@ -29,14 +29,12 @@ _PHASE = "every() counts from 1970-01-01 UTC, not from when beat was started: th
 
 
 def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **fields: Any) -> Converted:
-    """What beat would have sent; `tz` is `app.conf.timezone`. A crontab of django-celery-beat keeps its own zone."""
+    """Convert what beat would send; `tz` is `app.conf.timezone`. A crontab of django-celery-beat keeps its own zone."""
     if isinstance(schedule, Mapping):
         return _entry(schedule, tz)
     if schedule is None:
         if not fields:
-            raise InvalidError(
-                "nothing was given: hand over a schedule, or the fields of a crontab. Nothing was converted."
-            )
+            raise InvalidError("nothing was given: pass a schedule, or the fields of a crontab. Nothing was converted.")
         unknown = sorted(fields.keys() - _LIMITS.keys())
         if unknown:
             raise InvalidError(
@@ -51,7 +49,7 @@ def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **field
         raise InvalidError(f"{schedule!r:.80} is solar, which has no counterpart. Nothing was converted.")
     if hasattr(schedule, "one_off"):
         return _task(schedule, tz)
-    schedule = getattr(schedule, "schedule", schedule)  # of a row, what beat goes by
+    schedule = getattr(schedule, "schedule", schedule)  # of a database row, the schedule that beat uses
     if all(hasattr(schedule, name) for name in _LIMITS):
         zone, notes = _zone(schedule, tz)
         return Converted(schedule=_cron({name: getattr(schedule, name) for name in _LIMITS}, zone), notes=notes)
@@ -59,11 +57,11 @@ def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **field
         return Converted(schedule=Every(schedule.run_every), notes=(_PHASE,))
     if hasattr(schedule, "clocked_time"):
         return Converted(schedule=At(schedule.clocked_time))
-    raise InvalidError(f"{schedule!r:.80} is no crontab, no period and no clocked time. Nothing was converted.")
+    raise InvalidError(f"{schedule!r:.80} is not a crontab, a period or a clocked time. Nothing was converted.")
 
 
 def _zone(crontab: Any, tz: str | tzinfo | None) -> tuple[str | tzinfo, tuple[str, ...]]:
-    """The crontab's own zone if it was made with one; else what the caller gives, and else the application's."""
+    """Return the crontab's own zone if it has one, else the caller's, else the application's."""
     own = getattr(crontab, "tz", None)
     if own is None or (tz is not None and "tz" not in inspect.signature(type(crontab)).parameters):
         return tz or "UTC", ()
@@ -73,7 +71,7 @@ def _zone(crontab: Any, tz: str | tzinfo | None) -> tuple[str | tzinfo, tuple[st
 
 
 def _task(task: Any, tz: str | tzinfo | None) -> Converted:
-    """A row of django-celery-beat's `PeriodicTask`, as its scheduler makes an entry of it."""
+    """Convert a `PeriodicTask` of django-celery-beat as its scheduler reads it."""
     try:
         return _checked_task(task, tz)
     except InvalidError as error:
@@ -105,16 +103,16 @@ def _checked_task(task: Any, tz: str | tzinfo | None) -> Converted:
 
 
 def _json(task: Any, name: str) -> Any:
-    """Arguments and headers are text there."""
+    """Decode arguments and headers, which are stored as JSON strings."""
     empty: list[Any] | dict[str, Any] = [] if name == "args" else {}
     try:
         return json.loads(getattr(task, name) or "null") or empty
     except ValueError:
-        raise InvalidError(f"{name} is no JSON. Nothing was converted.") from None
+        raise InvalidError(f"{name} is not JSON. Nothing was converted.") from None
 
 
 def _entry(entry: Mapping[str, Any], tz: str | tzinfo | None) -> Converted:
-    """An entry of `beat_schedule`: its arguments become the payload, its expiry the latest start."""
+    """Convert an entry of `beat_schedule`: its arguments become the payload, its expiry the latest start."""
     if "schedule" not in entry:
         raise InvalidError("an entry of beat_schedule needs a schedule. Nothing was converted.")
     made = from_celery(entry["schedule"], tz=tz)
@@ -150,7 +148,7 @@ def _cron(fields: Mapping[str, Any], tz: str | tzinfo) -> Cron:
 
 
 def _values(name: str, given: Any) -> frozenset[int]:
-    """A number, a text in Celery's own grammar, or numbers; None is any."""
+    """Read a number, a string in Celery's grammar, or numbers; None means any."""
     low, high = _LIMITS[name]
     if given is None:
         given = "*"
@@ -161,7 +159,9 @@ def _values(name: str, given: Any) -> frozenset[int]:
     elif isinstance(given, Iterable):
         found = {int(value) for value in given}
     else:
-        raise InvalidError(f"{name}={given!r:.60} is no number, text or set of numbers. Nothing was converted.")
+        raise InvalidError(
+            f"{name}={given!r:.60} is not a number, a string or a set of numbers. Nothing was converted."
+        )
     if not found or min(found) < low or max(found) > high:
         raise InvalidError(f"{name}={given!r:.60} is outside {low} to {high}. Nothing was converted.")
     return frozenset(found)
@@ -171,7 +171,7 @@ def _item(name: str, item: str) -> list[int]:
     low, high = _LIMITS[name]
     match = _ITEM.fullmatch(item)
     if match is None or (match["step"] and (match["first"] is None) == (match["last"] is not None)):
-        raise InvalidError(f"{name}={item!r:.60} is no expression of Celery's. Nothing was converted.")
+        raise InvalidError(f"{name}={item!r:.60} is not an expression of Celery. Nothing was converted.")
     if match["step"] and int(match["step"]) == 0:
         raise InvalidError(f"{name}={item!r:.60} has a step of 0. Nothing was converted.")
     if match["first"] is None:
@@ -179,13 +179,13 @@ def _item(name: str, item: str) -> list[int]:
     else:
         first = _number(name, match["first"])
         last = first if match["last"] is None else _number(name, match["last"])
-        # "22-2" and "fri-mon" go round the end, as Celery has it.
+        # "22-2" and "fri-mon" wrap around the end, as in Celery.
         span = list(range(first, last + 1)) if first <= last else [*range(first, high + 1), *range(low, last + 1)]
     return span[:: int(match["step"] or 1)]
 
 
 def _number(name: str, text: str) -> int:
-    """Numbers, and the first three letters of a name: all that Celery looks at."""
+    """Read a number or a name, of which Celery looks only at the first three letters."""
     if text.isdigit():
         return int(text)
     names = _WEEKDAYS if name == "day_of_week" else _MONTHS if name == "month_of_year" else ()

@@ -1,7 +1,7 @@
-"""From sets of allowed values to a cron expression that matches when *all* of them do.
+"""Compose a cron expression from sets of allowed values; it matches only when *all* of them do.
 
-Cron itself takes a day when either day field matches; APScheduler and Celery want both. Where an expression can say
-"both" it is written so, elsewhere it is refused: a schedule that fires on other days is no conversion.
+Cron itself takes a day when either day field matches; APScheduler and Celery want both. If no expression can say
+"both", the conversion is refused: a schedule must not fire on other days than before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BLOCKS = tuple(frozenset(range(first, min(first + 7, 32))) for first in range(1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """What is allowed: numbers, weekdays from Sunday = 0; `places` are cron's own words such as `FRI#2` and `5L`."""
+    """The allowed values; weekdays count from Sunday = 0. `places` are cron's own words such as `FRI#2` and `5L`."""
 
     seconds: frozenset[int] = frozenset({0})
     minutes: frozenset[int]
@@ -34,7 +34,7 @@ class Fields:
 
 
 def expression(fields: Fields) -> str:
-    """The five fields, or six where seconds are not simply 0."""
+    """Return five fields, or six if seconds are not just 0."""
     day, weekday = _day_fields(fields)
     # A minute or hour field that begins with `*` makes the whole expression follow the wall clock through DST changes,
     # which a list of fixed times should not: `*/n` there only beside a plain `*`.
@@ -72,7 +72,7 @@ def _day_fields(fields: Fields) -> tuple[str, str]:
 
 
 def _both(days: frozenset[int], weekdays: frozenset[int]) -> tuple[str, str] | None:
-    """Two ways to say "and" in cron: a day field that begins with `*`, or the n-th weekday of the month."""
+    """Say "and" in cron: with a day field that begins with `*`, or with the n-th weekday of the month."""
     step = _star(days, _DAYS)
     if step is not None:
         return f"*/{step}", _week(weekdays)
@@ -86,7 +86,7 @@ def _both(days: frozenset[int], weekdays: frozenset[int]) -> tuple[str, str] | N
 
 
 def _star(values: frozenset[int], whole: Collection[int]) -> int | None:
-    """The n for which these are `*/n`."""
+    """Return the n for which these are `*/n`, None if there is none."""
     low = min(whole)
     for step in range(2, len(whole) + 1):
         if values == {value for value in whole if (value - low) % step == 0}:
@@ -109,7 +109,7 @@ def _numbers(values: frozenset[int], whole: Collection[int], *, star: bool = Fal
 
 
 def _week(values: frozenset[int]) -> str:
-    """Names, from Monday on, so that nobody has to know where a week begins."""
+    """Return names from Monday on, so that the expression does not depend on the first day of a week."""
     if values == frozenset(_WEEK):
         return "*"
     if not values:

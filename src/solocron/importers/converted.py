@@ -1,4 +1,4 @@
-"""The result of a conversion: a schedule, the options that go with it, and what its owner should know."""
+"""The result of a conversion: a schedule, its options, and notes for its owner."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """`declare` is the decorator itself, `decorator` its text; `notes` say what is different from now on."""
+    """A converted job: `declare` is the decorator, `decorator` its source; `notes` say what changes in behaviour."""
 
     schedule: Cron | Every | At
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def declare(self, **more: Any) -> Callable[[F], F]:
-        """The decorator for the function; options given here win."""
+        """Return the decorator for the function; options given here win."""
         options = {**self.options, **more}
         if isinstance(self.schedule, Cron):
             return decorators.cron(self.schedule.expression, tz=self.schedule.zone, **options)
@@ -36,7 +36,7 @@ class Converted:
         return decorators.at(self.schedule.moment, **options)
 
     def decorator(self) -> str:
-        """The line to write above the function."""
+        """Return the line to write above the function."""
         if isinstance(self.schedule, Cron):
             zone = "" if self.schedule.zone == "UTC" else f", tz={_text(self.schedule.zone)}"
             head = f"@cron({_text(self.schedule.expression)}{zone}"
@@ -48,7 +48,7 @@ class Converted:
 
 
 def zone_name(zone: str | tzinfo) -> str:
-    """The IANA name of a zone as zoneinfo, pytz and tzlocal carry it."""
+    """Return the IANA name of a zone object of zoneinfo, pytz or tzlocal."""
     if isinstance(zone, str):
         return zone
     name = getattr(zone, "key", None) or getattr(zone, "zone", None) or str(zone)

@@ -1,7 +1,7 @@
-"""From the lines of a crontab to declarations: fields, `%`, settings such as MAILTO; `@reboot` is refused.
+"""Convert the lines of a crontab: fields, `%`, settings such as MAILTO; `@reboot` is refused.
 
-A crontab belongs to one machine and runs shell commands there. What a line becomes is a job whose function runs the
-same command with the same input, on whichever node claims the slot.
+A crontab belongs to one machine and runs shell commands there. A line becomes a job whose function runs the same
+command with the same input, on the node that claims the slot.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["CrontabJob", "from_crontab"]
 
 _SETTING = re.compile(r"""\s*(?P<name>["']?[A-Za-z_][A-Za-z0-9_]*["']?)\s*=\s*(?P<value>.*?)\s*""")
 _OURS = ("MAILTO", "MAILFROM", "CRON_TZ", "RANDOM_DELAY")
-"""Settings that speak to cron itself; the others are the command's environment."""
+"""Settings for cron itself; the others are the environment of the command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrontabJob:
-    """One line: when, what the shell is given to run, and what it reads from its standard input."""
+    """One line: its schedule, its shell command, and the standard input of the command."""
 
     line: int
     converted: Converted
@@ -38,11 +38,11 @@ class CrontabJob:
 
     @property
     def argv(self) -> list[str]:
-        """How cron starts it: by the shell that SHELL names."""
+        """The arguments with which cron starts it, by the shell that SHELL names."""
         return [self.environment.get("SHELL", "/bin/sh"), "-c", self.command]
 
     def source(self, name: str) -> str:
-        """A function of that name with its declaration; needs `import os, subprocess` and `cron` above it."""
+        """Return the source of a function of that name with its declaration; it needs `os`, `subprocess` and `cron`."""
         added = {key: value for key, value in self.environment.items() if key != "SHELL"}
         options = ["check=True"]
         if self.stdin is not None:
@@ -57,8 +57,10 @@ class CrontabJob:
 
 
 def from_crontab(text: str, *, tz: str, system: bool = False) -> list[CrontabJob]:
-    """The jobs of a crontab. `tz` is the machine's zone, which cron used; `system`: lines have a user, as in
-    /etc/crontab. One line that cannot be converted refuses the whole, so that none is forgotten."""
+    """Convert a crontab. `tz` is the zone of its machine; with `system` lines have a user, as in /etc/crontab.
+
+    One line that cannot be converted refuses the whole, so that none is forgotten.
+    """
     found: list[CrontabJob] = []
     settings: dict[str, str] = {}
     for number, line in _lines(text):
@@ -103,7 +105,7 @@ def _job(number: int, line: str, settings: dict[str, str], tz: str, system: bool
     if settings.get("RANDOM_DELAY"):
         notes.append("RANDOM_DELAY was random for each boot; use spread=, one offset per job.")
     if user is not None:
-        notes.append(f"it ran as {user}; now it runs as whoever runs the node.")
+        notes.append(f"it ran as {user}; now it runs as the user of the node.")
     return CrontabJob(
         line=number,
         converted=Converted(schedule=Cron(expression, tz=tz), notes=tuple(notes)),

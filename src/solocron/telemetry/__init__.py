@@ -1,1 +1,1 @@
-"""Subscribers of the events: logs, metrics."""
+"""Subscribers of the events: log lines, and alarms with the places they are sent to."""

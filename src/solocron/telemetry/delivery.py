@@ -1,7 +1,8 @@
-"""Sends what subscribers have to send from a thread of its own: no loop and no body of the node waits for a network.
+"""Deliver messages from a thread of its own: no loop and no body of the node waits for a network.
 
-A message is tried a few times; what cannot be delivered is told as an event, never raised. The queue is bounded: what
-comes while it is full is not sent, and told. The child of a fork begins with an empty one: what waits is its parent's.
+A message is tried a few times; a failed delivery is an event, never an exception. The queue is bounded: a message that
+comes while it is full is not sent, and an event says so. The child of a fork begins with an empty queue: the waiting
+messages belong to its parent.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _IDLE = 1.0
 
 
 class Deliveries:
-    """A queue and, while there is something in it, a thread."""
+    """A queue and, while it is not empty, a thread."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -41,8 +42,8 @@ class Deliveries:
         self._closing: float | None = None
 
     def add(self, what: str, send: Send) -> None:
-        """Send it soon; returns at once."""
-        if self._process != os.getpid():  # a fork: the thread is not here, and may have held the condition
+        """Queue a message and return at once."""
+        if self._process != os.getpid():  # after a fork: the thread is not here, and may have held the condition
             self._begin_anew()
         with self._changed:
             if len(self._queue) < _LIMIT:
@@ -55,7 +56,7 @@ class Deliveries:
         self._not_delivered(what, f"{_LIMIT} messages wait already")
 
     def close(self, timeout: float = 5.0) -> None:
-        """Let what waits be sent within the time, with no pauses between tries; then the thread ends."""
+        """Send the waiting messages within `timeout`, without pauses between tries, and end the thread."""
         if self._process != os.getpid():
             self._begin_anew()
         with self._changed:
@@ -88,7 +89,7 @@ class Deliveries:
                 if tries == TRIES or not error.again:
                     self._not_delivered(what, str(error))
                     return
-            except Exception as error:  # noqa: BLE001 - whatever a plug-in raises costs this message only
+            except Exception as error:  # noqa: BLE001 - an error of a plug-in costs only this message
                 self._not_delivered(what, repr(error))
                 return
             with self._changed:

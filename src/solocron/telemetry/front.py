@@ -1,4 +1,4 @@
-"""What a scheduler offers to be told by: bounds for alarms, and where they are sent."""
+"""`Scheduler.alarms()`: alarm thresholds and notification targets."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class AlarmsFront:
         pings: Mapping[str, str] | None = None,
         allow_private: bool = False,
     ) -> None:
-        """Look, every so often and in turns with the other nodes, for what should have run and did not.
+        """Check regularly, in turns with the other nodes, for jobs that should have run and did not.
 
-        What is found is raised once and cleared once, as the events `alarm` and `alarm cleared`. Call it once, before
-        the start, with the same bounds on every node.
+        Each alarm is raised once and cleared once, as the events `alarm` and `alarm cleared`. Call this once, before
+        the start, with the same thresholds on every node.
         """
-        # Not at the top: who asks for no alarms does not pay for HTTP and TLS.
+        # Imported here: a scheduler without alarms does not pay for HTTP and TLS.
         from solocron.telemetry.delivery import Deliveries
         from solocron.telemetry.https import Target
         from solocron.telemetry.messages import Notify, Pings, Webhook
@@ -98,7 +98,7 @@ class AlarmsFront:
                 self.events.on(name, Pings(targets, deliveries))
 
     def _deliver_the_rest(self) -> None:
-        """What waits to be sent gets a moment when the scheduler stops."""
+        """Deliver the waiting messages when the scheduler stops."""
         if self._deliveries is not None:
             self._deliveries.close()
 

@@ -1,8 +1,8 @@
-"""One HTTPS request to a target that somebody configured, and to nothing else.
+"""One HTTPS request to a configured target, and to no other.
 
-Only https, certificate checked; the name is resolved once, every address of it must be a public one (unless private
-ones are allowed), and the connection goes to that very address. Redirects are not followed, the whole exchange ends
-within its time however slowly the other side talks, and of the answer only its status counts.
+Only https, with the certificate checked. The name is resolved once, all its addresses must be public (unless private
+ones are allowed), and the connection goes to the address that was checked. Redirects are not followed. The whole
+exchange ends within its timeout however slow the server is, and only the status of the response counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class NotDelivered(Exception):
-    """The request did not succeed; `again` says whether another try may."""
+    """The request failed; `again` says whether another try may succeed."""
 
     def __init__(self, why: str, *, again: bool) -> None:
         super().__init__(why)
@@ -38,7 +38,7 @@ class NotDelivered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL that was checked. It may carry a token in its path, so it shows no more of itself than its host."""
+    """A checked URL. Its path may hold a token, so only its host is ever shown."""
 
     url: str = field(repr=False)
     what: str
@@ -47,7 +47,7 @@ class Target:
     def __post_init__(self) -> None:
         parts = _split(self.url)
         if parts is None or parts.scheme != "https" or not parts.hostname:
-            raise InvalidError(f"{self.what} is no https URL, and others are not used. Nothing was configured.")
+            raise InvalidError(f"{self.what} is not an https URL; only https is used. Nothing was configured.")
         if parts.username or parts.password or parts.fragment or not self.url.isascii() or not self.url.isprintable():
             raise InvalidError(
                 f"{self.what}: give a plain URL, without user, password or fragment. Nothing was configured."
@@ -61,7 +61,7 @@ class Target:
         return str(urlsplit(self.url).hostname)
 
     def post(self, body: bytes, headers: Mapping[str, str], *, below: str = "", timeout: float = TIMEOUT) -> None:
-        """Send it, to a path below the target's if asked; returns when the answer is 2xx, else raises NotDelivered."""
+        """Post to the target, or to the path `below` it; raise NotDelivered unless the response is 2xx."""
         until = time.monotonic() + timeout
         parts = urlsplit(self.url)
         port = parts.port or 443
@@ -73,12 +73,12 @@ class Target:
         except NotDelivered:
             raise
         except (OSError, http.client.HTTPException, ValueError) as error:
-            late = "it did not answer in time" if time.monotonic() >= until else f"{type(error).__name__}: {error}"
+            late = "it did not respond in time" if time.monotonic() >= until else f"{type(error).__name__}: {error}"
             raise NotDelivered(f"{self.host}: {late}", again=True) from None
         if 300 <= status < 400:
-            raise NotDelivered(f"{self.host} answered {status}, and redirects are not followed", again=False)
+            raise NotDelivered(f"{self.host} returned {status}, and redirects are not followed", again=False)
         if not 200 <= status < 300:
-            raise NotDelivered(f"{self.host} answered {status}", again=status >= 500 or status in _AGAIN)
+            raise NotDelivered(f"{self.host} returned {status}", again=status >= 500 or status in _AGAIN)
 
     def _exchange(
         self, address: str, port: int, path: str, body: bytes, headers: Mapping[str, str], until: float
@@ -90,7 +90,7 @@ class Target:
         except BaseException:
             raw.close()
             raise
-        # A socket's own timeout counts anew with every byte; this one ends the whole.
+        # The timeout of a socket starts again with every byte; this timer ends the whole exchange.
         end = threading.Timer(max(until - time.monotonic(), 0.0), _shut, [safe])
         end.daemon = True
         end.start()
@@ -108,7 +108,7 @@ class Target:
             end.join()
 
     def _address(self, port: int) -> str:
-        """The one address to connect to; who changes the name's addresses afterwards changes nothing for us."""
+        """Resolve and check the address to connect to; a later change of the DNS name has no effect."""
         found = [str(info[4][0]) for info in socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)]
         for one in found:
             self._refuse_private(ipaddress.ip_address(one.partition("%")[0]), "Nothing was sent.", _final)
@@ -142,7 +142,7 @@ def _literal(host: str) -> Address | None:
 
 
 def _public(address: Address) -> bool:
-    """Whether it is out in the world, also where it is written inside another one."""
+    """Return whether an address is public, including one that is embedded in an IPv6 address."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
         if address in _NAT64:
@@ -153,7 +153,7 @@ def _public(address: Address) -> bool:
 
 
 def _shut(safe: ssl.SSLSocket) -> None:
-    """End what another thread reads; the plain method, because that of TLS would take its state away under it."""
+    """End the reading of another thread; `SSLSocket.shutdown` would remove the TLS state under it."""
     try:
         socket.socket.shutdown(safe, socket.SHUT_RDWR)
     except OSError:

@@ -1,4 +1,4 @@
-"""Turns events into log lines: one event, one line, a fixed sentence, the facts in `extra`."""
+"""Write events as log lines: one event, one line, a fixed sentence, the facts in `extra`."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ _LEVELS: Mapping[str, int] = {
     "store error": logging.ERROR,
     "loop error": logging.ERROR,
 }
-# Names that a log record keeps for itself.
+# Attributes of a log record itself.
 _RESERVED = frozenset({"name", "message", "args", "process", "exc_info"})
 
 
 def is_logged(name: str) -> bool:
-    """Whether an event of this name may make a line, as logging is set up at the moment."""
+    """Return whether an event of this name would be logged with the present configuration."""
     return name == "finished" or log.isEnabledFor(_LEVELS.get(name, logging.INFO))
 
 
 def log_event(event: Event) -> None:
-    """Write one event; what a run raised is an error, what it returned is not worth more than a line."""
+    """Log one event; a run that did not succeed is an error."""
     level = _LEVELS.get(event.name, logging.INFO)
     if event.name == "finished" and event.facts.get("outcome") not in ("succeeded", "cancelled"):
         level = logging.ERROR
@@ -75,8 +75,6 @@ def log_event(event: Event) -> None:
 
 
 def _short(value: Any) -> str:
-    """One line, whatever it was: control characters escaped, the end of a long text cut."""
-    text = str(value).strip()
-    if "\n" in text:
-        text = text.rsplit("\n", 1)[-1]
-    return text.encode("unicode_escape").decode()[:300] if not text.isprintable() else text[:300]
+    """Return a value as one short line, with control characters escaped."""
+    line = str(value).strip().rpartition("\n")[2]
+    return line.encode("unicode_escape").decode()[:300] if not line.isprintable() else line[:300]

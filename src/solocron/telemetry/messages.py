@@ -1,4 +1,4 @@
-"""What is sent when an alarm is raised or cleared, and when a run starts and ends: a webhook, apprise, pings."""
+"""Messages about alarms (a webhook, apprise), and pings when a run starts and ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Notify", "Pings", "Webhook", "signature"]
 
 
 def signature(secret: str, at: int, body: bytes) -> str:
-    """What the header `Solocron-Signature` carries: the time, and the HMAC-SHA256 of time, dot and body."""
+    """Return the header `Solocron-Signature`: the time, and the HMAC-SHA256 of time, dot and body."""
     mac = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={mac}"
 
@@ -55,14 +55,14 @@ class Webhook:
     def _send(self, body: bytes, id_: str) -> None:
         headers = {
             "Content-Type": "application/json",
-            "Solocron-Id": id_,  # equal over tries: the same message is one message
+            "Solocron-Id": id_,  # the same for every try: receivers can drop repeats
             "Solocron-Signature": signature(self._secret.reveal(), int(time.time()), body),
         }
         self._target.post(body, headers)
 
 
 class Notify:
-    """Hands alarms to apprise, which knows mail, chats and pagers."""
+    """Sends alarms through apprise, which supports mail, chats and pagers."""
 
     def __init__(self, urls: Sequence[str], deliveries: Deliveries) -> None:
         try:
@@ -85,13 +85,13 @@ class Notify:
             f"notification {event.kind}: {event.subject}", partial(self._send, title, _sentence(event))
         )
 
-    def _send(self, title: str, text: str) -> None:
-        if not self._apprise.notify(title=title, body=text):
+    def _send(self, title: str, body: str) -> None:
+        if not self._apprise.notify(title=title, body=body):
             raise NotDelivered("apprise could not deliver it", again=True)
 
 
 class Pings:
-    """Tells a service in the manner of Healthchecks that a job starts, succeeds or fails: silence is its alarm."""
+    """Pings a service such as Healthchecks when a job starts, succeeds or fails; it alarms on silence."""
 
     def __init__(self, targets: Mapping[str, Target], deliveries: Deliveries) -> None:
         self._targets = targets

@@ -60,7 +60,7 @@ def test_an_unknown_zone_is_refused_with_the_nearest(cli: Cli) -> None:
 def test_from_must_be_an_instant(cli: Cli) -> None:
     answer = cli("next", "0 9 * * *", "--from", "yesterday")
     assert answer.code == 2
-    assert "--from: 'yesterday' is no instant" in answer.err
+    assert "--from: 'yesterday' is not an instant" in answer.err
 
 
 def test_h_needs_the_name_that_it_is_made_from(cli: Cli) -> None:

@@ -106,7 +106,7 @@ def test_a_store_that_goes_away_in_the_middle_is_a_failure() -> None:
     store = Odd()
     store.broken["holders"] = StoreUnavailable("gone")
     found = examine(store, Threads(), Circumstances())
-    assert (found[-1].level, found[-1].detail) == ("FAIL", "it stopped answering: gone")
+    assert (found[-1].level, found[-1].detail) == ("FAIL", "it stopped responding: gone")
 
 
 def test_a_lease_is_judged_also_without_a_store() -> None:

@@ -83,7 +83,7 @@ def test_a_request_that_nobody_takes_in_is_a_warning() -> None:
     assert only(work.requests(replace(sight(), requests=(left(5),)))).level == "OK"
     found = only(work.requests(replace(sight(), requests=(left(5), left(90)))))
     assert found.level == "WARN"
-    assert found.detail == "2 triggers of committed transactions not taken in, the oldest asked for 90 s ago (work)"
+    assert found.detail == "2 triggers of committed transactions not accepted, the oldest made 90 s ago (work)"
 
 
 def test_a_schedule_that_cannot_be_read_is_a_failure() -> None:

@@ -158,7 +158,7 @@ def test_a_task_brings_its_arguments_expiry_queue_and_whether_it_is_enabled() ->
         (task(crontab=NIGHTLY, one_off=True), "one_off"),
         (task(crontab=NIGHTLY, start_time=LATER), "start_time"),
         (task(crontab=NIGHTLY, expires=LATER), "expires"),
-        (task(crontab=NIGHTLY, args="[1"), "args is no JSON"),
+        (task(crontab=NIGHTLY, args="[1"), "args is not JSON"),
     ],
 )
 def test_what_has_no_counterpart_is_refused_and_named(given: Any, why: str) -> None:

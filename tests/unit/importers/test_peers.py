@@ -149,7 +149,7 @@ def test_what_was_converted_can_be_declared_and_registered() -> None:
         ({"hour": 9, "end_date": "2027-01-01", "timezone": "UTC"}, "end_date"),
         ({"day": "10-20", "day_of_week": "mon,wed,fri,sun", "timezone": "UTC"}, "must both match"),
         ({"day": "last", "day_of_week": "mon", "timezone": "UTC"}, "must both match"),
-        ({"day_of_week": "mon-fri/2", "timezone": "UTC"}, "no expression"),
+        ({"day_of_week": "mon-fri/2", "timezone": "UTC"}, "not an expression"),
         ({"day_of_week": "7", "timezone": "UTC"}, "outside 0 to 6"),
         ({"day_of_week": "funday", "timezone": "UTC"}, "not known"),
         ({"hour": "17-9", "timezone": "UTC"}, "runs backwards"),
@@ -168,7 +168,7 @@ def test_what_apscheduler_can_say_and_cron_cannot_is_refused(told: dict[str, Any
     [
         ({"day_of_month": "10-20", "day_of_week": "mon,tue"}, "must both match"),
         ({"day_of_week": 7}, "outside 0 to 6"),
-        ({"minute": "5/3"}, "no expression"),
+        ({"minute": "5/3"}, "not an expression"),
         ({"minute": "*/0"}, "step of 0"),
         ({"hour": "noon"}, "not known"),
         ({"second": 5}, "no second"),
@@ -183,7 +183,7 @@ def test_what_celery_can_say_and_cron_cannot_is_refused(told: dict[str, Any], wh
 def test_a_schedule_of_an_unknown_kind_is_refused() -> None:
     with pytest.raises(InvalidError, match="solar"):
         from_celery(SimpleNamespace(event="sunset"))
-    with pytest.raises(InvalidError, match="no cron, interval or date trigger"):
+    with pytest.raises(InvalidError, match="not a cron, interval or date trigger"):
         from_apscheduler(SimpleNamespace(triggers=[]))
     with pytest.raises(InvalidError, match="'cron', 'interval' or 'date'"):
         from_apscheduler("calendarinterval", days=1)

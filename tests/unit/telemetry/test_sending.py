@@ -81,7 +81,7 @@ def test_a_target_that_is_down_for_a_moment_gets_the_same_message_again(server: 
 
 @pytest.mark.parametrize(
     ("statuses", "tries", "reason"),
-    [([500], 3, "localhost answered 500"), ([403], 1, "localhost answered 403")],
+    [([500], 3, "localhost returned 500"), ([403], 1, "localhost returned 403")],
 )
 def test_tries_are_bounded_and_what_was_refused_is_told(
     server: Server, statuses: list[int], tries: int, reason: str
@@ -98,13 +98,13 @@ def test_a_redirect_is_not_followed(server: Server) -> None:
     scheduler, failed = made(server, webhook=server.url, secret=SECRET)
     scheduler.tick()
     assert [posted.path for posted in server.posted] == ["/"]
-    assert failed[0].reason == "localhost answered 302, and redirects are not followed"
+    assert failed[0].reason == "localhost returned 302, and redirects are not followed"
 
 
 def test_a_server_that_talks_slowly_is_cut_off(server: Server) -> None:
     server.slow = True
     since = time.monotonic()
-    with pytest.raises(NotDelivered, match="localhost: it did not answer in time") as told:
+    with pytest.raises(NotDelivered, match="localhost: it did not respond in time") as told:
         Target(server.url, "webhook", True).post(b"x", {}, timeout=0.5)
     assert told.value.again is True
     assert time.monotonic() - since < 10
@@ -200,10 +200,10 @@ def test_without_apprise_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"webhook": "http://example.org", "secret": SECRET}, "is no https URL"),
-        ({"webhook": "https://", "secret": SECRET}, "is no https URL"),
-        ({"webhook": "https://example.org:99999", "secret": SECRET}, "is no https URL"),
-        ({"webhook": 7, "secret": SECRET}, "is no https URL"),
+        ({"webhook": "http://example.org", "secret": SECRET}, "is not an https URL"),
+        ({"webhook": "https://", "secret": SECRET}, "is not an https URL"),
+        ({"webhook": "https://example.org:99999", "secret": SECRET}, "is not an https URL"),
+        ({"webhook": 7, "secret": SECRET}, "is not an https URL"),
         ({"webhook": "https://u:p@example.org", "secret": SECRET}, "without user, password or fragment"),
         ({"webhook": "https://example.org/\n", "secret": SECRET}, "give a plain URL"),
         ({"webhook": "https://127.0.0.1/x", "secret": SECRET}, "which is not a public address"),
@@ -214,7 +214,7 @@ def test_without_apprise_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
         ({"webhook": "https://example.org"}, "webhook= and secret= belong together"),
         ({"secret": SECRET}, "webhook= and secret= belong together"),
         ({"webhook": "https://example.org", "secret": "short"}, "shorter than 16 characters"),
-        ({"pings": {"job": "http://example.org"}}, "is no https URL"),
+        ({"pings": {"job": "http://example.org"}}, "is not an https URL"),
         ({"pings": {"a job": "https://example.org"}}, "cannot be used"),
         ({"failing": 0}, "from 1 up"),
         ({"late": 0}, "above zero"),

@@ -202,7 +202,7 @@ class Driver:
     def _sweep(self, dice: random.Random, name: str) -> None:
         """One step of a sweeper: bury, take one job over, or mark as swept what holds nothing any more."""
         for found in list(self.world.sessions.values()):
-            if session.expired(found, now=self.world.now):
+            if found.state is Life.LIVE and found.expires_at <= self.world.now:
                 self.world.on_session(
                     "bury",
                     found.name,

@@ -162,7 +162,7 @@ class SmallWorld:
         for other in state.sessions:
             if other.name == node.session:
                 continue
-            if session.expired(other, now=state.now):
+            if other.state is Life.LIVE and other.expires_at <= state.now:
                 yield Request("bury", i, other.name, seen=other.beats, sent_at=state.now)
             elif other.state is Life.DEAD and (self.small.rules.dead_until_swept or node.swept == other.name):
                 op = "swept" if node.swept == other.name and self.small.rules.dead_until_swept else "take_over"

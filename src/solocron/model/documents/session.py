@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from solocron.model.change import Absent, Change
 
-__all__ = ["Life", "Session", "begin", "bury", "end", "expired", "is_live", "renew", "swept"]
+__all__ = ["Life", "Session", "begin", "bury", "end", "is_live", "renew", "swept"]
 
 
 class Life(StrEnum):
@@ -91,11 +91,6 @@ def renew(
 def is_live(doc: Session, *, now: int) -> bool:
     """Return whether its lease has not run out by the store's clock."""
     return doc.state is Life.LIVE and doc.expires_at > now
-
-
-def expired(doc: Session, *, now: int) -> bool:
-    """Whether the store's clock licenses burial; the sweeper also asks its own (rule 5 of the lease protocol)."""
-    return doc.state is Life.LIVE and doc.expires_at <= now
 
 
 def bury(doc: Session | Absent, *, now: int, reason: str, seen: int | None = None) -> Change | None:

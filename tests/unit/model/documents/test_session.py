@@ -8,7 +8,7 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.documents.session import Life, Session, begin, bury, end, expired, renew, swept
+from solocron.model.documents.session import Life, Session, begin, bury, end, is_live, renew, swept
 from tests.fundamentals.one_job import T0
 
 LEASE = 15 * SECOND
@@ -69,10 +69,10 @@ def test_i4_a_renewal_of_a_pruned_session_does_not_bring_it_back() -> None:
     assert renew(GONE, now=T0) is None
 
 
-def test_it_has_expired_from_the_very_instant_on() -> None:
-    assert not expired(live(), now=T0 + LEASE - 1)
-    assert expired(live(), now=T0 + LEASE)
-    assert not expired(dead(), now=T0 + LEASE)
+def test_it_is_live_up_to_the_very_instant_of_its_expiry() -> None:
+    assert is_live(live(), now=T0 + LEASE - 1)
+    assert not is_live(live(), now=T0 + LEASE)
+    assert not is_live(dead(), now=T0)
 
 
 def test_burial_is_for_one_that_is_unchanged_since_it_was_seen_to_expire() -> None:

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from solocron.dispatch.contract import Stop
 from solocron.engine import claimer as claimer_module
-from solocron.engine import outcomes as outcomes_module
+from solocron.engine import execution
 from solocron.engine.attempts import Board, Running
 from solocron.engine.claimer import Claimer
 from solocron.engine.finisher import Finisher
@@ -220,7 +220,7 @@ def _x61(bites: Bites) -> Patches:
 
     def make(self: Runner, *args: Any, **more: Any) -> None:
         real(self, *args, **more)
-        self._board = _NeverDraining(self._board)  # type: ignore[assignment]
+        self.board = _NeverDraining(self.board)  # type: ignore[assignment]
 
     def leave(self: Board) -> tuple[bool, str | None]:
         busy = bool(self._running or self._leftovers)
@@ -231,12 +231,12 @@ def _x61(bites: Bites) -> Patches:
 
 
 def _x88(bites: Bites) -> Patches:
-    real = outcomes_module.unfinished
+    real = execution.unfinished
 
     def whatever_it_is(value: Any) -> None:
         bites(real(value) is not None)
 
-    return [(outcomes_module, "unfinished", whatever_it_is)]
+    return [(execution, "unfinished", whatever_it_is)]
 
 
 MUTANTS = [

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from solocron.engine import sweeper as sweeper_module
-from solocron.engine.runner import Runner
+from solocron.engine.execution import Execution
 from solocron.engine.sweeper import Sweeper
 from solocron.model.change import Absent, Kind
 from solocron.model.documents.job import Job
@@ -106,15 +106,16 @@ def _x29(bites: Bites) -> Patches:
 
 
 def _x24(bites: Bites) -> Patches:
-    real = Runner._run
+    real = Execution.run
 
-    def with_the_attempt(self: Runner, job: Job, hold: Any, *args: Any) -> Any:
-        run = real(self, job, hold, *args)
-        bites(hold.attempt > 1)
-        run.key = f"{run.key}/{hold.attempt}"
+    def with_the_attempt(self: Execution) -> Any:
+        built, run = self._run is not None, real(self)
+        if not built:
+            bites(run.attempt > 1)
+            run.key = f"{run.key}/{run.attempt}"
         return run
 
-    return [(Runner, "_run", with_the_attempt)]
+    return [(Execution, "run", with_the_attempt)]
 
 
 # --- drivers ---------------------------------------------------------------------------------------------------------

@@ -6,15 +6,21 @@ import logging
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from math import isfinite
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from solocron.clock import from_us
 from solocron.dispatch.contract import Stop
 from solocron.engine.durable import Attempt, MakeVerbs, OnceBlock, Verbs
 from solocron.errors import ConflictError, InvalidError
-from solocron.model.documents.run import Shards, Status
+from solocron.model.documents.run import Shards, Status, key_of
+from solocron.schedules.zone import load_zone
 
-__all__ = ["AsyncRun", "Previous", "Run"]
+if TYPE_CHECKING:
+    from solocron.engine.execution import Execution
+
+__all__ = ["AsyncRun", "Previous", "Run", "make_run"]
 
 T = TypeVar("T")
 
@@ -229,3 +235,42 @@ class AsyncRun(Run):
                 yield item
                 done += 1
                 self.progress(done, total)
+
+
+def make_run(execution: Execution, verbs: MakeVerbs | None) -> Run:
+    """Build the run that an execution gives to its function."""
+    job, hold, zone = execution.job, execution.running.hold, execution.zone
+    last = job.last
+    run = (AsyncRun if execution.handler.is_async else Run)(
+        id=hold.run,
+        job=job.name,
+        slot=_moment(hold.slot, zone),
+        attempt=hold.attempt,
+        fence=hold.fence,
+        key=key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
+        node=hold.node,
+        deadline=None if hold.deadline is None else _moment(hold.deadline, zone),
+        payload=job.definition.payload if hold.payload is None else hold.payload,
+        previous=None
+        if last is None
+        else Previous(
+            last.run,
+            _moment(last.slot, zone),
+            last.attempt,
+            last.status,
+            _moment(last.finished_at, zone),
+            last.error,
+        ),
+        stopped=execution.stopped,
+        report=execution.running.report,
+        shard=hold.shard,
+        shards=hold.shards,
+    )
+    if verbs is not None:
+        run._bind(verbs, session=execution.running.session, scope=execution.scope)
+    return run
+
+
+@lru_cache(maxsize=256)  # jobs that fall due together share their slot
+def _moment(us: int, zone: str) -> datetime:
+    return from_us(us).astimezone(load_zone(zone).info)

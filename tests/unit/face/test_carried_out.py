@@ -12,7 +12,7 @@ import pytest
 from solocron import AsyncRun, InvalidError, RetryDecision, Run, Scheduler, every
 from solocron.dispatch.contract import Stop
 from solocron.engine.attempts import Running
-from solocron.engine.outcomes import outcome_of
+from solocron.engine.execution import outcome_of
 from solocron.model.documents.run import Status
 from solocron.testing.cluster import Cluster
 from solocron.views import RunView

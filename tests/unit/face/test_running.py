@@ -24,7 +24,7 @@ from solocron import (
     WaitTimeout,
     every,
 )
-from solocron.engine import runner
+from solocron.engine.execution import Execution
 from solocron.events import Event, Events
 
 FAR = "1h"
@@ -520,7 +520,7 @@ def test_aio_never_blocks_the_callers_loop() -> None:
         ({"lease": "10ms"}, "300ms"),
         ({"max_running": 0}, "max_running"),
         ({"pools": ()}, "pools"),
-        ({"pools": "default"}, "tuple"),
+        ({"pools": "default"}, "did you mean"),
         ({"namespace": "two words"}, "namespace"),
         ({"node": "a b"}, "node"),
         ({"revision": "one"}, "revision"),
@@ -598,14 +598,14 @@ def test_a_claim_whose_body_cannot_be_made_goes_back_and_is_claimed_again(monkey
     """It stayed claimed under a session that was renewed, and its job never ran again."""
     scheduler = made()
     scheduler.every(FAR, name="job")(lambda: None)
-    real, left = runner._Body.__init__, [MemoryError(), MemoryError()]
+    real, left = Execution.__init__, [MemoryError(), MemoryError()]
 
-    def make(self: runner._Body, *args: Any) -> None:
+    def make(self: Execution, *args: Any) -> None:
         if left:
             raise left.pop()
         real(self, *args)
 
-    monkeypatch.setattr(runner._Body, "__init__", make)
+    monkeypatch.setattr(Execution, "__init__", make)
     with scheduler:
         run = scheduler.wait(scheduler.trigger("job"), "10s")
     assert (run.status, left) == ("succeeded", []), "on nobody's retry budget"

@@ -28,9 +28,9 @@ demo: $(READY) ## Five replicas, one killed, one frozen: every slot runs once
 # --- checks: none of them needs a server ---------------------------------------------------------------------------
 
 .PHONY: check
-check: check-format check-lint check-types check-imports check-seams check-files ## Format, lint, types, imports, seams
+check: check-format check-lint check-types check-imports check-seams check-files check-words ## Format, lint, types, imports, seams, words
 
-.PHONY: check-format check-lint check-types check-imports check-seams check-files
+.PHONY: check-format check-lint check-types check-imports check-seams check-files check-words
 check-format: $(READY)
 	@$(BIN)/ruff format --check .
 check-lint: $(READY)
@@ -43,6 +43,8 @@ check-seams: $(READY)
 	@$(BIN)/python scripts/check_seams.py
 check-files: $(READY)
 	@$(BIN)/python scripts/check_files.py
+check-words: $(READY)
+	@$(BIN)/python scripts/check_words.py
 
 .PHONY: format
 format: $(READY) ## Format the code and repair what can be repaired

@@ -124,7 +124,7 @@ def save(
             which = Named(Kind.CALENDAR, (document_of(wanted.name, revision),))
             kept = store.update(which, lambda doc, now, made=made: keep(doc, body=made.to_json()))  # type: ignore[misc]
             if kept.results[0].verdict is Verdict.DECLINED:
-                continue  # another content has this number: somebody changes the calendar just now, or died while at it
+                continue  # another client changes the calendar just now, or died while it did
             if kept.results[0].verdict is Verdict.APPLIED and _announced(calendars, wanted.name, revision):
                 break
             revision -= 1

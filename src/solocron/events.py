@@ -1,6 +1,6 @@
-"""A small bus: the engine says what happened, subscribers (logs, metrics, the user's hooks) listen.
+"""An event bus: the engine emits events, subscribers (logs, metrics, the user's hooks) receive them.
 
-A subscriber that raises is logged and disturbs nobody. Counts per event are kept for tests and figures.
+A subscriber that raises is logged and does not affect the others. Counts per event are kept for tests and figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Looks at a node's start whether threads are threads: gevent and eventlet replace them by greenlets of one thread.
+"""Check at the start of a node that threads are real: gevent and eventlet replace them by greenlets of one thread.
 
-Taking the original threads back for the engine would not do: the locks of the stores and the sockets of the drivers are
-replaced as well, and an original lock that waits for a greenlet of its own thread waits for ever.
+Using the original threads for the engine would not help: the locks of the stores and the sockets of the drivers are
+replaced as well, and an original lock that waits for a greenlet of its own thread waits forever.
 """
 
 from __future__ import annotations

@@ -45,12 +45,12 @@ def enabled(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
-    """`SOLOCRON_STORE`, or None where nobody said anything."""
+    """Return `SOLOCRON_STORE`, or None if it is not set."""
     return environ.get("SOLOCRON_STORE", "").strip() or None
 
 
 def namespace(environ: Mapping[str, str] = os.environ) -> str:
-    """`SOLOCRON_NAMESPACE`, or the namespace of those who name none."""
+    """Return `SOLOCRON_NAMESPACE`, or "default" if it is not set."""
     return environ.get("SOLOCRON_NAMESPACE", "").strip() or "default"
 
 

@@ -223,7 +223,7 @@ class ResumeView:
     skipped: int
     """Slots of the pause that will be on record as skipped."""
     missed: int
-    """Slots since the pause ended by itself that nobody decided, and that catch-up does not run."""
+    """Slots since the pause ended by itself that are not decided yet, and that catch-up does not run."""
     first: datetime | None
     last: datetime | None
     waiting: int
@@ -381,7 +381,7 @@ class StatusView:
     orphaned: tuple[str, ...]
     blocked: tuple[str, ...]
     overdue: tuple[str, ...]
-    """Due for more than five minutes, and claimed by nobody."""
+    """Due for more than five minutes, and not claimed."""
     unserved: Mapping[str, int]
     """Pools without a live node, and how many jobs of theirs do not run because of that."""
     alarms: tuple[AlarmView, ...]

@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import check_files  # noqa: E402
 import check_seams  # noqa: E402
+import check_words  # noqa: E402
 
 
 def seams(tmp_path: Path, where: str, source: str) -> list[str]:
@@ -119,3 +120,44 @@ def test_ordinary_files_are_let_alone(tmp_path: Path, name: str, line: str) -> N
 
 def test_the_project_as_it_is_belongs_to_no_machine() -> None:
     assert list(check_files.problems(ROOT, check_files.project_files(ROOT))) == []
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ('"""Claimed by nobody."""', "client/file.py:1: 'nobody': name the actor"),
+        ("x = 1  # Whoever is next takes it", "client/file.py:1: 'Whoever': name the actor"),
+        ('"""First line.\n\nIt waits for ever.\n"""', "client/file.py:3: 'for ever': write: forever"),
+        ("def on_goodbye(): ...", "client/file.py:1: the name 'on_goodbye': say close session"),
+        ("class WaitingBell: ...", "client/file.py:1: the name 'WaitingBell': say notification"),
+        ("OWED = 3", "client/file.py:1: the name 'OWED': say waiting run"),
+    ],
+)
+def test_a_word_that_was_given_up_is_named_with_the_one_to_use(tmp_path: Path, source: str, said: str) -> None:
+    _write(tmp_path / "client" / "file.py", source)
+    (problem,) = check_words.problems(tmp_path)
+    assert problem.startswith(said)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["x = slice(1)", '"""The lower bound; however long it takes."""', "bellow = 1", "follower = power = 1"],
+)
+def test_words_that_only_look_alike_are_left_alone(tmp_path: Path, source: str) -> None:
+    _write(tmp_path / "client" / "file.py", source)
+    assert list(check_words.problems(tmp_path)) == []
+
+
+def test_two_public_classes_of_one_name_are_refused(tmp_path: Path) -> None:
+    _write(tmp_path / "a.py", "class Keeper: ...\nclass _Own: ...")
+    _write(tmp_path / "b.py", "class Keeper(object): ...\nclass _Own: ...")
+    (problem,) = check_words.problems(tmp_path)
+    assert problem.startswith("class Keeper stands twice: a.py, b.py")
+
+
+def _write(file: Path, source: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(source)

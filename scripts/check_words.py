@@ -1,0 +1,147 @@
+"""Fails if the package has two classes of one name, or uses a word that was given up.
+
+A class name that stands twice makes every search and every traceback ambiguous. A word that was given up had two
+meanings, or no meaning to a reader who has not met it here; each is listed with the word to use instead.
+
+Folders that are still to be cleaned are listed too. Take a folder from the list when it is clean; the check says which
+ones are.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+Fault = tuple[Path, int, str]
+"""A file, a line, and what is wrong there."""
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "solocron"
+
+PROSE = {
+    r"whoever|whomever|somebody|nobody|anybody|everybody": "name the actor: the node, the caller, the sweeper",
+    r"for ever": "write: forever",
+    r"a blank|blanks": "write: a space",
+    r"hand over a tuple|hand over an aware": "write: pass",
+    r"answers with|answers the|answers its|answers how|answers which|answers what": "write: returns",
+    r"is no (?:mistake|json|number|instant|expression|https)": "write: is not a",
+}
+"""Patterns of comments and strings, each with the reason or the word to use instead."""
+
+NAMES = {
+    "slice": "shard",
+    "slices": "shards",
+    "owe": "add a waiting run",
+    "owed": "waiting run",
+    "owes": "has waiting runs",
+    "stretch": "waiting range",
+    "stretches": "waiting ranges",
+    "bell": "notification",
+    "goodbye": "close session",
+    "farewell": "close session",
+    "flooded": "backlog",
+    "calmed": "drained backlog",
+    "courtesy": "affinity delay",
+}
+"""Words of identifiers that were given up, each with the one to use instead."""
+
+STILL_IN_PROSE = {
+    *("dispatch", "effects", "engine", "isolation", "lease", "model", "simulator", "stores", "testing"),
+    *("aio.py", "doctor/repair.py", "scheduler", "scheduler.py"),
+}
+STILL_IN_NAMES = {"effects", "engine", "model", "schedules", "simulator", "stores", "testing"}
+
+STILL_TWICE = {
+    *("Address", "Change", "Clients", "Draft", "Event", "Faults", "Fleet", "GoingBack", "Ledger", "Life", "Line"),
+    *("Link", "Memory", "Moved", "Namespace", "Nemesis", "Node", "Outcome", "Place", "Report", "Request", "Row"),
+    *("Rules", "Selection", "Session", "Slots", "Start", "State", "Status", "Store", "Update", "Verdict", "World"),
+}
+"""Names of classes that are still to be told apart."""
+
+_BUILT_IN = {"slice"}
+"""Names of the language itself."""
+_START, _END = r"(?:(?<![a-zA-Z])|(?<=[a-z])(?=[A-Z]))", r"(?![a-z])"
+_ANY = re.compile(f"{_START}(?i:{'|'.join(NAMES)}){_END}|(?i:{'|'.join(PROSE)})")
+"""Finds at least the files with a word that was given up: only these are read token by token."""
+_CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[(:]", re.MULTILINE)
+_PROSE = {re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE): why for pattern, why in PROSE.items()}
+
+
+def problems(package: Path) -> Iterator[str]:
+    """Yield what is wrong in this package, one line each."""
+    return _problems(list(word_problems(package)), classes(package))
+
+
+def _problems(faults: list[Fault], known: dict[str, list[Path]]) -> Iterator[str]:
+    for file, number, what in faults:
+        if not _is_in(file, STILL_IN_NAMES if _is_name(what) else STILL_IN_PROSE):
+            yield f"{file}:{number}: {what}"
+    for name, places in sorted(known.items()):
+        if len(places) > 1 and name not in STILL_TWICE:
+            yield f"class {name} stands twice: {', '.join(map(str, places))}; give each thing a name of its own"
+
+
+def word_problems(package: Path) -> Iterator[Fault]:
+    """Yield file, line and fault for each word that was given up, exempt folders included."""
+    for file in sorted(package.rglob("*.py")):
+        inside, source = file.relative_to(package), file.read_text(encoding="utf-8")
+        if not _ANY.search(source):
+            continue
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type in (tokenize.COMMENT, tokenize.STRING):
+                for pattern, why in _PROSE.items():
+                    for found in pattern.finditer(token.string):
+                        line = token.start[0] + token.string.count("\n", 0, found.start())
+                        yield inside, line, f"{found[0]!r}: {why}"
+            elif token.type == tokenize.NAME and token.string not in _BUILT_IN:
+                for word in _words(token.string):
+                    if word in NAMES:
+                        yield inside, token.start[0], f"the name {token.string!r}: say {NAMES[word]}"
+
+
+def classes(package: Path) -> dict[str, list[Path]]:
+    """Return every public class with the files that define one of that name."""
+    found: dict[str, list[Path]] = defaultdict(list)
+    for file in sorted(package.rglob("*.py")):
+        for name in _CLASS.findall(file.read_text(encoding="utf-8")):
+            found[name].append(file.relative_to(package))
+    return found
+
+
+def _clean(faults: list[Fault], known: dict[str, list[Path]]) -> list[str]:
+    """Return what can be taken from the lists of exceptions."""
+    prose = {file for file, _, what in faults if not _is_name(what)}
+    names = {file for file, _, what in faults if _is_name(what)}
+    done = [f"STILL_IN_PROSE: {one}" for one in STILL_IN_PROSE if not any(_is_in(file, {one}) for file in prose)]
+    done += [f"STILL_IN_NAMES: {one}" for one in STILL_IN_NAMES if not any(_is_in(file, {one}) for file in names)]
+    return sorted(done + [f"STILL_TWICE: {name}" for name in STILL_TWICE if len(known.get(name, ())) < 2])
+
+
+def _is_name(what: str) -> bool:
+    return what.startswith("the name")
+
+
+def _is_in(file: Path, places: set[str]) -> bool:
+    return any(file == Path(place) or Path(place) in file.parents for place in places)
+
+
+def _words(name: str) -> list[str]:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().split("_")
+
+
+def main() -> int:
+    faults, known = list(word_problems(PACKAGE)), classes(PACKAGE)
+    found = list(_problems(faults, known))
+    for line in found:
+        print(line, file=sys.stderr)
+    for line in _clean(faults, known):
+        print(f"check_words: clean, take it from {line}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

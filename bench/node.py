@@ -17,6 +17,7 @@ from typing import Any
 from solocron import Scheduler
 from solocron.events import Event
 from solocron.process import settle_memory
+from solocron.scheduler.hooks import core_of
 
 
 def main() -> int:
@@ -57,7 +58,7 @@ def main() -> int:
         for line in sys.stdin:
             if line.strip() != "count":
                 break
-            _say(counted=dict(scheduler.client.store.statements), cpu=time.process_time(), at=time.perf_counter())
+            _say(counted=dict(scheduler.open().store.statements), cpu=time.process_time(), at=time.perf_counter())
         over.set()
         news.set()
 
@@ -66,7 +67,7 @@ def main() -> int:
     began = time.perf_counter()
     scheduler.start()
     started_s = time.perf_counter() - began
-    node, pause = scheduler._node, threading.Event()
+    node, pause = core_of(scheduler).node, threading.Event()
     while node is not None and not node.recovery.may_claim():  # beside others it waits until each has renewed
         pause.wait(0.05)
     _say(ready=time.time(), declared_s=declared_s, started_s=started_s, rss_mb=_rss_mb(), functions_mb=functions_mb)
@@ -80,7 +81,7 @@ def main() -> int:
             told = count
             _say(finished=count)
     cpu, since = time.process_time() - cpu, time.perf_counter() - since
-    statements = dict(scheduler.client.store.statements)
+    statements = dict(scheduler.open().store.statements)
     rss = _rss_mb()
     clean = scheduler.stop("10s")
     _say(

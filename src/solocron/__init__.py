@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from solocron.jobs.retrying import RetryDecision
     from solocron.model.policy import Backoff, allow, catch_up_all
     from solocron.scheduler import Scheduler
+    from solocron.scheduler.aio import AsyncScheduler
     from solocron.schedules import At, Cron, Every, Schedule
     from solocron.version import __version__
 
@@ -64,6 +65,7 @@ _HOMES = {
     "solocron.effects.locks.lock": ("Lock",),
     "solocron.model.policy": ("Backoff", "allow", "catch_up_all"),
     "solocron.scheduler": ("Scheduler",),
+    "solocron.scheduler.aio": ("AsyncScheduler",),
     "solocron.schedules": ("At", "Cron", "Every", "Schedule"),
     "solocron.version": ("__version__",),
 }
@@ -71,6 +73,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AsyncRun",
+    "AsyncScheduler",
     "At",
     "Backoff",
     "Cancelled",

@@ -119,7 +119,7 @@ def resumed(figures: Figures, fleet: Fleet, back: float, lease: float) -> None:
         figures.faults.append(
             f"I23: nothing started within {patience:g} s of the store's return, until a person helped"
         )
-        fleet.scheduler.client.restored()
+        fleet.scheduler.open().restored()
         return
     figures.returns.append(round(first.at - back, 2))
     if figures.returns[-1] > within(lease):

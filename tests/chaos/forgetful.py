@@ -73,7 +73,7 @@ def _gone(fleet: Fleet, runs: list[str]) -> int:
 
 def _answers(fleet: Fleet) -> bool:
     try:
-        fleet.scheduler.client.store.clock()
+        fleet.scheduler.open().store.clock()
     except StoreError:
         return False
     return True

@@ -52,7 +52,7 @@ class Recall(Judge):
         declared = list(scheduler.registry)
         super().__init__(
             ledger=fleet.ledger,
-            store=scheduler.client.store,
+            store=scheduler.open().store,
             schedules={job.name: job.schedule for job in declared},
             incidents=fleet.incidents,
         )
@@ -60,7 +60,7 @@ class Recall(Judge):
 
     def look_again(self, scheduler: Scheduler) -> None:
         """Ask by way of a scheduler that has just been made: an older one may look at a file that was replaced."""
-        self._store = scheduler.client.store
+        self._store = scheduler.open().store
 
     def find(self, dead: Collection[int] = ()) -> Findings:
         """What became of every slot; `dead`: the processes that were killed, whose attempts nobody remembers."""

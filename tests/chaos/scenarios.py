@@ -53,7 +53,7 @@ def storm(
     figures = Figures(store=place.name, scenario="storm", seconds=seconds)
     with Arena(place, folder, ["tests.chaos.jobs.mixed"], lease=lease) as arena:
         arena.start()
-        store = arena.fleet.scheduler.client.store
+        store = arena.fleet.scheduler.open().store
         schedules = {job.name: job.schedule for job in arena.fleet.scheduler.registry if job.name not in UNSTEADY}
         judges = _judges(arena.fleet, schedules)
         _open_window(arena, judges)
@@ -88,7 +88,7 @@ def crowd(place: Place, folder: Path, *, seconds: float, seed: int, tell: Tell) 
         pause = seconds / (len(first) + 2)
         tempest.rage(seconds, first=first, again=[KILL, FREEZE], every=(pause * 0.8, pause))
         _heal(arena, (judge,), figures, tell)
-        figures.tier = str(arena.fleet.scheduler.client.store.capabilities.tier)
+        figures.tier = str(arena.fleet.scheduler.open().store.capabilities.tier)
         _conclude(arena, (judge,), figures)
     figures.note_strikes({fault.number: tempest.struck[fault.number] for fault in (KILL, FREEZE, *server)})
     return figures
@@ -129,7 +129,7 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
 
 def _judges(fleet: Fleet, schedules: dict[str, Schedule]) -> tuple[Judge, Judge]:
     """One for the jobs that may be repeated and must not be lost, one for those that may be lost and never repeated."""
-    store = fleet.scheduler.client.store
+    store = fleet.scheduler.open().store
     strict = {name: schedule for name, schedule in schedules.items() if name not in AT_MOST_ONCE}
     loose = {name: schedule for name, schedule in schedules.items() if name in AT_MOST_ONCE}
     return (
@@ -159,7 +159,7 @@ def _peaceful_kills(arena: Arena, kills: int, tell: Tell) -> list[Incident]:
 
 def _takeovers(arena: Arena, schedules: dict[str, Schedule], incidents: Sequence[Incident]) -> list[float]:
     """How long the runs of these victims had to wait."""
-    store = arena.fleet.scheduler.client.store
+    store = arena.fleet.scheduler.open().store
     judge = Judge(ledger=arena.fleet.ledger, store=store, schedules=schedules, incidents=incidents)
     judge.open()
     return list(judge.verdict().takeovers)

@@ -97,7 +97,7 @@ class Case:
         self.fleet = fleet
         self.judge = Recall(fleet)
         self.judge._since, self.judge._until = SINCE, SLOT
-        fleet.scheduler.client.store.open()
+        fleet.scheduler.open().store.open()
 
     def start(
         self, job: str, *, at: float, attempt: int = 1, pid: int = NODE, fence: int = 1, slot: int = SLOT

@@ -73,7 +73,7 @@ def count(server: Any, url: str) -> int:
 
 
 def store_of(scheduler: Scheduler) -> SqlStore[Any]:
-    store = scheduler.client.store
+    store = scheduler.open().store
     assert isinstance(store, SqlStore)
     return store
 
@@ -81,7 +81,7 @@ def store_of(scheduler: Scheduler) -> SqlStore[Any]:
 def be_busy(scheduler: Scheduler) -> None:
     """As many calls at once as threads: each needs a connection."""
     barrier = threading.Barrier(BUSY)
-    store: Any = scheduler.client.store
+    store: Any = scheduler.open().store
 
     def call(_: int) -> None:
         if isinstance(store, SqlStore):

@@ -23,7 +23,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_a_calendar_is_kept_in_revisions_and_followed_by_its_jobs(url: str) -> None:
     scheduler, other = Scheduler(url), Scheduler(url)
-    today = from_us(scheduler.client.store.clock()).date()
+    today = from_us(scheduler.open().store.clock()).date()
     made = scheduler.calendar("bank", weekend=(), holidays={today: "größer als \U0001f552", date(2030, 5, 1): "x"})
     assert made.revision == 1
     ran: list[datetime] = []
@@ -31,7 +31,7 @@ def test_a_calendar_is_kept_in_revisions_and_followed_by_its_jobs(url: str) -> N
     scheduler.tick()
     assert [slot.date() > today for slot in scheduler.upcoming("every", 2)] == [True, True]
     assert other.calendar("bank", weekend=()).jobs == ("every",)
-    assert other.upcoming("every", 1)[0].date() == from_us(other.client.store.clock()).date()
+    assert other.upcoming("every", 1)[0].date() == from_us(other.open().store.clock()).date()
     (seen,) = scheduler.calendars()
     assert (seen.revision, dict(seen.holidays), seen.jobs) == (2, {}, ("every",))
     for one in (scheduler, other):
@@ -44,7 +44,7 @@ def test_a_rate_survives_in_the_document(url: str) -> None:
     scheduler.every("1s", name="every", catch_up=catch_up_all(rate="1/d"))(lambda run: ran.append(run.slot))
     scheduler.tick()
     ran.clear()  # a slot may have fallen due while it was declared
-    scheduler.client.store.shift_clock(60_000_000)
+    scheduler.open().store.shift_clock(60_000_000)
     scheduler.tick()
     first = len(ran)
     assert scheduler.get_job("every").waiting > 0
@@ -76,7 +76,7 @@ def test_a_backfill_and_a_rerun_go_through_every_store(url: str) -> None:
     ran: list[tuple[datetime, str]] = []
     scheduler.every("1h", name="hourly")(lambda run: ran.append((run.slot, run.key)))
     scheduler.tick()
-    now = from_us(scheduler.client.store.clock())
+    now = from_us(scheduler.open().store.clock())
     made = scheduler.backfill("hourly", now - timedelta(hours=5), now)
     assert (made.total, scheduler.backfills()[0].id) == (5, made.id)
     scheduler.tick()

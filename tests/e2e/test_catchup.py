@@ -21,7 +21,7 @@ def test_i10_after_an_outage_each_policy_runs_what_it_promises(make_fleet: MakeF
     wait_until(lambda: all(_ran(fleet, job) for job in POLICIES), within=20, what="a first run of each")
     assert fleet.stop() == [0, 0]
     before = {job: max(_ran(fleet, job)) for job in POLICIES}
-    store = fleet.scheduler.client.store
+    store = fleet.scheduler.open().store
     until = store.clock() + round(DOWN * SECOND)
     wait_until(lambda: store.clock() >= until, within=20, what="the end of the outage")
     fleet.start(2)
@@ -33,7 +33,7 @@ def test_i10_after_an_outage_each_policy_runs_what_it_promises(make_fleet: MakeF
 
 
 def _check(job: str, fleet: Fleet, before: int) -> None:
-    log = fleet.scheduler.client.store.history(Query(job=job, limit=10_000))
+    log = fleet.scheduler.open().store.history(Query(job=job, limit=10_000))
     # Deciding about the outage and claiming the first run of it were one step, at this instant.
     claims = [record for record in log if record.attempt == 1 and record.slot > before]
     now = min(record.claimed_at or 0 for record in claims)

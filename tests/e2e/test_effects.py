@@ -39,7 +39,7 @@ def test_i4_the_late_write_of_a_frozen_node_is_refused_by_a_guard_and_doubles_th
         assert [row[0] for row in books.execute("SELECT attempt FROM paid ORDER BY rowid")] == paid
     told = tmp_path / "refused.1"
     assert (told.read_text() if told.exists() else None) == refused
-    assert [attempt.status for attempt in fleet.scheduler.client.attempts(run)] == ["lost", "succeeded"]
+    assert [attempt.status for attempt in fleet.scheduler.open().attempts(run)] == ["lost", "succeeded"]
     fleet.stop()
 
 

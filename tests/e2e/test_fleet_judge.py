@@ -35,7 +35,7 @@ class Case:
         self.ledger = Ledger(folder)
         self.scheduler = Scheduler(f"memory://{folder.name}")
         self.scheduler.discover(job)
-        self.store: Store = self.scheduler.client.store
+        self.store: Store = self.scheduler.open().store
         self.scheduler.start()
         self.scheduler.stop()
         self.incidents: list[Incident] = []
@@ -239,7 +239,7 @@ def test_a_job_that_is_not_in_the_store_yet_has_no_window(tmp_path: Path) -> Non
     scheduler = Scheduler("memory://empty-for-the-judge")
     scheduler.discover(job)
     schedules = {declared.name: declared.schedule for declared in scheduler.registry}
-    judge = Judge(ledger=Ledger(tmp_path), store=scheduler.client.store, schedules=schedules)
+    judge = Judge(ledger=Ledger(tmp_path), store=scheduler.open().store, schedules=schedules)
     with pytest.raises(RuntimeError, match="not in the store yet: job"):
         judge.open()
 

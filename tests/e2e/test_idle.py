@@ -25,7 +25,7 @@ def test_an_idle_node_with_a_thousand_schedules_sends_at_most_one_statement_a_se
     beats: list[tuple[float, Counter[str]]] = []
 
     def beat(event: Event) -> None:  # on the keeper's own thread: exactly one beat lies between two of these
-        beats.append((SystemClock().boot(), Counter(scheduler.client.store.statements)))
+        beats.append((SystemClock().boot(), Counter(scheduler.open().store.statements)))
 
     scheduler.on("session renewed", beat)
     with scheduler:

@@ -20,14 +20,14 @@ _boot = SystemClock().boot
 def test_slices_limits_and_nodes_survive_kill_9(make_fleet: MakeFleet, kills: int) -> None:
     fleet = make_fleet("tests.e2e.jobs.placed", lease=LEASE)
     fleet.start(4)
-    since = fleet.scheduler.client.store.clock()
+    since = fleet.scheduler.open().store.clock()
     for _ in range(kills):
         _wait_for_bodies(fleet)
         fleet.alive()[0].kill()
         fleet.start(1)
-    peace = fleet.scheduler.client.store.clock()
+    peace = fleet.scheduler.open().store.clock()
     wait_until(lambda: _everywhere(fleet, peace) >= 4, within=60, what="slots in peace, in which everybody has a part")
-    until = fleet.scheduler.client.store.clock()
+    until = fleet.scheduler.open().store.clock()
     wait_until(lambda: not _open(fleet, since, until), within=60, what="every slot to have its last word")
     permits = [limit for limit in fleet.scheduler.limits() if limit.name == "scarce"]
     assert [limit.most for limit in permits] == [2]
@@ -58,7 +58,7 @@ def _everywhere(fleet: Fleet, since: int) -> int:
 
 
 def _log(fleet: Fleet) -> list[Record]:
-    return list(fleet.scheduler.client.store.history(Query(limit=1_000_000)))
+    return list(fleet.scheduler.open().store.history(Query(limit=1_000_000)))
 
 
 def _open(fleet: Fleet, since: int, until: int) -> list[str]:
@@ -124,7 +124,7 @@ def _judge_nodes(fleet: Fleet, lines: list[Line], log: list[Record], since: int,
         if record.job == "everywhere" and (record.run not in last or record.attempt > last[record.run].attempt):
             last[record.run] = record
     assert [record.run for record in last.values() if record.status not in ENDED] == []
-    ahead = fleet.scheduler.client.store.clock() / 1e6 - _boot()
+    ahead = fleet.scheduler.open().store.clock() / 1e6 - _boot()
     killed = {incident.node: incident.at for incident in fleet.incidents if incident.kind == "kill"}
     first = {replica.node: replica.events("node started")[0]["at"] for replica in fleet.replicas}
     checked = 0

@@ -49,7 +49,7 @@ def test_i21_after_sigterm_a_run_starts_elsewhere_at_once(make_fleet: MakeFleet)
     assert (view.status, view.attempt, view.node) == ("succeeded", 2, "replica-2")
     stopped, start = fleet.ledger.lines("patient", "raised")[0], fleet.ledger.lines("patient", "start")[1]
     assert start.at - stopped.at < 5
-    attempts = fleet.scheduler.client.attempts(run)
+    attempts = fleet.scheduler.open().attempts(run)
     assert [attempt.status for attempt in attempts] == ["cancelled", "succeeded"]
     assert "shuts down" in (attempts[0].reason or "")
 

@@ -22,6 +22,6 @@ def test_a_crash_costs_one_attempt_and_not_the_node(tmp_path: Path) -> None:
     with scheduler:
         view = scheduler.wait(scheduler.trigger("fragile"), "60s")
         assert (view.status, view.result) == ("succeeded", "attempt 2")
-        first, second = scheduler.client.attempts(view.run)
+        first, second = scheduler.open().attempts(view.run)
         assert (first.status, first.error) == ("failed", "its process was killed by SIGABRT before it had answered")
         assert first.node == second.node, "the node is still there"

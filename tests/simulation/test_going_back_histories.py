@@ -20,6 +20,7 @@ from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.documents.namespace import NAME, Openness
 from solocron.model.documents.session import Life
+from solocron.scheduler.hooks import core_of
 from solocron.simulator.database import Past
 from solocron.simulator.fleet import Member
 from solocron.stores.contract import Applied, Due, Named, Which
@@ -63,7 +64,7 @@ class History(Cluster):
         return int(self.node(number).board.beats)
 
     def node(self, number: int) -> Any:
-        node = self.member(number).scheduler._node
+        node = core_of(self.member(number).scheduler).node
         assert node is not None
         return node
 

@@ -38,7 +38,7 @@ def look(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Look,
     url = request.getfixturevalue("postgres").fresh_url() if kind == "postgres" else f"sqlite:///{tmp_path}/books.db"
     store = f"{url}?{options}" if kind == "postgres" and options else url
     prefix = options.removeprefix("prefix=") if "prefix" in options else "solocron_"
-    Scheduler(store, enabled=True).client.store.close()
+    Scheduler(store, enabled=True).open().store.close()
     engine = sa.create_engine(sqlalchemy_url(url))
     with engine.begin() as connection:
         connection.execute(sa.text("CREATE TABLE invoices (id INTEGER PRIMARY KEY)"))

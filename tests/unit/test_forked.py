@@ -62,8 +62,8 @@ def test_a_lock_that_is_tied_to_the_parents_session_survives_a_stop_in_the_child
     scheduler, other = Scheduler(url, enabled=True), Scheduler(url, enabled=True)
     held = scheduler.lock("door", keep_alive=True).acquire()
     assert held is not None
-    assert scheduler._private is not None
-    with scheduler._private._mutex:  # type: ignore[attr-defined]
+    assert scheduler._locks.private is not None
+    with scheduler._locks.private._mutex:  # type: ignore[attr-defined]
 
         def child() -> bool:
             scheduler.stop()

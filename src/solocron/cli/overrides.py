@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from solocron import surroundings
-from solocron.duration import parse_duration
 from solocron.engine.settings import Settings
 from solocron.errors import InvalidError
 from solocron.jobs.checks import check_name
-from solocron.scheduler import Scheduler, configuration_of, reconfigure
-from solocron.stores.contract import Store
-from solocron.stores.url import Secret, make_store
+from solocron.scheduler import Scheduler
+from solocron.scheduler.configuration import Configuration
+from solocron.scheduler.hooks import core_of
+from solocron.stores.url import Secret
 
 __all__ = ["Overrides"]
 
@@ -42,14 +42,20 @@ class Overrides:
 
     def apply(self, scheduler: Scheduler, target: str) -> None:
         """Change a scheduler in place before it starts, so that the module's own references see the change."""
-        old, store = configuration_of(scheduler)
-        settings = self._settings(old)
-        place = self._place(store, settings, target) if self.store or self.namespace or self.lease else None
-        reconfigure(scheduler, settings, node=self.node, place=place, store_given=self.store is not None)
+        core = core_of(scheduler)
+        old = core.configuration
+        node = check_name(self.node, "node") if self.node else old.node
+        new = replace(old, node=node, settings=self._settings(old.settings))
+        if self.store or self.namespace or self.lease:
+            named = old.store_named or self.store is not None
+            new = replace(
+                new, store=self._url(old, target), store_named=named, namespace=self.namespace or old.namespace
+            )
+        core.configure(new)
 
     def _settings(self, old: Settings) -> Settings:
         return Settings.make(
-            node=check_name(self.node, "node") if self.node else old.node,
+            node=old.node,
             host=old.host,
             pid=old.pid,
             pools=tuple(check_name(pool, "pool") for pool in self.pools) if self.pools else tuple(sorted(old.pools)),
@@ -61,16 +67,15 @@ class Overrides:
             version=old.version,
         )
 
-    def _place(self, old: Store, settings: Settings, target: str) -> tuple[str, Store]:
-        """Make the store again: namespace and lease are fixed when it is made, so its URL must be known here."""
+    def _url(self, old: Configuration, target: str) -> Secret:
+        """Return the URL to make the store from: namespace and lease are fixed when it is made."""
         url = self.store
         if url is None:
             url = surroundings.store_url() or surroundings.DEFAULT_STORE
-            if Secret(url).masked != old.url:
+            if Secret(url).masked != old.store_url:
                 flag = "--namespace" if self.namespace else "--lease"
                 raise InvalidError(
-                    f"{target} makes its own store ({old.url}), so {flag} alone cannot change it; nothing was started. "
-                    "Give --store as well, or change it in the code."
+                    f"{target} makes its own store ({old.store_url}), so {flag} alone cannot change it; nothing was "
+                    "started. Give --store as well, or change it in the code."
                 )
-        lease = parse_duration(settings.lease, what="lease")
-        return url, make_store(url, namespace=self.namespace or old.namespace, lease=lease)
+        return Secret(url)

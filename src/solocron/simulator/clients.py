@@ -48,7 +48,7 @@ class Clients:
 
     def start(self, mean: float, until: float) -> None:
         member = self._world.join("client")
-        self._client = member.scheduler.client
+        self._client = member.scheduler.open()
         self._rng = member.runtime.rng
         nap = SimEvent(self._world.kernel)
 

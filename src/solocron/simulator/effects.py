@@ -20,6 +20,7 @@ from solocron.model.documents.lock import LockState, state_of
 from solocron.model.documents.session import Life, Session
 from solocron.model.documents.steps import finished
 from solocron.scheduler import Scheduler
+from solocron.scheduler.hooks import lock_place_of
 from solocron.simulator.checker import Violation
 from solocron.simulator.database import Commit
 from solocron.simulator.kernel import Process, SimEvent
@@ -57,7 +58,7 @@ class Effects:
 
     def declare(self, scheduler: Scheduler, process: Process) -> None:
         lease = self._world.options.lease
-        scheduler._locks_place().tell = self._told
+        lock_place_of(scheduler).tell = self._told
         for number, name in enumerate(self.attempts):
             body = self._body(scheduler, process)
             body.__qualname__ = name

@@ -8,6 +8,7 @@ from typing import Any
 
 from solocron.errors import StoreError
 from solocron.scheduler import Scheduler
+from solocron.scheduler.hooks import scheduler_on
 from solocron.simulator.database import Database, Past
 from solocron.simulator.faults import Options
 from solocron.simulator.kernel import EPOCH, Kernel, Process
@@ -70,11 +71,11 @@ class SimFleet:
         runtime = SimRuntime(process, rate=rate, skew=skew, number=self._starts)
         store = WireStore(self.database, process, self.network, timeout=self.options.patience, rate=rate)
         settings = {"lease": self.options.lease, "max_running": self.options.max_running} | settings
-        scheduler = Scheduler(
+        scheduler = scheduler_on(
+            runtime,
             store,
             node=name,
             enabled=True,
-            runtime=runtime,
             dispatchers={
                 "thread": SimDispatcher(process, interruptible=False),
                 "loop": SimDispatcher(process, interruptible=True),

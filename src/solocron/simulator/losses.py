@@ -18,6 +18,7 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import NAME, Openness
 from solocron.model.documents.run import Origin
 from solocron.model.documents.session import Life, Session
+from solocron.scheduler.hooks import core_of
 from solocron.simulator.checker import Violation, new_holds
 from solocron.simulator.commits import Commit
 from solocron.simulator.kernel import Process
@@ -74,7 +75,7 @@ class GoingBack:
         world = self._world
         since = world.kernel.now - seconds
         nodes = [m for m in world.members.values() if m.process.alive]
-        sessions = [(m, s) for m in nodes if (s := m.scheduler._node and m.scheduler._node.board.session)]
+        sessions = [(m, s) for m in nodes if (s := (n := core_of(m.scheduler).node) and n.board.session)]
         noticed = all(member.store.last_confirmed.get(name, 0.0) >= since for member, name in sessions)
         gone = world.database.go_back(seconds, failover=failover)
         docs = world.database.docs.items()
@@ -104,7 +105,7 @@ class GoingBack:
 
         def restored() -> None:
             try:
-                member.scheduler._client.restored()
+                core_of(member.scheduler).client.restored()
             except StoreError:
                 pass  # the store is away, or it says which documents it cannot read; this person looks again
             self.did["restored by a person"] += 1

@@ -83,7 +83,7 @@ class Planner:
                     return
                 self._world.guarded(self._change)
 
-        self._client = member.scheduler.client
+        self._client = member.scheduler.open()
         member.process.spawn(live, "planner")
 
     def _change(self) -> None:

@@ -60,7 +60,7 @@ def _in_the_child(scheduler: Scheduler) -> dict[str, object]:
 
 def _is_quiet(scheduler: Scheduler) -> bool:
     """Whether no statement was sent for a moment; a fork in the middle of a write is another story."""
-    store = scheduler.client.store
+    store = scheduler.open().store
     sent = store.statements.total()
     threading.Event().wait(0.15)
     return store.statements.total() == sent

@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from solocron.scheduler.hooks import core_of
 from tests.unit.cli.kit import ONE_JOB, OWN, Cli, Started, Write
 
 
@@ -27,16 +28,16 @@ def test_flags_win_over_what_the_module_said(cli: Cli, write: Write, started: St
     )
     assert cli("run", "shop_m:scheduler", *flags, "--pools", "cpu").code == 0
     scheduler = started[0][0]
-    settings = scheduler._settings
+    settings = core_of(scheduler).settings
     assert (settings.node, set(settings.pools), settings.max_running) == ("flagged", {"cpu"}, 3)
     assert (settings.lease, settings.beat) == (6.0, 2.0)
-    assert (scheduler.client.store.url, scheduler.client.store.namespace) == ("memory://flag", "ns")
+    assert (scheduler.open().store.url, scheduler.open().store.namespace) == ("memory://flag", "ns")
 
 
 def test_without_flags_nothing_of_the_module_is_changed(cli: Cli, write: Write, started: Started) -> None:
     write("shop_n.py", OWN)
     cli("run", "shop_n:scheduler", "--max-running", "7")
-    settings = started[0][0]._settings
+    settings = core_of(started[0][0]).settings
     assert (settings.node, set(settings.pools), settings.lease, settings.beat) == ("own", {"gpu"}, 9.0, 2.0)
     assert settings.max_running == 7
     assert settings.keep == timedelta(days=30) / timedelta(microseconds=1)
@@ -59,7 +60,7 @@ def test_the_default_store_can_be_changed_without_naming_it(
     monkeypatch.setenv("SOLOCRON_STORE", "memory://env")
     write("shop_p.py", dedent(OWN).replace('"memory://own", ', ""))
     assert cli("run", "shop_p", "--namespace", "x", "--lease", "3s").code == 0
-    assert started[0][0].client.store.namespace == "x"
+    assert started[0][0].open().store.namespace == "x"
 
 
 @pytest.mark.parametrize(

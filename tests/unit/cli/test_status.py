@@ -45,7 +45,7 @@ def test_counts_leave_out_what_is_older_than_a_day(cli: Cli) -> None:
     scheduler.tick()
     scheduler.trigger("rare")
     scheduler.tick()
-    scheduler.client.store.shift_clock(25 * 3600 * 1_000_000)
+    scheduler.open().store.shift_clock(25 * 3600 * 1_000_000)
     assert cli("status", "--store", "memory://yesterday", "--json").json["counts"] == {}
 
 
@@ -70,7 +70,7 @@ def test_status_finds_what_is_overdue_without_any_node(cli: Cli) -> None:
     scheduler.every("1h", name="forgotten")(lambda: None)
     scheduler.tick()
     assert cli("status", "--store", "memory://overdue").code == 0
-    scheduler.client.store.shift_clock(3 * 3_600_000_000)
+    scheduler.open().store.shift_clock(3 * 3_600_000_000)
     answer = cli("status", "--store", "memory://overdue", "--json")
     assert answer.json["overdue"] == ["forgotten"]
     assert answer.code == 1

@@ -10,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 from solocron import Scheduler
+from solocron.scheduler.hooks import core_of
 from tests.unit.cli.kit import ONE_JOB, OWN, Cli, Started, Write
 
 
@@ -19,7 +20,7 @@ def test_a_bare_module_without_a_scheduler_gets_one_for_its_jobs(cli: Cli, write
     assert (answer.code, answer.out) == (0, "")
     ((scheduler, grace),) = started
     assert set(scheduler.registry.jobs) == {"invoices"}
-    settings = scheduler._settings
+    settings = core_of(scheduler).settings
     assert (settings.node, set(settings.pools), settings.lease) == ("n1", {"x", "y"}, 15.0)
     assert grace == timedelta(seconds=5)
     assert "registered invoices [Every 1h] -> shop_a.invoices" in answer.err

@@ -16,7 +16,7 @@ def test_a_request_bears_the_wall_clock_in_microseconds() -> None:
     scheduler.tick()
     clock = Threads().clock
     before = clock.wall()
-    first, second = (scheduler.client.request("mail") for _ in range(2))
+    first, second = (scheduler.open().request("mail") for _ in range(2))
     assert before <= first.body["asked"][0] <= second.body["asked"][0] <= clock.wall()
     assert first.body["asked"] < second.body["asked"]
 
@@ -26,6 +26,6 @@ def test_the_doctor_warns_of_a_request_that_no_node_accepts() -> None:
     scheduler = Scheduler("memory://")
     scheduler.every("1h", name="mail")(lambda: None)
     scheduler.tick()
-    request = scheduler.client.request("mail")
+    request = scheduler.open().request("mail")
     (line,) = work.requests(Sight(now=Threads().clock.wall() + 90 * SECOND, requests=(request,)))
     assert line.level == "WARN"

@@ -220,4 +220,4 @@ def test_records_that_should_have_been_pruned_are_told(days: int, level: str, to
 def test_a_node_says_for_how_long_it_keeps_records() -> None:
     scheduler = Scheduler("memory://", keep="90d", enabled=True)
     with scheduler:
-        assert lines(scheduler.client.store)["history"].detail == "records are kept for 90d"
+        assert lines(scheduler.open().store)["history"].detail == "records are kept for 90d"

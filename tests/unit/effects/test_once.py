@@ -21,12 +21,12 @@ LONG = 30.0
 def begun_by_a_dead_one(member: Scheduler, key: str = "receipt:42") -> None:
     """The document that somebody leaves who died in the middle: its session does not exist any more."""
     by = Opening(token="t", session="gone", owner="job@1 on n1")
-    member._store.update(Named(Kind.KEY, (key,)), lambda doc, now: open_key(doc, by, now=now))
+    member.open().store.update(Named(Kind.KEY, (key,)), lambda doc, now: open_key(doc, by, now=now))
 
 
 def taken_from_it(member: Scheduler) -> None:
     """Somebody else has decided that whoever is at work is dead, has begun it anew, and died too."""
-    member._store.update(Named(Kind.KEY, ("receipt:42",)), lambda doc, now: Change(None))
+    member.open().store.update(Named(Kind.KEY, ("receipt:42",)), lambda doc, now: Change(None))
     begun_by_a_dead_one(member)
 
 
@@ -273,6 +273,6 @@ def test_results_are_small_json_and_saved_by_who_does_it(room: Callable[[], Crow
         claim.save([1])
     with a.once("x") as claim, pytest.raises(InvalidError, match="only who does it"):
         claim.save(2)
-    found = a._store.read(Named(Kind.KEY, ("x",)))[0]
+    found = a.open().store.read(Named(Kind.KEY, ("x",)))[0]
     assert isinstance(found, SmallDocument)
     assert found.body["value"] == [1]

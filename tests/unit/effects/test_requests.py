@@ -22,7 +22,8 @@ from solocron.events import Event
 from solocron.model.change import Kind
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.transitions.commands import REMEMBERED
-from solocron.runtime import Threads
+from solocron.runtime import Runtime, Threads
+from solocron.scheduler.hooks import scheduler_on
 from solocron.stores.contract import All
 from tests.required import require_module
 from tests.servers import MariaDB, Postgres
@@ -54,8 +55,8 @@ def driver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]
 class House:
     """A scheduler whose one job notes what it was handed."""
 
-    def __init__(self, url: str, *, node: str = "a", **options: Any) -> None:
-        self.scheduler = Scheduler(url, enabled=True, node=node, **options)
+    def __init__(self, url: str, *, node: str = "a", runtime: Runtime | None = None, **options: Any) -> None:
+        self.scheduler = scheduler_on(runtime or Threads(), url, enabled=True, node=node, **options)
         self.ran: list[Any] = []
         self.scheduler.every("1d", name="mail", overlap="queue-all")(self.mail)
 
@@ -68,7 +69,7 @@ class House:
         return self.ran
 
     def requests(self) -> int:
-        return len(self.scheduler.client.store.read(All(Kind.REQUEST)))
+        return len(self.scheduler.open().store.read(All(Kind.REQUEST)))
 
 
 @pytest.fixture
@@ -293,7 +294,7 @@ def test_a_request_for_a_job_that_was_removed_meanwhile_is_told_and_gone(home: A
 
 def test_i10_a_request_for_which_there_is_no_room_is_on_record_as_dropped(home: Any) -> None:
     house, connection = home
-    later = house.scheduler.client.get_job("mail").next
+    later = house.scheduler.open().get_job("mail").next
     runs = [house.scheduler.trigger("mail", at=later, connection=connection) for _ in range(QUEUE_LIMIT + 2)]
     connection.commit()
     house.tick()

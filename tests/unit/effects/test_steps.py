@@ -51,10 +51,10 @@ def test_i17_a_retry_replays_what_is_finished_and_does_the_rest(crowd: Crowd) ->
     view = a.get_run(run)
     assert (view.status, view.attempt, view.result) == ("succeeded", 2, 1)
     assert calls == ["charge ada 5", "mail 1", "mail 1"]
-    found = steps_of(a._store, run)
+    found = steps_of(a.open().store, run)
     assert [(step.name, step.value) for step in found][:2] == [("charge", {"receipt": 1}), ("mail", None)]
     assert found[2].name == "sleep:1"
-    assert [attempt.attempt for attempt in a.client.attempts(run)] == [1, 2]
+    assert [attempt.attempt for attempt in a.open().attempts(run)] == [1, 2]
 
 
 def test_i17_in_coroutines_too(room: Callable[[], Crowd]) -> None:

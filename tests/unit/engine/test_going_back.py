@@ -114,7 +114,7 @@ def test_i22_a_loss_beyond_memory_stops_the_fleet_until_somebody_says_so() -> No
     assert state(cluster).openness is Openness.CLOSED
     operator = cluster.member(0)
     moved: list[int] = []
-    operator.process.spawn(lambda: moved.append(operator.scheduler.client.restored()), "restored")
+    operator.process.spawn(lambda: moved.append(operator.scheduler.open().restored()), "restored")
     cluster.run(f"{BEAT + 11}s")
     assert moved == [1]
     assert len(cluster.starts) > before

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from solocron import Scheduler
 from solocron.clock import SystemClock
 from solocron.engine.attempts import Standing
 from solocron.engine.registrar import BATCH
 from solocron.model.change import Kind
 from solocron.runtime import Threads
+from solocron.scheduler.hooks import make_node, scheduler_on
 from solocron.stores.contract import Applied, ChangeFn, Doc, Gate, Named, Which
 from solocron.stores.memory import MemoryStore
 
@@ -26,10 +26,10 @@ class Still(SystemClock):
 
 def test_a_start_with_more_jobs_than_fit_into_a_lease_keeps_its_session() -> None:
     clock = Still()
-    scheduler = Scheduler("memory://", enabled=True, lease="15s", runtime=Threads(clock))
+    scheduler = scheduler_on(Threads(clock), "memory://", enabled=True, lease="15s")
     for number in range(4 * BATCH):
         scheduler.cron("0 9 * * *", name=f"job-{number}")(lambda: None)
-    store = scheduler.client.store
+    store = scheduler.open().store
     assert isinstance(store, MemoryStore)
     real = store.update
 
@@ -39,7 +39,7 @@ def test_a_start_with_more_jobs_than_fit_into_a_lease_keeps_its_session() -> Non
         return real(which, change, session=session)
 
     store.update = slowly  # type: ignore[method-assign]
-    node = scheduler._build()
+    node = make_node(scheduler)
     node.keeper.step(clock.boot())
     assert clock.now == 1_024.0, "longer than the lease"
     assert node.board.standing() is Standing.HELD
@@ -51,11 +51,11 @@ def test_a_start_with_more_jobs_than_fit_into_a_lease_keeps_its_session() -> Non
 def test_a_renewal_that_says_that_nothing_is_held_is_the_look_of_that_beat() -> None:
     """And one that says otherwise, or nothing at all, is followed by a look: a claim may have landed late."""
     clock = Still()
-    scheduler = Scheduler("memory://", enabled=True, lease="15s", runtime=Threads(clock))
+    scheduler = scheduler_on(Threads(clock), "memory://", enabled=True, lease="15s")
     scheduler.every("1h", name="job")(lambda: None)
-    store = scheduler.client.store
+    store = scheduler.open().store
     assert isinstance(store, MemoryStore)
-    node = scheduler._build()
+    node = make_node(scheduler)
     node.keeper.step(clock.boot())
     looks: list[Which] = []
     update, read, says = store.update, store.read, [False]

@@ -349,7 +349,7 @@ def test_i3_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_so
     assert len(cluster.starts) == 3, "nothing that may have run already runs again"
     assert cluster.events["namespace closed"] > 0
     client = cluster.member(0)
-    client.process.spawn(client.scheduler.client.restored, "restored")
+    client.process.spawn(client.scheduler.open().restored, "restored")
     cluster.run("2m")
     assert len(cluster.starts) >= 4
     cluster.assert_ran("job")

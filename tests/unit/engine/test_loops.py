@@ -22,6 +22,7 @@ from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents.alarm import TURN
 from solocron.model.documents.session import Life
 from solocron.runtime import Threads
+from solocron.scheduler.hooks import core_of
 from solocron.simulator.kernel import Process
 from solocron.simulator.wire import _label
 from solocron.stores.contract import Named, Which
@@ -79,7 +80,7 @@ class Eventful(Cluster):
         member = self.member(0)
 
         def leave() -> None:
-            note = member.scheduler.client.request("plain", {"n": 1})
+            note = member.scheduler.open().request("plain", {"n": 1})
             member.store.update(Named(Kind.REQUEST, (note.name,)), lambda doc, now: Change(note))
 
         member.process.spawn(leave, "client")
@@ -177,7 +178,7 @@ def test_i24_a_node_that_cannot_record_an_end_gives_its_session_up_and_another_t
     cluster.run("61s")
     [first] = cluster.starts
     broken = next(number for number in (0, 1) if cluster.process(number).name == first.node)
-    cluster.member(broken).scheduler._node.finisher._end = None  # type: ignore[union-attr, method-assign, assignment]
+    core_of(cluster.member(broken).scheduler).node.finisher._end = None  # type: ignore[union-attr, method-assign, assignment]
     cluster.run("58s")
     cluster.freeze(1 - broken)
     cluster.run("3s")

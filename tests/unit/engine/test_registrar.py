@@ -104,7 +104,7 @@ def test_a_new_revision_or_newer_zones_are_proposed(start: Start, monkeypatch: p
     assert start(revision=2) == ["a", "b"]
     assert start(revision=2) == []
     assert start(revision=1) == ["a", "b"], "and declined: a lower revision never overwrites a higher one"
-    monkeypatch.setattr("solocron.scheduler.zone_data_version", lambda: "9999a")
+    monkeypatch.setattr("solocron.scheduler.core.zone_data_version", lambda: "9999a")
     assert start(revision=2) == ["a", "b"]
     assert start(revision=2) == []
 
@@ -171,21 +171,21 @@ def test_a_rollback_says_that_the_newer_definition_is_kept_and_adopt_makes_it_gi
     with old:
         assert warned == [], "a deploy is under way: nothing to warn of"
         with pytest.raises(ConflictError, match="shop is of revision 42 and stands behind the stored definition of a"):
-            old.client.adopt("a")
+            old.open().adopt("a")
         new.stop()
         wait_until(lambda: warned, within=10, what="the warning")
         assert warned == [{"job": "a", "node": "old", "stored": 42, "ours": 41}]
         assert expression(store, "a") == "0 2 * * *"
-        Scheduler(MemoryStore(world=world)).client.adopt("a")
+        Scheduler(MemoryStore(world=world)).open().adopt("a")
         wait_until(lambda: expression(store, "a") == "0 1 * * *", within=10, what="the old schedule")
         assert old.get_job("a").revision == 41
-        assert old.client.adopt_all() == []
+        assert old.open().adopt_all() == []
 
 
 def test_adopt_all_without_a_node_lets_the_next_one_write(world: World, store: MemoryStore) -> None:
     with node_of(world, "shop", "0 2 * * *", revision=42) as new:
-        assert new.client.adopt_all() == []
-    client = Scheduler(MemoryStore(world=world)).client
+        assert new.open().adopt_all() == []
+    client = Scheduler(MemoryStore(world=world)).open()
     client.add("data", "a", "0 3 * * *")
     with pytest.raises(ConflictError, match="data was added as data"):
         client.adopt("data")

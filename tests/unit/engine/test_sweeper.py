@@ -12,6 +12,7 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.session import Session, begin
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import claim
+from solocron.scheduler.hooks import core_of, make_node
 from solocron.stores.contract import All, Due, Named, Which
 from solocron.stores.memory import MemoryStore
 
@@ -22,10 +23,10 @@ def test_i1_a_node_that_begins_while_another_sweeps_keeps_its_claims() -> None:
     scheduler.every("1h", name="job")(lambda: None)
     scheduler.tick()
     scheduler.trigger("job")
-    store = scheduler.client.store
+    store = scheduler.open().store
     assert isinstance(store, MemoryStore)
-    node = scheduler._build()
-    node.keeper.step(scheduler._runtime.clock.boot())
+    node = make_node(scheduler)
+    node.keeper.step(core_of(scheduler).runtime.clock.boot())
     real, claimed = store.read, []
 
     def newcomer() -> None:
@@ -43,7 +44,7 @@ def test_i1_a_node_that_begins_while_another_sweeps_keeps_its_claims() -> None:
         return found
 
     store.read = read  # type: ignore[method-assign,assignment]
-    node.sweeper.step(scheduler._runtime.clock.boot())
+    node.sweeper.step(core_of(scheduler).runtime.clock.boot())
     (job,) = real(Named(Kind.JOB, ("job",)))
     assert isinstance(job, Job)
     assert [hold.session for hold in job.active] == ["newcomer"]
@@ -52,10 +53,10 @@ def test_i1_a_node_that_begins_while_another_sweeps_keeps_its_claims() -> None:
 def test_pruning_goes_on_while_there_is_more_and_lets_the_sessions_be_looked_at_in_between() -> None:
     """It stopped at 10,000 records a minute: who writes more than that never got rid of any."""
     scheduler = Scheduler("memory://", enabled=True, lease="15s")
-    store = scheduler.client.store
+    store = scheduler.open().store
     assert isinstance(store, MemoryStore)
-    node = scheduler._build()
-    node.keeper.step(scheduler._runtime.clock.boot())
+    node = make_node(scheduler)
+    node.keeper.step(core_of(scheduler).runtime.clock.boot())
     calls: list[str] = []
     left, read = 25_300, store.read
 
@@ -72,9 +73,9 @@ def test_pruning_goes_on_while_there_is_more_and_lets_the_sessions_be_looked_at_
         return read(which)
 
     store.prune, store.read = prune, noted  # type: ignore[method-assign,assignment]
-    now, steps = scheduler._runtime.clock.boot(), 0
+    now, steps = core_of(scheduler).runtime.clock.boot(), 0
     while steps < 10 and left:
-        pause = node.sweeper.step(now) - scheduler._runtime.clock.boot()
+        pause = node.sweeper.step(now) - core_of(scheduler).runtime.clock.boot()
         steps += 1
     assert (left, steps) == (0, 6)
     assert pause > 1, "then it rests"
@@ -84,10 +85,10 @@ def test_pruning_goes_on_while_there_is_more_and_lets_the_sessions_be_looked_at_
 
 def test_a_step_that_has_more_to_prune_is_followed_by_the_next_at_once() -> None:
     scheduler = Scheduler("memory://", enabled=True, lease="15s")
-    store = scheduler.client.store
+    store = scheduler.open().store
     assert isinstance(store, MemoryStore)
-    node = scheduler._build()
-    node.keeper.step(scheduler._runtime.clock.boot())
+    node = make_node(scheduler)
+    node.keeper.step(core_of(scheduler).runtime.clock.boot())
     store.prune = lambda before, limit: limit  # type: ignore[method-assign]
-    boot = scheduler._runtime.clock.boot
+    boot = core_of(scheduler).runtime.clock.boot
     assert node.sweeper.step(boot()) - boot() <= PRUNE_PAUSE

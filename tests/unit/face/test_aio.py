@@ -33,7 +33,7 @@ def own_threads() -> int:
 @contextmanager
 def stuck_log(scheduler: Scheduler) -> Iterator[list[str]]:
     """The store's log answers nobody meanwhile; the threads that wait for it."""
-    store, inside, go_on = scheduler.client.store, list[str](), threading.Event()
+    store, inside, go_on = scheduler.open().store, list[str](), threading.Event()
     real = store.history
 
     def stuck(query: Any) -> Any:
@@ -74,7 +74,7 @@ def test_fifty_waits_take_one_thread_and_none_of_the_applications() -> None:
 
 def test_a_wait_looks_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler, looks, pauses = made(), 0, list[float]()
-    store = scheduler.client.store
+    store = scheduler.open().store
     real = store.history
 
     def counted(query: Any) -> Any:
@@ -88,7 +88,7 @@ def test_a_wait_looks_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> No
             scheduler.cancel(run)
 
     monkeypatch.setattr(store, "history", counted)
-    monkeypatch.setattr("solocron.aio.asyncio.sleep", sleep)
+    monkeypatch.setattr("solocron.scheduler.aio.asyncio.sleep", sleep)
     run = scheduler.trigger("job")
     assert asyncio.run(scheduler.aio.wait(run)).status == "cancelled"
     assert looks == len(pauses) + 1

@@ -29,7 +29,7 @@ def test_a_sliced_job_runs_every_slice_and_waiting_for_it_waits_for_all(schedule
         assert seen == {(0, 3): 1, (1, 3): 1, (2, 3): 1}
         assert scheduler.trigger("sharded", key="k") == run
         assert [view.shard for view in sorted(scheduler.runs("sharded"), key=lambda view: view.run)] == ["0", "1", "2"]
-        assert len(scheduler.client.attempts(run)) == 3
+        assert len(scheduler.open().attempts(run)) == 3
         assert scheduler.get_job("sharded").shards == 3
         with pytest.raises(InvalidError, match="no shard 'eu', so it was not triggered"):
             scheduler.trigger("sharded", shard="eu")

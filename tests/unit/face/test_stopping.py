@@ -95,7 +95,7 @@ def test_a_process_whose_body_swallows_every_exception_ends_by_itself(tmp_path: 
     with scheduler:
         run = scheduler.trigger("swallows", payload=str(tmp_path / "going"))
         while not (tmp_path / "going").exists():
-            scheduler._store.wait(0.02)
+            scheduler.open().store.wait(0.02)
         scheduler.cancel(run)
         view = scheduler.wait(run, "20s")
     assert view.status == "cancelled"

@@ -7,9 +7,18 @@ from collections.abc import Iterator
 import pytest
 
 from solocron import Scheduler
+from solocron.scheduler.hooks import core_of
 from tests.unit.effects.locks.conftest import url  # noqa: F401
 
 NODES = 3
+
+
+def look(scheduler: Scheduler) -> None:
+    """Let the node of a scheduler look for alarms now."""
+    node = core_of(scheduler).running_node
+    assert node is not None
+    assert node.alarms is not None
+    node.alarms.look()
 
 
 @pytest.fixture
@@ -30,13 +39,11 @@ def test_one_of_several_nodes_raises_an_alarm_and_one_clears_it(nodes: list[Sche
         scheduler.start()
     nodes[0].add("rare", "work", "0 0 1 1 *", pool="gpu")
     for scheduler in nodes:
-        assert scheduler._node is not None
-        assert scheduler._node.alarms is not None
-        scheduler._node.alarms.look()
+        look(scheduler)
     assert told.count("alarm no node:gpu") == 1
     assert [alarm.subject for alarm in nodes[1].status().alarms] == ["gpu"]
     nodes[2].add("rare", "work", "0 0 1 1 *")
     for scheduler in nodes:
-        scheduler._node.alarms.look()  # type: ignore[union-attr]
+        look(scheduler)
     assert told == ["alarm no node:gpu", "alarm cleared no node:gpu"]
     assert nodes[1].status().alarms == ()

@@ -59,6 +59,11 @@ class Place:
     def __post_init__(self) -> None:
         self.watch = Watch(self.store, self.runtime, self.owner)
 
+    def move(self, store: Store, owner: str) -> None:
+        """Go to another store before any lock was taken here; locks that know this place follow."""
+        self.store, self.owner, self.seen = store, owner, {}
+        self.watch = Watch(store, self.runtime, owner)
+
     @classmethod
     def of(
         cls, store: str | Secret | Store | None, *, namespace: str | None = None, lease: Span = "15s",

@@ -169,7 +169,7 @@ class Fleet:
 
     def _writable(self) -> bool:
         try:
-            self.scheduler.client.store.signal()
+            self.scheduler.open().store.signal()
         except StoreError:
             return False
         return True

@@ -54,7 +54,7 @@ class Judge:
         """The judge of a fleet's own ledger, store and declared jobs."""
         scheduler = fleet.scheduler
         schedules = {declared.name: declared.schedule for declared in scheduler.registry}
-        return cls(ledger=fleet.ledger, store=scheduler.client.store, schedules=schedules, incidents=fleet.incidents)
+        return cls(ledger=fleet.ledger, store=scheduler.open().store, schedules=schedules, incidents=fleet.incidents)
 
     # --- the window
 

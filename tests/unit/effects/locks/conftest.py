@@ -35,14 +35,14 @@ class Crowd:
 
     def join(self, name: str, **settings: object) -> Scheduler:
         member = Scheduler(self.url, node=name, enabled=True, **settings)  # type: ignore[arg-type]
-        member.client  # noqa: B018 - opens the store, so that its clock can be shifted
+        member.open()  # so that the clock of the store can be shifted
         self.members.append(member)
         return member
 
     def later(self, seconds: float) -> None:
         """Let the store's time pass for everybody: a store may shift each client, or all of them at once."""
         by = round(seconds * SECOND)
-        first, *others = [member._store for member in self.members]
+        first, *others = [member.open().store for member in self.members]
         first.shift_clock(by)
         for store in others:
             if first.clock() - store.clock() > by // 2:

@@ -164,7 +164,7 @@ def test_a_release_by_force_is_recorded_and_the_old_holder_cannot_release(crowd:
 
 def test_i3_a_store_that_was_restored_is_refused_until_someone_says_so(crowd: Crowd) -> None:
     a = crowd.join("a")
-    store = a._store
+    store = a.open().store
     with a.lock("door"):
         pass
     backup = store.read(Named(Kind.LOCK, ("door",)))[0]
@@ -173,7 +173,7 @@ def test_i3_a_store_that_was_restored_is_refused_until_someone_says_so(crowd: Cr
     store.update(Named(Kind.LOCK, ("door",)), lambda doc, now: Change(backup))
     with pytest.raises(StoreRefused, match="restored"):
         a.lock("door").acquire()
-    a.client.restored()
+    a.open().restored()
     with a.lock("door"):
         pass
 
@@ -182,7 +182,7 @@ def test_the_lock_is_taken_in_a_step_of_its_own_and_seen_by_others_at_once(crowd
     """Whatever transaction the caller may have open: a second client sees it before that ends."""
     a, b = crowd.join("a"), crowd.join("b")
     with a.lock("door"):
-        docs = b._store.read(Named(Kind.LOCK, ("door",)))
+        docs = b.open().store.read(Named(Kind.LOCK, ("door",)))
         assert docs[0].body["owner"] == "a"  # type: ignore[union-attr]
 
 
@@ -395,5 +395,5 @@ def test_a_name_made_of_a_parameter_that_does_not_exist_is_refused_when_declared
 def test_an_absent_document_is_no_lock(room: Callable[[], Crowd]) -> None:
     a = room().join("a")
     assert a.locks() == []
-    result = a._store.update(Named(Kind.LOCK, ("x",)), lambda doc, now: None).results[0]
+    result = a.open().store.update(Named(Kind.LOCK, ("x",)), lambda doc, now: None).results[0]
     assert isinstance(result.doc, Absent)

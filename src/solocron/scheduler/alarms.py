@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from solocron.duration import parse_duration, to_us
 from solocron.errors import ConfigurationError
-from solocron.events import Events
 from solocron.jobs.checks import check_name
+from solocron.jobs.options import Span
 from solocron.model.documents.alarm import Bounds
 from solocron.model.policy import whole
-from solocron.stores.contract import Store, Tier
+from solocron.scheduler.core import Core
+from solocron.stores.contract import Tier
 from solocron.stores.url import Secret
 
 if TYPE_CHECKING:
     from solocron.telemetry.delivery import Deliveries
     from solocron.telemetry.messages import Notify, Webhook
 
-__all__ = ["AlarmsFront"]
-
-Span = timedelta | int | float | str
+__all__ = ["AlarmOperations"]
 
 _LEAST_SECRET = 16
 _NOTHING = "Nothing was configured."
 
 
-class AlarmsFront:
-    """The part of `Scheduler` that raises alarms."""
+class AlarmOperations:
+    """The methods of `Scheduler` about alarms."""
 
-    events: Events
-    _store: Store
-    _bounds: Bounds | None = None
+    _core: Core
     _deliveries: Deliveries | None = None
 
     def alarms(
@@ -59,7 +55,8 @@ class AlarmsFront:
         from solocron.telemetry.https import Target
         from solocron.telemetry.messages import Notify, Pings, Webhook
 
-        if self._bounds is not None:
+        core = self._core
+        if core.bounds is not None:
             raise ConfigurationError(f"alarms(...) was called before; call it once, before the start. {_NOTHING}")
         if not whole(failing) or failing < 1:
             raise ConfigurationError(f"failing={failing!r}: give a whole number from 1 up. {_NOTHING}")
@@ -72,7 +69,7 @@ class AlarmsFront:
             patience=_span("patience", patience, zero=True),
             tier=tier,
         )
-        deliveries = Deliveries(self.events)
+        deliveries = Deliveries(core.events)
         if (webhook is None) != (secret is None):
             raise ConfigurationError(f"webhook= and secret= belong together: messages are signed. {_NOTHING}")
         subscribers: list[Webhook | Notify] = []
@@ -82,20 +79,20 @@ class AlarmsFront:
                     f"secret= is shorter than {_LEAST_SECRET} characters; take a random one. {_NOTHING}"
                 )
             target = Target(webhook, "webhook", allow_private)
-            subscribers.append(Webhook(target, Secret(secret), self._store.namespace, deliveries))
+            subscribers.append(Webhook(target, Secret(secret), core.store.namespace, deliveries))
         if notify:
             subscribers.append(Notify([notify] if isinstance(notify, str) else list(notify), deliveries))
         targets = {
             check_name(job, "pings"): Target(url, f"the ping URL of {job}", allow_private)
             for job, url in (pings or {}).items()
         }
-        self._bounds, self._deliveries = bounds, deliveries
+        core.bounds, self._deliveries = bounds, deliveries
         for subscriber in subscribers:
             for name in ("alarm", "alarm cleared"):
-                self.events.on(name, subscriber)
+                core.events.on(name, subscriber)
         if targets:
             for name in ("started", "finished"):
-                self.events.on(name, Pings(targets, deliveries))
+                core.events.on(name, Pings(targets, deliveries))
 
     def _deliver_the_rest(self) -> None:
         """Deliver the waiting messages when the scheduler stops."""

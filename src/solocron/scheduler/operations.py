@@ -1,74 +1,71 @@
-"""The operations of `Scheduler`: the methods of a client on its store."""
+"""Queries and commands of a `Scheduler`: the methods of a client on its store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any, Unpack, overload
 
 from solocron.calendars import CalendarView
-from solocron.client.facade import Client
-from solocron.jobs.options import AddOptions
+from solocron.client import Client
+from solocron.jobs.options import AddOptions, Span
+from solocron.scheduler.core import Core
 from solocron.schedules import Schedule
-from solocron.stores.contract import Store
 from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
 
-__all__ = ["ClientFront"]
-
-Span = timedelta | int | float | str
+__all__ = ["Operations"]
 
 
-class ClientFront:
-    """Operations that need no node: they work on a scheduler that was never started."""
+class Operations:
+    """The methods of `Scheduler` that need no node: they work on a scheduler that was never started."""
 
-    _store: Store
-    _client: Client
+    _core: Core
 
-    @property
-    def client(self) -> Client:
-        """The client behind the methods below, with its store open."""
-        self._store.open()
-        return self._client
+    def open(self) -> Client:
+        """Open the store now, and return the client behind the methods below.
 
-    @property
-    def _reader(self) -> Client:
-        """The same client with its store open for reading: nothing is created or migrated."""
-        self._store.open(read_only=True)
-        return self._client
+        Every method opens the store by itself. Call this one to fail early where the store cannot be used, or for what
+        only the client has: `attempts`, `adopt`, `restored`.
+        """
+        return self._core.open()
+
+    def _read(self) -> Client:
+        """Open the store for reading: nothing is created or migrated."""
+        return self._core.open(read_only=True)
 
     def jobs(self) -> list[JobView]:
         """Return every job of the namespace, by name."""
-        return self._reader.jobs()
+        return self._read().jobs()
 
     def get_job(self, name: str) -> JobView:
         """Return one job."""
-        return self._reader.get_job(name)
+        return self._read().get_job(name)
 
     def runs(
         self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
     ) -> list[RunView]:
         """Return records of runs, newest first."""
-        return self._reader.runs(job, status=status, limit=limit)
+        return self._read().runs(job, status=status, limit=limit)
 
     def get_run(self, id: str) -> RunView:
         """Return the last attempt of a run, or the run as it waits."""
-        return self._reader.get_run(id)
+        return self._read().get_run(id)
 
     def nodes(self) -> list[NodeView]:
         """Return the nodes of the namespace, by name."""
-        return self._reader.nodes()
+        return self._read().nodes()
 
     def limits(self) -> list[LimitView]:
         """Return the limits across jobs: how many may run, and which runs have the permits."""
-        return self._reader.limits()
+        return self._read().limits()
 
     def status(self) -> StatusView:
         """Return the nodes, the running attempts, and the counts of the last 24 hours."""
-        return self._reader.status()
+        return self._read().status()
 
     def upcoming(self, job: str, n: int = 10) -> list[datetime]:
         """Return the next slots of a job."""
-        return self._reader.upcoming(job, n)
+        return self._read().upcoming(job, n)
 
     def trigger(
         self,
@@ -84,25 +81,25 @@ class ClientFront:
 
         With `connection` the run is requested in the transaction that you have open there: no commit, no run.
         """
-        return self.client.trigger(job, payload, at=at, key=key, shard=shard, connection=connection)
+        return self.open().trigger(job, payload, at=at, key=key, shard=shard, connection=connection)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
         """Wait until a run is over, retries included, and return its last attempt."""
-        return self.client.wait(run, timeout)
+        return self.open().wait(run, timeout)
 
     def pause(
         self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
     ) -> JobView:
         """Start nothing more of a job by schedule, until it is resumed or until an instant."""
-        return self.client.pause(job, by=by, note=note, until=until)
+        return self.open().pause(job, by=by, note=note, until=until)
 
     def resume(self, job: str) -> JobView:
         """Resume a paused job; the slots of the pause are recorded as skipped."""
-        return self.client.resume(job)
+        return self.open().resume(job)
 
     def resume_preview(self, job: str) -> ResumeView:
         """Return what `resume` would do now, without doing it."""
-        return self._reader.resume_preview(job)
+        return self._read().resume_preview(job)
 
     @overload
     def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...
@@ -113,8 +110,8 @@ class ClientFront:
     ) -> str | list[str]:
         """Run a slot once more, or every slot that failed since then, with the key that it had."""
         if failed_since is not None and slot is None:
-            return self.client.rerun(job, failed_since=failed_since, key=key)
-        return self.client.rerun(job, slot, failed_since=failed_since, key=key)  # type: ignore[call-overload, no-any-return]
+            return self.open().rerun(job, failed_since=failed_since, key=key)
+        return self.open().rerun(job, slot, failed_since=failed_since, key=key)  # type: ignore[call-overload, no-any-return]
 
     def backfill(
         self,
@@ -127,11 +124,11 @@ class ClientFront:
         dry_run: bool = False,
     ) -> BackfillView:
         """Run every slot of a range of the past, live slots first; `dry_run` only counts."""
-        return self.client.backfill(job, start, end, limit=limit, rate=rate, dry_run=dry_run)
+        return self.open().backfill(job, start, end, limit=limit, rate=rate, dry_run=dry_run)
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
         """Return the backfills in progress, and how far they are."""
-        return self._reader.backfills(job)
+        return self._read().backfills(job)
 
     def calendar(
         self,
@@ -143,27 +140,27 @@ class ClientFront:
         subdivision: str | None = None,
     ) -> CalendarView:
         """Create or change a business calendar in the store, for all nodes."""
-        return self.client.calendar(name, weekend=weekend, holidays=holidays, country=country, subdivision=subdivision)
+        return self.open().calendar(name, weekend=weekend, holidays=holidays, country=country, subdivision=subdivision)
 
     def calendars(self) -> list[CalendarView]:
         """Return every calendar of the namespace, with the jobs that name it."""
-        return self._reader.calendars()
+        return self._read().calendars()
 
     def upcoming_changes(self, job: str, n: int = 10) -> list[str]:
         """Return a sentence for each of the next slots that the job's calendar moves or leaves out."""
-        return self._reader.upcoming_changes(job, n)
+        return self._read().upcoming_changes(job, n)
 
     def cancel(self, run: str) -> str:
         """Stop a run.
 
         Return "asked" if a node has to stop it, "cancelled" if it was waiting, or its status if it is over.
         """
-        return self.client.cancel(run)
+        return self.open().cancel(run)
 
     def add(self, name: str, handler: str, schedule: str | Schedule, **options: Unpack[AddOptions]) -> JobView:
         """Add or change a job as data."""
-        return self.client.add(name, handler, schedule, **options)
+        return self.open().add(name, handler, schedule, **options)
 
     def remove(self, name: str) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""
-        self.client.remove(name)
+        self.open().remove(name)

@@ -1,0 +1,256 @@
+"""`AsyncScheduler`: the methods of a scheduler, awaited on threads of its own.
+
+`asyncio.to_thread` would be shorter. It shares one small pool with the whole application: a call that waits there for
+runs to end keeps the application's calls out, and those keep ours out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from datetime import date, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
+
+from solocron.calendars import CalendarView
+from solocron.effects.locks.listing import LockView
+from solocron.effects.requests import check_connection, leave_async
+from solocron.jobs.options import AddOptions, Span
+from solocron.model.documents.request import run_named
+from solocron.schedules import Schedule
+from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
+
+if TYPE_CHECKING:
+    from solocron.scheduler.scheduler import Scheduler
+
+__all__ = ["AsyncScheduler"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_CALLS = 8
+"""Calls of the store at once; the others wait for their turn."""
+
+
+class AsyncScheduler:
+    """`await scheduler.aio.trigger(...)`: the same names, arguments and results as those of `Scheduler`."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._made = _Pools()
+
+    # --- running: each call gets a thread of its own, because it lasts as long as jobs do -----------------------------
+
+    async def start(self) -> None:
+        """Run a node in the background of this process; coroutine jobs run on the caller's event loop if it has one."""
+        self._scheduler._core.loop = asyncio.get_running_loop()
+        await _alone(self._scheduler.start)
+
+    async def stop(self, grace: Span = "30s") -> bool:
+        """Drain: stop claiming, let runs end within the grace, hand back the rest; return True if nothing was left."""
+        return await _alone(partial(self._scheduler.stop, grace))
+
+    async def tick(self) -> list[RunView]:
+        """Do one pass, for an external trigger: sweep, claim what is due, wait for it; return the runs.
+
+        Safe beside running nodes and other ticks. Never waits for a backoff.
+        """
+        return await _alone(self._scheduler.tick)
+
+    # --- queries, commands and locks -----------------------------------------------------------------------------
+
+    async def jobs(self) -> list[JobView]:
+        """Return every job of the namespace, by name."""
+        return await self._call(self._scheduler.jobs)
+
+    async def get_job(self, name: str) -> JobView:
+        """Return one job."""
+        return await self._call(self._scheduler.get_job, name)
+
+    async def runs(
+        self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
+    ) -> list[RunView]:
+        """Return records of runs, newest first."""
+        return await self._call(self._scheduler.runs, job, status=status, limit=limit)
+
+    async def get_run(self, id: str) -> RunView:
+        """Return the last attempt of a run, or the run as it waits."""
+        return await self._call(self._scheduler.get_run, id)
+
+    async def nodes(self) -> list[NodeView]:
+        """Return the nodes of the namespace, by name."""
+        return await self._call(self._scheduler.nodes)
+
+    async def limits(self) -> list[LimitView]:
+        """Return the limits across jobs: how many may run, and which runs have the permits."""
+        return await self._call(self._scheduler.limits)
+
+    async def status(self) -> StatusView:
+        """Return the nodes, the running attempts, and the counts of the last 24 hours."""
+        return await self._call(self._scheduler.status)
+
+    async def upcoming(self, job: str, n: int = 10) -> list[datetime]:
+        """Return the next slots of a job."""
+        return await self._call(self._scheduler.upcoming, job, n)
+
+    async def trigger(
+        self,
+        job: str,
+        payload: Any = None,
+        *,
+        at: datetime | None = None,
+        key: str | None = None,
+        shard: int | str | None = None,
+        connection: Any = None,
+    ) -> str:
+        """Schedule a run now, or at an instant, and return its id. The same key returns the same run.
+
+        With `connection` the run is requested in the transaction that you have open there: no commit, no run.
+        """
+        if connection is None:
+            return await self._call(self._scheduler.trigger, job, payload, at=at, key=key, shard=shard)
+        client = await self._call(self._scheduler.open)
+        check_connection(client.store, connection)
+        request = await self._call(client.request, job, payload, at=at, key=key, shard=shard)
+        await leave_async(client.store, connection, request)  # on the caller's loop: the connection may be awaited
+        return run_named(request)
+
+    async def wait(self, run: str, timeout: Span | None = None) -> RunView:
+        """Wait until a run is over, retries included, and return its last attempt."""
+        waiting = await _on(self._pools.looks, lambda: self._scheduler.open().waiting(run, timeout))
+        while (view := await _on(self._pools.looks, waiting.look)) is None:
+            await asyncio.sleep(waiting.pause)  # holds no thread between two looks
+        return view
+
+    async def pause(
+        self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
+    ) -> JobView:
+        """Start nothing more of a job by schedule, until it is resumed or until an instant."""
+        return await self._call(self._scheduler.pause, job, by=by, note=note, until=until)
+
+    async def resume(self, job: str) -> JobView:
+        """Resume a paused job; the slots of the pause are recorded as skipped."""
+        return await self._call(self._scheduler.resume, job)
+
+    async def resume_preview(self, job: str) -> ResumeView:
+        """Return what `resume` would do now, without doing it."""
+        return await self._call(self._scheduler.resume_preview, job)
+
+    @overload
+    async def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...
+    @overload
+    async def rerun(self, job: str, *, failed_since: datetime, key: str | None = None) -> list[str]: ...
+    async def rerun(
+        self, job: str, slot: datetime | None = None, *, failed_since: datetime | None = None, key: str | None = None
+    ) -> str | list[str]:
+        """Run a slot once more, or every slot that failed since then, with the key that it had."""
+        call: Callable[..., str | list[str]] = self._scheduler.rerun
+        return await self._call(call, job, slot, failed_since=failed_since, key=key)
+
+    async def backfill(
+        self,
+        job: str,
+        start: datetime,
+        end: datetime,
+        *,
+        limit: int | None = None,
+        rate: str | None = None,
+        dry_run: bool = False,
+    ) -> BackfillView:
+        """Run every slot of a range of the past, live slots first; `dry_run` only counts."""
+        return await self._call(self._scheduler.backfill, job, start, end, limit=limit, rate=rate, dry_run=dry_run)
+
+    async def backfills(self, job: str | None = None) -> list[BackfillView]:
+        """Return the backfills in progress, and how far they are."""
+        return await self._call(self._scheduler.backfills, job)
+
+    async def calendar(
+        self,
+        name: str,
+        *,
+        weekend: Iterable[str] = ("sat", "sun"),
+        holidays: Iterable[date] | Mapping[date, str] = (),
+        country: str | None = None,
+        subdivision: str | None = None,
+    ) -> CalendarView:
+        """Create or change a business calendar in the store, for all nodes."""
+        return await self._call(
+            self._scheduler.calendar, name, weekend=weekend, holidays=holidays, country=country, subdivision=subdivision
+        )
+
+    async def calendars(self) -> list[CalendarView]:
+        """Return every calendar of the namespace, with the jobs that name it."""
+        return await self._call(self._scheduler.calendars)
+
+    async def upcoming_changes(self, job: str, n: int = 10) -> list[str]:
+        """Return a sentence for each of the next slots that the job's calendar moves or leaves out."""
+        return await self._call(self._scheduler.upcoming_changes, job, n)
+
+    async def cancel(self, run: str) -> str:
+        """Stop a run.
+
+        Return "asked" if a node has to stop it, "cancelled" if it was waiting, or its status if it is over.
+        """
+        return await self._call(self._scheduler.cancel, run)
+
+    async def add(self, name: str, handler: str, schedule: str | Schedule, **options: Unpack[AddOptions]) -> JobView:
+        """Add or change a job as data."""
+        return await self._call(self._scheduler.add, name, handler, schedule, **options)
+
+    async def remove(self, name: str) -> None:
+        """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""
+        await self._call(self._scheduler.remove, name)
+
+    async def locks(self) -> list[LockView]:
+        """Return every lock of the namespace: owner, since when, until when, fence."""
+        return await self._call(self._scheduler.locks)
+
+    async def force_release(self, name: str, *, reason: str, by: str | None = None) -> LockView:
+        """Take a lock from its holder; recorded with the reason, and the fence rises."""
+        return await self._call(self._scheduler.force_release, name, reason=reason, by=by)
+
+    # --- threads -------------------------------------------------------------------------------------------------
+
+    async def _call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await _on(self._pools.calls, partial(method, *args, **kwargs))
+
+    def _close(self) -> None:
+        """Let the threads end after the calls they were given; a later call gets new ones.
+
+        A pool without references does that by itself. `shutdown()` would also refuse a call that another thread is
+        just submitting, and in the child of a fork its lock may be held by a thread that does not exist there.
+        """
+        self._made = _Pools()
+
+    @property
+    def _pools(self) -> _Pools:
+        if self._made.process != os.getpid():  # after a fork: a pool believes in threads that only its parent has
+            self._made = _Pools()
+        return self._made
+
+
+class _Pools:
+    """Threads for calls of the store, and one thread for the looks of all that wait; none before they are needed."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.calls = ThreadPoolExecutor(_CALLS, "solocron-aio")
+        self.looks = ThreadPoolExecutor(1, "solocron-aio-wait")
+
+
+async def _on(pool: Executor, call: Callable[[], T]) -> T:
+    """Make a call on a thread of the pool, in the caller's context."""
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(pool, context.run, call)
+
+
+async def _alone(call: Callable[[], T]) -> T:
+    """Make a call on a thread that ends with it."""
+    pool = ThreadPoolExecutor(1, "solocron-aio-long")
+    try:
+        return await _on(pool, call)
+    finally:
+        pool.shutdown(wait=False)

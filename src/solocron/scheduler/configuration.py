@@ -1,0 +1,86 @@
+"""The options of a scheduler, checked once. Nothing is opened or started here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from solocron import surroundings
+from solocron.engine.settings import Settings
+from solocron.errors import ConfigurationError
+from solocron.jobs.checks import check_name, check_names
+from solocron.jobs.options import Span
+from solocron.model.policy import whole
+from solocron.stores.contract import Store
+from solocron.stores.url import Secret
+from solocron.version import __version__
+
+__all__ = ["Configuration"]
+
+_NOTHING = "Nothing was started."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """The place of the store, and the settings of the node that a scheduler may start."""
+
+    store: Secret | Store
+    """A URL, or a store that the caller made."""
+    store_named: bool
+    """Whether code, environment or command line named a store; else it is a file in the current folder."""
+    namespace: str
+    enabled: bool
+    node: str | None
+    """The name that was given; None: each process gets a new one."""
+    settings: Settings
+
+    @classmethod
+    def make(
+        cls,
+        store: str | Secret | Store | None = None,
+        *,
+        namespace: str | None = None,
+        pools: Iterable[str] = ("default",),
+        node: str | None = None,
+        enabled: bool | None = None,
+        lease: Span = "15s",
+        beat: Span | None = None,
+        max_running: int = 32,
+        revision: int | None = None,
+        keep: Span = "30d",
+    ) -> Configuration:
+        """Check the options of `Scheduler` and complete them from the environment."""
+        if revision is not None and not whole(revision):
+            raise ConfigurationError(f"revision={revision!r}: give a whole number. {_NOTHING}")
+        named = store is not None or surroundings.store_url() is not None
+        place = store if store is not None else surroundings.store_url() or surroundings.DEFAULT_STORE
+        return cls(
+            store=Secret(place) if isinstance(place, str | Secret) else place,
+            store_named=named,
+            namespace=check_name(surroundings.namespace() if namespace is None else namespace, "namespace"),
+            enabled=surroundings.enabled() if enabled is None else enabled,
+            node=None if node is None else check_name(node, "node"),
+            settings=Settings.make(
+                node="",
+                host=os.uname().nodename,
+                pid=0,
+                pools=tuple(check_name(pool, "pool") for pool in check_names(pools, "pools", untouched=_NOTHING)),
+                lease=lease,
+                beat=beat,
+                max_running=max_running,
+                keep=keep,
+                revision=revision,
+                version=__version__,
+            ),
+        )
+
+    @property
+    def store_url(self) -> str:
+        """The URL of the store as people may see it."""
+        return self.store.masked if isinstance(self.store, Secret) else self.store.url
+
+    def settings_of(self, process: int, token: str) -> Settings:
+        """Return the settings of the node in a process; without a given name it is a new one."""
+        name = self.node or surroundings.node_name(self.settings.host, process, token)
+        return self.settings.renamed(name, process)

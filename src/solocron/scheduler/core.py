@@ -1,0 +1,202 @@
+"""The parts of one scheduler: configuration, registry, events, the client of its store, and its node while it runs.
+
+The methods of `Scheduler` stand in several files; each works on this object and on nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from solocron.client import Client
+from solocron.dispatch.contract import Dispatcher
+from solocron.dispatch.lazy import LazyDispatcher
+from solocron.dispatch.thread import ThreadDispatcher
+from solocron.duration import parse_duration
+from solocron.engine.calendars import Calendars
+from solocron.engine.context import Run
+from solocron.engine.durable import MakeVerbs
+from solocron.engine.node import Node, Parts
+from solocron.engine.settings import Settings
+from solocron.errors import ConfigurationError
+from solocron.events import Events
+from solocron.jobs.address import address_of
+from solocron.jobs.around import Wrapper, wrap
+from solocron.jobs.registry import Handler, Registry
+from solocron.model.documents.alarm import Bounds
+from solocron.runtime import Runtime, Threads
+from solocron.scheduler.configuration import Configuration
+from solocron.schedules import load_zone, zone_data_version
+from solocron.stores.contract import Store
+from solocron.stores.url import Secret, make_store
+from solocron.telemetry.log import is_logged, log_event
+
+__all__ = ["Core"]
+
+
+class Core:
+    """The state of one scheduler. Making it opens nothing and starts nothing."""
+
+    configuration: Configuration
+    client: Client
+    """Made with the configuration; its store is opened by `open`."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        *,
+        runtime: Runtime | None = None,
+        dispatchers: Mapping[str, Dispatcher] | None = None,
+    ) -> None:
+        self.runtime = runtime or Threads()
+        self.registry = Registry()
+        self.events = Events()
+        self.events.on("*", log_event, wants=is_logged)
+        self.wrappers: list[Wrapper] = []
+        self.bounds: Bounds | None = None
+        """The thresholds of alarms, where the scheduler looks for them."""
+        self.node: Node | None = None
+        self.loop: Any = None
+        """The caller's event loop, on which coroutine jobs run."""
+        self.moved: list[Callable[[], None]] = []
+        """Called after `configure` has changed the store."""
+        self._dispatchers = dispatchers
+        self.configure(configuration)
+
+    def configure(self, configuration: Configuration) -> None:
+        """Take a configuration, the first one or another one before the start; the store is made, and not opened."""
+        if self.alive:
+            raise ConfigurationError(
+                "this scheduler runs already, so nothing was changed; configure it before it starts."
+            )
+        settings = configuration.settings_of(os.getpid(), self.runtime.rng.token())
+        place = configuration.store
+        if isinstance(place, Secret):
+            lease = parse_duration(settings.lease, what="lease")
+            place = make_store(place, namespace=configuration.namespace, lease=lease)
+        before = getattr(self, "client", None)
+        if before is not None and before.store is not place:
+            before.store.close()
+        self.configuration, self._settings = configuration, settings
+        self.client = Client(place, registry=self.registry, runtime=self.runtime, late_for=settings.late_for)
+        self.client.changed.append(self.wake)
+        for call in self.moved:
+            call()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this process's node; the child of a fork is another node, under another name."""
+        if self._settings.pid != os.getpid():
+            self._settings = self.configuration.settings_of(os.getpid(), self.runtime.rng.token())
+        return self._settings
+
+    @property
+    def store(self) -> Store:
+        """The store, opened or not."""
+        return self.client.store
+
+    def open(self, *, read_only: bool = False) -> Client:
+        """Open the store and return its client; opened for reading, nothing is created or migrated."""
+        self.store.open(read_only=read_only)
+        return self.client
+
+    @property
+    def alive(self) -> bool:
+        """Whether the node runs in this process."""
+        return self.running_node is not None
+
+    @property
+    def running_node(self) -> Node | None:
+        """The node that runs in this process; the child of a fork has none."""
+        node = getattr(self, "node", None)
+        return node if node is not None and node.process == self.runtime.process() else None
+
+    def wake(self) -> None:
+        """Let the node look for work now."""
+        if self.node is not None:
+            self.node.wake()
+
+    # --- the node --------------------------------------------------------------------------------------------
+
+    def make_node(self, verbs: MakeVerbs) -> Node:
+        """Assemble the node as it runs in production; the simulator assembles the same from its own parts."""
+        self.loop = _running_loop() or self.loop
+        if self._dispatchers is None and any(one.run_in == "process" for one in self.registry):
+            for wrapper in self.wrappers:
+                address_of(wrapper, f"around({wrapper!r:.60})")
+        return Node(
+            Parts(
+                store=self.store,
+                runtime=self.runtime,
+                settings=self.settings,
+                events=self.events,
+                declared=dict(self.registry.jobs),
+                handlers=dict(self.registry.handlers),
+                dispatchers=self._dispatchers or self._make_dispatchers(),
+                around=self._around,
+                resolve=self.registry.resolve,
+                zone_data=zone_data_version(),
+                verbs=verbs,
+                alarms=self.bounds,
+                calendars=Calendars(self.store, self.registry),
+            )
+        )
+
+    def _make_dispatchers(self) -> Mapping[str, Dispatcher]:
+        """Import whatever runs need besides the engine before there are threads that would import it.
+
+        A process may be forked at any moment. A module that a thread is importing at that moment stays locked in the
+        child forever, because that thread does not exist there: the first import in the child would never return.
+        """
+        import solocron.dispatch.process
+
+        load_zone("UTC")  # and with it `zoneinfo`
+        if any(handler.needs_loop for handler in self.registry.handlers.values()):
+            import solocron.dispatch.eventloop
+            import solocron.effects.locks.aio  # noqa: F401
+        return {
+            "thread": ThreadDispatcher(),
+            "loop": LazyDispatcher(self._make_loop_dispatcher),
+            "process": LazyDispatcher(self._make_process_dispatcher),
+        }
+
+    def _make_loop_dispatcher(self) -> Dispatcher:
+        from solocron.dispatch.eventloop import LoopDispatcher
+
+        return LoopDispatcher(self.loop)
+
+    def _make_process_dispatcher(self) -> Dispatcher:
+        from solocron.dispatch.order import Home
+        from solocron.dispatch.process import ProcessDispatcher
+
+        place = self.configuration.store
+        url = place if isinstance(place, Secret) and self.store.capabilities.shared else None
+        why = "a store in this process' memory" if isinstance(place, Secret) else "a store that was passed as an object"
+        return ProcessDispatcher(
+            Home(
+                store=url,
+                why=f"the scheduler has {why}, which a process of its own cannot open; give it a URL that it can.",
+                namespace=self.store.namespace,
+                lease=self.settings.lease,
+                around=lambda: self.wrappers,
+            )
+        )
+
+    def _around(self, handler: Handler, run: Callable[[], Run]) -> Callable[[], Any]:
+        if self.wrappers:
+            made = run()
+            return wrap(self.wrappers, made, handler.bind(made), is_async=handler.is_async)
+        return handler.bind(run()) if handler.takes_run else handler.function
+
+
+def _running_loop() -> Any:
+    """Return the caller's event loop, if it has one; a program that has not imported asyncio has none."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return None
+    try:
+        return asyncio.get_running_loop()
+    except (RuntimeError, AttributeError):  # no loop; or a thread, perhaps of a parent, is just importing it
+        return None

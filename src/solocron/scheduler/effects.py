@@ -1,0 +1,90 @@
+"""Idempotency keys outside runs, and the durable methods of the runs of a `Scheduler`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+from solocron.effects.desk import Desk
+from solocron.effects.locks.session import Tie
+from solocron.effects.once import Once
+from solocron.effects.transaction import OnceInTransaction
+from solocron.effects.verbs import RunVerbs, once_of
+from solocron.engine.durable import Attempt
+from solocron.errors import LockLost
+from solocron.jobs.options import Span
+from solocron.scheduler.core import Core
+from solocron.scheduler.locks import LockRoom
+
+__all__ = ["EffectOperations"]
+
+
+class EffectOperations:
+    """The methods of `Scheduler` that make effects happen once."""
+
+    _core: Core
+    _locks: LockRoom
+
+    @overload
+    def once(
+        self,
+        key: str,
+        *,
+        connection: None = None,
+        wait: Span | None = None,
+        keep: Span | None = None,
+        check: Callable[..., Any] | None = None,
+        on_uncertain: Literal["raise", "repeat", "skip"] = "raise",
+    ) -> Once: ...
+    @overload
+    def once(self, key: str, *, connection: Any) -> OnceInTransaction: ...
+    def once(
+        self,
+        key: str,
+        *,
+        connection: Any = None,
+        wait: Span | None = None,
+        keep: Span | None = None,
+        check: Callable[..., Any] | None = None,
+        on_uncertain: Literal["raise", "repeat", "skip"] = "raise",
+    ) -> Once | OnceInTransaction:
+        """`with scheduler.once(key) as claim: if claim: ...`, as `Run.once`, for code outside jobs."""
+        place, held = self._locks.place(), _Session(self._core, self._locks)
+        desk = Desk(
+            store=place.store, runtime=place.runtime, watch=place.watch, tell=place.tell, owner=place.owner,
+            take=held.take, drop=held.drop, check=held.check, lease=held.check, ward=place.ward,
+        )  # fmt: skip
+        options = {"wait": wait, "keep": keep, "check": check}
+        given = {name: value for name, value in options.items() if value is not None}
+        if on_uncertain != "raise":
+            given["on_uncertain"] = on_uncertain
+        return once_of(desk, key, connection, given)
+
+    def _make_verbs(self, attempt: Attempt) -> RunVerbs:
+        return RunVerbs(attempt, self._locks.place())
+
+
+class _Session:
+    """The session of one use of a key: the node's, or a private one for as long as it is needed."""
+
+    def __init__(self, core: Core, locks: LockRoom) -> None:
+        self._core = core
+        self._locks = locks
+        self._tie: Tie | None = None
+        self._name: str | None = None
+
+    def take(self) -> str:
+        self._core.open()
+        self._tie = self._locks.tie()
+        self._name = self._tie.take()
+        return self._name
+
+    def drop(self) -> None:
+        tie, self._tie, self._name = self._tie, None, None
+        if tie is not None:
+            tie.drop()
+
+    def check(self) -> None:
+        clock = self._core.runtime.clock
+        if self._name is not None and self._tie and clock.boot() >= self._tie.trusted_until(self._name):
+            raise LockLost("this process could not renew its session in time; stop, and begin anew.")

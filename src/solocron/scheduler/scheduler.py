@@ -1,0 +1,276 @@
+"""`Scheduler`: declare jobs, run a node, stop it. Queries, commands, locks and alarms have files of their own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+
+from solocron import surroundings
+from solocron.duration import parse_duration
+from solocron.engine.node import Node
+from solocron.errors import InvalidError
+from solocron.events import NAMES, Event, Subscriber
+from solocron.jobs import decorators
+from solocron.jobs.around import Wrapper, check_wrapper
+from solocron.jobs.discovery import discover
+from solocron.jobs.options import CronOptions, JobOptions, Span
+from solocron.jobs.registry import Declared
+from solocron.patched import check_threads
+from solocron.scheduler.alarms import AlarmOperations
+from solocron.scheduler.configuration import Configuration
+from solocron.scheduler.core import Core
+from solocron.scheduler.effects import EffectOperations
+from solocron.scheduler.locks import LockOperations, LockRoom
+from solocron.scheduler.operations import Operations
+from solocron.scheduler.starting import refuse_store_per_replica, refuse_unknown_calendars
+from solocron.schedules import Schedule
+from solocron.stores.contract import Store
+from solocron.stores.url import Secret
+from solocron.views import RunView
+
+if TYPE_CHECKING:
+    from solocron.scheduler.aio import AsyncScheduler
+
+__all__ = ["Scheduler"]
+
+log = logging.getLogger("solocron")
+
+F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S", bound=Subscriber)
+W = TypeVar("W", bound=Wrapper)
+
+
+class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
+    """Declares jobs, runs them while it is started, and returns what became of them.
+
+    Making one opens nothing and starts nothing. Any number of replicas may do the same on the same store: each slot
+    is claimed by one of them.
+    """
+
+    def __init__(
+        self,
+        store: str | Secret | Store | None = None,
+        *,
+        namespace: str | None = None,
+        pools: Iterable[str] = ("default",),
+        node: str | None = None,
+        enabled: bool | None = None,
+        lease: Span = "15s",
+        beat: Span | None = None,
+        max_running: int = 32,
+        revision: int | None = None,
+        keep: Span = "30d",
+    ) -> None:
+        self._assemble(
+            Core(
+                Configuration.make(
+                    store,
+                    namespace=namespace,
+                    pools=pools,
+                    node=node,
+                    enabled=enabled,
+                    lease=lease,
+                    beat=beat,
+                    max_running=max_running,
+                    revision=revision,
+                    keep=keep,
+                )
+            )
+        )
+
+    def _assemble(self, core: Core) -> None:
+        self._core = core
+        self._locks = LockRoom(core)
+        self._aio: AsyncScheduler | None = None
+        self._warned_disabled = False
+        self.enabled = core.configuration.enabled
+        self.registry = core.registry
+        self.events = core.events
+
+    # --- declaring -------------------------------------------------------------------------------------------
+
+    def discover(self, *targets: object) -> list[str]:
+        """Register the jobs of modules, packages, instances and classes; return the names that are new."""
+        found = discover(self.registry, *targets)
+        for declared in found:
+            self._registered(declared)
+        return [declared.name for declared in found]
+
+    def cron(self, expression: str | Schedule, **options: Unpack[CronOptions]) -> Callable[[F], F]:
+        """Declare a job as `solocron.cron` does, and register it with this scheduler at once."""
+        return self._declaring(decorators.cron(expression, **options))
+
+    def every(self, period: Span, **options: Unpack[JobOptions]) -> Callable[[F], F]:
+        """Declare a job as `solocron.every` does, and register it with this scheduler at once."""
+        return self._declaring(decorators.every(period, **options))
+
+    def at(self, when: datetime, **options: Unpack[JobOptions]) -> Callable[[F], F]:
+        """Declare a job as `solocron.at` does, and register it with this scheduler at once."""
+        return self._declaring(decorators.at(when, **options))
+
+    def register(self, function: F, *, name: str | None = None) -> F:
+        """Register a function as a handler for jobs that are added as data."""
+        self.registry.add_handler(function, name)
+        return function
+
+    def around(self, wrapper: W) -> W:
+        """Wrap every run: a function of the run that yields once, or of the run and the call."""
+        check_wrapper(wrapper)
+        self._core.wrappers.append(wrapper)
+        return wrapper
+
+    @overload
+    def on(self, event: str) -> Callable[[S], S]: ...
+
+    @overload
+    def on(self, event: str, subscriber: S) -> S: ...
+
+    def on(self, event: str, subscriber: Subscriber | None = None) -> Subscriber | Callable[[S], S]:
+        """Subscribe to an event (`"*"`: to all); usable as a decorator. `solocron.events.NAMES` lists them."""
+        if event != "*" and event not in NAMES:
+            raise InvalidError(f"there is no event {event!r}; known are {', '.join(sorted(NAMES))}.")
+        if subscriber is None:
+
+            def subscribe(function: S) -> S:
+                return self.on(event, function)
+
+            return subscribe
+        self.events.on(event, subscriber)
+        return subscriber
+
+    def _declaring(self, decorate: Callable[[F], F]) -> Callable[[F], F]:
+        def mark(function: F) -> F:
+            decorate(function)
+            declared = self.registry.add(function, decorators.declarations(function)[-1])
+            if declared is not None:
+                self._registered(declared)
+            return function
+
+        return mark
+
+    def _registered(self, declared: Declared) -> None:
+        schedule, spec = declared.schedule, declared.spec or {}
+        when = f"{spec['expression']} {spec['tz']}" if spec.get("kind") == "cron" else schedule.describe()
+        self.events.emit("registered", job=declared.name, schedule=when, place=declared.place)
+        if self._core.alive:
+            log.warning("a job was declared after start; it runs from the next start on", extra={"job": declared.name})
+
+    # --- running ---------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Run a node in the background of this process; coroutine jobs run on the caller's event loop if it has one."""
+        if self._core.alive:
+            return
+        surroundings.refuse_node()
+        if self._disabled():
+            return
+        check_threads()
+        refuse_store_per_replica(self._core)
+        self._start_node(ticking=False)
+
+    def stop(self, grace: Span = "30s") -> bool:
+        """Drain: stop claiming, let runs end within the grace, hand back the rest; return True if nothing was left."""
+        core, clean = self._core, True
+        self._locks.release()
+        node, core.node = core.running_node, None
+        if node is not None:
+            clean = node.drain(parse_duration(grace, what="grace").total_seconds())
+        self._deliver_the_rest()
+        if self._aio is not None:
+            self._aio._close()
+        core.store.close()
+        return clean
+
+    def run_forever(self, grace: Span = "30s") -> None:
+        """Start, and drain at SIGTERM or the first SIGINT; a second signal ends the process at once."""
+        from solocron.process import run_until_signalled
+
+        run_until_signalled(self, grace)
+
+    def tick(self) -> list[RunView]:
+        """Do one pass, for an external trigger: sweep, claim what is due, wait for it; return the runs.
+
+        Safe beside running nodes and other ticks. Never waits for a backoff.
+        """
+        core = self._core
+        surroundings.refuse_node(passing=True)
+        if self._disabled():
+            return []
+        check_threads(passing=True)
+        if core.alive:
+            raise InvalidError(
+                "this scheduler runs a node already, which does what tick() would; call one or the other."
+            )
+        refuse_store_per_replica(core)
+        core.open()
+        finished: list[tuple[str, int]] = []
+
+        def collect(event: Event) -> None:
+            finished.append((event.run, event.attempt))
+
+        self.events.on("finished", collect)
+        node = self._start_node(ticking=True)
+        try:
+            node.sweeper.sweep_for_tick()
+            node.intake.step()
+            node.claim_and_wait()
+            if node.alarms is not None:
+                node.alarms.step(core.runtime.clock.boot())
+        finally:
+            self.events.off("finished", collect)
+            self.stop("30s")
+        views = [view for run in dict.fromkeys(run for run, _ in finished) for view in core.client.attempts(run)]
+        return [view for view in views if (view.run, view.attempt) in set(finished)]
+
+    def _disabled(self) -> bool:
+        """Whether nothing may run here; logged once."""
+        if not self.enabled and not self._warned_disabled:
+            self._warned_disabled = True
+            log.warning(
+                "scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"}
+            )
+        return not self.enabled
+
+    def _start_node(self, *, ticking: bool) -> Node:
+        core = self._core
+        refuse_unknown_calendars(core)
+        core.node = node = core.make_node(self._make_verbs)
+        try:
+            node.start(ticking=ticking)
+        except BaseException:
+            core.node = None
+            node.drain(0)
+            raise
+        return node
+
+    # --- awaited ---------------------------------------------------------------------------------------------
+
+    @property
+    def aio(self) -> AsyncScheduler:
+        """The same methods, awaited: none of them blocks the caller's event loop."""
+        if self._aio is None:
+            from solocron.scheduler.aio import AsyncScheduler
+
+            self._aio = AsyncScheduler(self)
+        return self._aio
+
+    # --- with ------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Scheduler:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Scheduler:
+        await self.aio.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aio.stop()

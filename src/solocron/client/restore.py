@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from solocron.client.job_documents import JobDocuments
 from solocron.effects.locks.listing import raise_fences
 from solocron.engine.recovery import change_namespace
@@ -9,10 +11,12 @@ from solocron.errors import StoreError
 from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.transitions import registration
-from solocron.stores.contract import Named, Verdict
+from solocron.stores.contract import All, Named, Result, Verdict, Which
 from solocron.stores.paging import PAGE
 
 __all__ = ["Restore"]
+
+_TRIES = 8
 
 
 class Restore:
@@ -28,43 +32,63 @@ class Restore:
         Nothing is claimed meanwhile. At the end the namespace is open under a new epoch, which nodes see with their
         next beat.
         """
-        fence = self._store.clock() // 1_000
-        identity, tokens = (
-            self._store.identity(),
-            (self._documents.runtime.rng.token(), self._documents.runtime.rng.token()),
-        )
+        runtime, identity, fence = self._documents.runtime, self._store.identity(), self._store.clock() // 1_000
+        closing, opening = runtime.rng.token(), runtime.rng.token()
         change_namespace(
-            self._store, lambda doc, now: namespace.close(doc, identity=identity, known=0, token=tokens[0], now=now)
+            self._store, lambda doc, now: namespace.close(doc, identity=identity, known=0, token=closing, now=now)
         )
-        names = [job.name for job in self._documents.all()]
-        aside: list[str] = []
-        for start in range(0, len(names), PAGE):
-            aside += self._restore(tuple(names[start : start + PAGE]), fence)
-        raise_fences(self._store, self._documents.runtime, fence)
-        change_namespace(
-            self._store, lambda doc, now: namespace.reopen(doc, identity=identity, token=tokens[1], now=now)
-        )
-        if aside:
+        self._documents.all()  # fetches the calendars that their schedules need
+        moved, unread = self._move_all(fence)
+        raise_fences(self._store, runtime, fence)
+        change_namespace(self._store, lambda doc, now: namespace.reopen(doc, identity=identity, token=opening, now=now))
+        if unread:
             raise StoreError(
-                f"{len(aside)} jobs cannot be read and were left as they are, {aside[0]} among them; all others were "
-                "moved to now, and nodes go on. See `solocron doctor`."
+                f"{_jobs(unread)} cannot be read and kept the cursor of the backup, {unread[0]} among them; all others "
+                "were moved to now, and nodes go on. See `solocron doctor`."
             )
-        return len(names)
+        return moved
 
-    def _restore(self, names: tuple[str, ...], fence: int) -> list[str]:
-        """Move these jobs to now; return those that were set aside because they cannot be read."""
-        left, aside = names, []
-        for _ in range(8):
-            applied = self._store.update(
-                Named(Kind.JOB, left),
-                lambda doc, now: registration.move_to_now(doc, fence=fence, now=now, resolve=self._documents.resolve),
-            )
-            aside += [result.name for result in applied.results if result.verdict is Verdict.BLOCKED]
-            again = (Verdict.CONTENDED, Verdict.UNKNOWN)
-            left = tuple(result.name for result in applied.results if result.verdict in again)
+    def _move_all(self, fence: int) -> tuple[int, list[str]]:
+        """Move every job to now; return how many, and the names of those that cannot be read.
+
+        The jobs are selected by the update itself: a read leaves undecodable documents out, and the user would not
+        hear that such a job runs from its old cursor on once a release that can decode it is there.
+        """
+        moved, unread, after = 0, list[str](), ""
+        # Until a page is empty: a job that is deleted meanwhile makes a page shorter that is not the last one.
+        while page := self._update(All(Kind.JOB, after=after, limit=PAGE), fence):
+            verdicts = self._repeated(page, fence)
+            moved += sum(verdict is not Verdict.BLOCKED for verdict in verdicts.values())
+            unread += [name for name, verdict in verdicts.items() if verdict is Verdict.BLOCKED]
+            after = max(verdicts)
+        return moved, unread
+
+    def _repeated(self, page: Sequence[Result], fence: int) -> dict[str, Verdict]:
+        """Repeat what was contended or has an unknown outcome; return the verdict of each job."""
+        verdicts = {result.name: result.verdict for result in page}
+        for _ in range(_TRIES):
+            left = _unsettled(verdicts)
             if not left:
-                return aside
-        raise StoreError(
-            f"{len(left)} jobs could not be moved to now, {left[0]} among them; the others were. "
-            "Stop the nodes, see `solocron doctor`, and repeat it."
-        )
+                return verdicts
+            verdicts |= {result.name: result.verdict for result in self._update(Named(Kind.JOB, left), fence)}
+        left = _unsettled(verdicts)
+        if left:
+            raise StoreError(
+                f"{_jobs(left)} could not be moved to now, {left[0]} among them; others were. "
+                "Stop the nodes, see `solocron doctor`, and repeat it."
+            )
+        return verdicts
+
+    def _update(self, which: Which, fence: int) -> Sequence[Result]:
+        return self._store.update(
+            which,
+            lambda doc, now: registration.move_to_now(doc, fence=fence, now=now, resolve=self._documents.resolve),
+        ).results
+
+
+def _unsettled(verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
+    return tuple(name for name, verdict in verdicts.items() if verdict in (Verdict.CONTENDED, Verdict.UNKNOWN))
+
+
+def _jobs(names: Sequence[str]) -> str:
+    return "1 job" if len(names) == 1 else f"{len(names)} jobs"

@@ -34,13 +34,17 @@ if TYPE_CHECKING:
         UncertainOutcome,
         WaitTimeout,
     )
+    from solocron.events import Event
     from solocron.jobs.decorators import at, cron, every
+    from solocron.jobs.options import JobOptions
     from solocron.jobs.retrying import RetryDecision
+    from solocron.model.documents.run import Status
     from solocron.model.policy import Backoff, allow, catch_up_all
     from solocron.scheduler import Scheduler
     from solocron.scheduler.aio import AsyncScheduler
     from solocron.schedules import At, Cron, Every, Schedule
     from solocron.version import __version__
+    from solocron.views import JobView, NodeView, RunView, StatusView
 
 _HOMES = {
     "solocron.engine.context": ("AsyncRun", "Run"),
@@ -58,16 +62,20 @@ _HOMES = {
         *("SolocronError", "StaleFence", "StoreError", "StoreRefused", "StoreUnavailable", "WaitTimeout"),
         *("EmptyStore", "KeyBusy", "LockBusy", "LockLost", "NotEntered", "RunStopped", "TimedOut", "UncertainOutcome"),
     ),
+    "solocron.events": ("Event",),
     "solocron.jobs.decorators": ("at", "cron", "every"),
+    "solocron.jobs.options": ("JobOptions",),
     "solocron.jobs.retrying": ("RetryDecision",),
     "solocron.effects.locks.decorator": ("locked",),
     "solocron.effects.locks.held": ("assert_locked",),
     "solocron.effects.locks.lock": ("Lock",),
+    "solocron.model.documents.run": ("Status",),
     "solocron.model.policy": ("Backoff", "allow", "catch_up_all"),
     "solocron.scheduler": ("Scheduler",),
     "solocron.scheduler.aio": ("AsyncScheduler",),
     "solocron.schedules": ("At", "Cron", "Every", "Schedule"),
     "solocron.version": ("__version__",),
+    "solocron.views": ("JobView", "NodeView", "RunView", "StatusView"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -81,24 +89,31 @@ __all__ = [
     "ConflictError",
     "Cron",
     "EmptyStore",
+    "Event",
     "Every",
     "InvalidError",
+    "JobOptions",
+    "JobView",
     "KeyBusy",
     "LeaseLost",
     "Lock",
     "LockBusy",
     "LockLost",
     "MissingExtra",
+    "NodeView",
     "NotEntered",
     "NotFoundError",
     "RetryDecision",
     "Run",
     "RunStopped",
+    "RunView",
     "Schedule",
     "ScheduleError",
     "Scheduler",
     "SolocronError",
     "StaleFence",
+    "Status",
+    "StatusView",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",

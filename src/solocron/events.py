@@ -1,6 +1,6 @@
-"""An event bus: the engine emits events, subscribers (logs, metrics, the user's hooks) receive them.
+"""Events of a scheduler, for logs, metrics and the user's own subscribers.
 
-A subscriber that raises is logged and does not affect the others. Counts per event are kept for tests and figures.
+A subscriber that raises is logged, and the others are called all the same. Counts per event are kept.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from solocron.clock import from_us
 from solocron.errors import RunStopped
 
-__all__ = ["NAMES", "Event", "Events", "Subscriber"]
+__all__ = ["INSTANTS", "NAMES", "Event", "Events", "Subscriber"]
 
 log = logging.getLogger("solocron")
 
@@ -63,9 +64,13 @@ NAMES: Mapping[str, str] = {
 }
 
 
+INSTANTS = ("slot", "due_at", "since")
+"""Facts that are instants: aware datetimes in an `Event`, ISO-8601 in a log line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened and the facts of it; facts read as attributes too."""
+    """The name of an event and its facts, which are attributes too; instants are aware datetimes."""
 
     name: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -83,25 +88,27 @@ _Listener = tuple[Subscriber, Wants | None]
 
 
 class Events:
-    """Subscribers by event name; `"*"` hears everything."""
+    """Subscribers by event name; `"*"` gets every event."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self._subscribers: dict[str, list[_Listener]] = {}
         self._listening: dict[str, tuple[_Listener, ...]] = {}
-        """By event, once it was emitted; a run emits several, and those who listen rarely change."""
+        """By event, once it was emitted: a run emits several, and subscribers rarely change."""
 
     def on(self, name: str, subscriber: Subscriber, *, wants: Wants | None = None) -> None:
-        """`wants` is asked each time, by the event's name, before there is an event to hand over."""
+        """Add a subscriber; `wants` is called with the name first, so that unwanted events are never made."""
         self._subscribers.setdefault(name, []).append((subscriber, wants))
         self._listening = {}
 
     def off(self, name: str, subscriber: Subscriber) -> None:
+        """Remove a subscriber."""
         listeners = self._subscribers[name]
         del listeners[[one for one, _ in listeners].index(subscriber)]
         self._listening = {}
 
     def emit(self, name: str, /, **facts: Any) -> None:
+        """Count an event and call its subscribers; the facts in `INSTANTS` are microseconds, as the engine has them."""
         self.counts[name] += 1
         known = self._listening
         listeners = known.get(name)
@@ -111,7 +118,14 @@ class Events:
         for listener, wants in listeners:
             try:
                 if wants is None or wants(name):
-                    event = event or Event(name, facts)
+                    event = event or Event(name, _for_people(facts))
                     listener(event)
             except (Exception, SystemExit, RunStopped):
                 log.exception("an event subscriber raised", extra={"event": name})
+
+
+def _for_people(facts: dict[str, Any]) -> dict[str, Any]:
+    for name in INSTANTS:
+        if facts.get(name) is not None:
+            facts[name] = from_us(facts[name])
+    return facts

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from solocron.clock import iso
-from solocron.events import NAMES, Event
+from solocron.clock import iso, to_us
+from solocron.events import INSTANTS, NAMES, Event
 
 __all__ = ["is_logged", "log_event"]
 
@@ -65,7 +65,7 @@ def log_event(event: Event) -> None:
     extra: dict[str, Any] = {"event": event.name}
     for name, value in facts.items():
         extra[f"{name}_" if name in _RESERVED else name] = (
-            iso(value) if name in ("slot", "due_at", "since") and value else value
+            iso(to_us(value)) if name in INSTANTS and value is not None else value
         )
     if event.name == "registered":
         log.log(level, "registered %s [%s] -> %s", facts["job"], facts["schedule"], facts["place"], extra=extra)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from solocron.clock import iso
+from solocron.clock import iso, to_us
 from solocron.errors import InvalidError, MissingExtra
 from solocron.events import Event
 from solocron.stores.url import Secret
@@ -30,7 +30,7 @@ def signature(secret: str, at: int, body: bytes) -> str:
 def _facts(event: Event, namespace: str) -> dict[str, Any]:
     facts = dict(event.facts)
     since = facts.pop("since")
-    return {"event": event.name, "namespace": namespace, **facts, "since": iso(since)}
+    return {"event": event.name, "namespace": namespace, **facts, "since": iso(to_us(since))}
 
 
 def _sentence(event: Event) -> str:

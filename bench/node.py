@@ -68,7 +68,7 @@ def main() -> int:
     scheduler.start()
     started_s = time.perf_counter() - began
     node, pause = core_of(scheduler).node, threading.Event()
-    while node is not None and not node.recovery.may_claim():  # beside others it waits until each has renewed
+    while node is not None and not node.gate.may_claim():  # beside others it waits until each has renewed
         pause.wait(0.05)
     _say(ready=time.time(), declared_s=declared_s, started_s=started_s, rss_mb=_rss_mb(), functions_mb=functions_mb)
     cpu = time.process_time()

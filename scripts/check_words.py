@@ -50,10 +50,9 @@ NAMES = {
 """Words of identifiers that were given up, each with the one to use instead."""
 
 STILL_IN_PROSE = {
-    *("dispatch", "effects", "engine", "isolation", "lease", "model", "simulator", "stores", "testing"),
-    *("aio.py", "doctor/repair.py", "scheduler", "scheduler.py"),
+    *("dispatch", "effects", "isolation", "model", "simulator", "stores", "testing"),
 }
-STILL_IN_NAMES = {"effects", "engine", "model", "schedules", "simulator", "stores", "testing"}
+STILL_IN_NAMES = {"effects", "model", "schedules", "simulator", "stores", "testing"}
 
 STILL_TWICE = {
     *("Address", "Change", "Clients", "Draft", "Event", "Faults", "Fleet", "GoingBack", "Ledger", "Life", "Line"),

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
 
+from solocron.calendars.revisions import Calendars, _behind
 from solocron.clock import SECOND
-from solocron.engine.calendars import Calendars, _behind
 from solocron.jobs.registry import Registry
 from solocron.model.change import Kind
 from solocron.model.documents.definition import CALENDAR_REVISION, Definition

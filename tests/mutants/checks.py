@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,20 +12,29 @@ from typing import Any
 import pytest
 
 from solocron import InvalidError, Run, Scheduler, cron, every
-from solocron.model.change import Kind
+from solocron.clock import SECOND
+from solocron.doctor import repair
+from solocron.model.change import Change, Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
 from solocron.schedules import Every
 from solocron.simulator.database import Commit
+from solocron.stores.contract import Named, Store
+from solocron.stores.memory import MemoryStore, World
 from solocron.stores.sql.pool import Pool
 from solocron.stores.stock import Stock
 from solocron.testing.cluster import Cluster
+from tests.unit.doctor import test_repair
+from tests.unit.doctor.kit import NOW, PatientRuntime, put, silent
 from tests.unit.effects import test_guard, test_requests
 
 __all__ = [
     "a_claim_of_a_buried_session_is_refused",
     "a_lease_must_be_three_beats",
+    "a_repair_leaves_a_session_that_renews_alone",
+    "a_repair_watches_for_a_lease",
     "a_request_that_was_half_taken_in_is_recognised",
+    "a_tick_leaves_burying_to_a_node_that_watches",
     "an_interrupted_connection_is_never_used_again",
     "both_clock_changes",
     "runs_that_may_run_at_once_do_not_lock_each_other_out",
@@ -161,3 +171,45 @@ def a_request_that_was_half_taken_in_is_recognised() -> None:
         finally:
             for house in made:
                 house.scheduler.stop("1s")
+
+
+def a_repair_watches_for_a_lease() -> None:
+    test_repair.test_rule_5_a_silent_session_is_watched_for_its_lease_before_it_is_buried(_still())
+
+
+def a_repair_leaves_a_session_that_renews_alone() -> None:
+    """Between the last look and the burial the session is renewed, by a node whose clock is behind."""
+    store = _still()
+    put(store, silent("a", since=3600))
+
+    def renews(_: float) -> None:
+        store.update(Named(Kind.SESSION, ("session of a",)), lambda doc, now: Change(replace(doc, beats=doc.beats + 1)))
+
+    repair(store, PatientRuntime(renews))
+    (found,) = store.read(Named(Kind.SESSION, ("session of a",)))
+    assert isinstance(found, Session)
+    assert found.state is Life.LIVE
+
+
+def a_tick_leaves_burying_to_a_node_that_watches() -> None:
+    scheduler = Scheduler("memory://", enabled=True, lease="3s")
+    store = scheduler.client.store
+    now = store.clock()
+    for name, expires in (("silent", now - 60 * SECOND), ("watches", now + 3600 * SECOND)):
+        begun = Session(name=name, node=name, host="h", pid=1, lease=3 * SECOND, expires_at=expires)
+        store.update(Named(Kind.SESSION, (name,)), lambda doc, at, begun=begun: Change(begun))  # type: ignore[misc]
+    scheduler.tick()
+    assert _state(store, "silent") is Life.LIVE
+    store.update(Named(Kind.SESSION, ("watches",)), lambda doc, at: Change(None))
+    scheduler.tick()
+    assert _state(store, "silent") is Life.SWEPT
+
+
+def _state(store: Store, name: str) -> Life:
+    (found,) = store.read(Named(Kind.SESSION, (name,)))
+    assert isinstance(found, Session)
+    return found.state
+
+
+def _still() -> MemoryStore:
+    return MemoryStore(world=World(clock=lambda: NOW))

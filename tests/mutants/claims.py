@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 from solocron.engine import finisher as finisher_module
-from solocron.engine import sweeper as sweeper_module
-from solocron.engine.attempts import Board, Phase, Running
-from solocron.engine.claimer import Claimer
-from solocron.engine.recovery import Recovery
-from solocron.engine.sweeper import Sweeper
+from solocron.engine import takeover as takeover_module
+from solocron.engine.attempts import Attempts, Phase, Running
+from solocron.engine.claim_pass import ClaimPass
+from solocron.engine.signs import Signs
+from solocron.lease.liveness import Liveness
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Entry
@@ -20,7 +19,7 @@ from solocron.model.transitions import claiming, commands, finishing
 from solocron.model.transitions.claimant import Claimant
 from solocron.simulator.commits import Outcome
 from solocron.simulator.database import Database, Selection, Write
-from solocron.stores.contract import Applied, Result, Verdict
+from solocron.stores.contract import Result, Verdict
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check, Worlds
 from tests.unit.engine import test_lease_protocol as protocol
@@ -44,26 +43,26 @@ def _x05(bites: Bites) -> Patches:
 
 
 def _x08(bites: Bites) -> Patches:
-    real_change, real_start = Claimer._change, Claimer._start
+    real_change, real_take = ClaimPass._change, ClaimPass._take
     wanted: dict[tuple[int, str], Change] = {}
 
-    def change(self: Claimer, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
+    def change(self: ClaimPass, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
         made = real_change(self, doc, now, by)
         if made is not None:
             wanted[(id(self), doc.name)] = made
         return made
 
-    def start(self: Claimer, applied: Applied, session: str, epoch: str, replied: float) -> int:
+    def take(self: ClaimPass, found: Any, session: str, epoch: str, replied: float) -> int:
         results = []
-        for result in applied.results:
+        for result in found:
             made = wanted.get((id(self), result.name))
             if result.verdict is Verdict.UNKNOWN and made is not None:
                 bites()
                 result = Result(result.name, Verdict.APPLIED, made.doc, made.answer)
             results.append(result)
-        return real_start(self, replace(applied, results=tuple(results)), session, epoch, replied)
+        return real_take(self, results, session, epoch, replied)
 
-    return [(Claimer, "_change", change), (Claimer, "_start", start)]
+    return [(ClaimPass, "_change", change), (ClaimPass, "_take", take)]
 
 
 def _x11(bites: Bites) -> Patches:
@@ -77,32 +76,26 @@ def _x11(bites: Bites) -> Patches:
 
 
 def _x14(bites: Bites) -> Patches:
-    real = Sweeper._dead
+    def nobody_ever_dies(self: Liveness, session: Any, *_: Any) -> bool:
+        bites()
+        self._watched[session.name].not_before(self._runtime.clock.boot() + 1)
+        return False
 
-    def nobody_ever_dies(self: Sweeper, session: Any, now: float, own: str) -> bool:
-        def left_alone(session: Any, own: str) -> bool:
-            bites()
-            self._watched[session.name].over = now + 1
-            return False
-
-        with patch.object(self, "_bury", left_alone):
-            return real(self, session, now, own)
-
-    return [(Sweeper, "_dead", nobody_ever_dies)]
+    return [(Liveness, "_bury", nobody_ever_dies)]
 
 
 def _x21(bites: Bites) -> Patches:
-    real = Board.begin
+    real = Attempts.begin
 
-    def without_a_second_look(self: Board, running: Running) -> bool:
+    def without_a_second_look(self: Attempts, running: Running) -> bool:
         if real(self, running):
             return True
         bites()
         running.phase = Phase.BEGUN
-        running.begun_at = self._runtime.clock.boot()
+        running.begun_at = self._boot()
         return True
 
-    return [(Board, "begin", without_a_second_look)]
+    return [(Attempts, "begin", without_a_second_look)]
 
 
 def _x22(bites: Bites) -> Patches:
@@ -152,7 +145,7 @@ def _x06(bites: Bites) -> Patches:
             return change
         return replace(change, doc=replace(change.doc, fence=doc.fence))
 
-    return [(claiming, "_take", same_fence), (sweeper_module, "take_over", not_raised)]
+    return [(claiming, "_take", same_fence), (takeover_module, "take_over", not_raised)]
 
 
 def _x07(bites: Bites) -> Patches:
@@ -181,14 +174,14 @@ def _x23(bites: Bites) -> Patches:
 
 
 def _x42(bites: Bites) -> Patches:
-    real = Recovery.went_back
+    real = Signs.session_went_back
 
-    def never(self: Recovery, doc: object, session: str) -> bool:
+    def never(self: Signs, doc: object, session: str) -> bool:
         bites(real(self, doc, session))
-        self._back = None
+        self.lost = None
         return False
 
-    return [(Recovery, "went_back", never)]
+    return [(Signs, "session_went_back", never)]
 
 
 MUTANTS = [

@@ -6,11 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from solocron.engine import put_back as put_back_module
 from solocron.engine import recovery as recovery_module
-from solocron.engine.keeper import Keeper
 from solocron.engine.memory import Memory
-from solocron.engine.recovery import Recovery
+from solocron.engine.namespace_gate import NamespaceGate
+from solocron.engine.newcomer import Newcomer
+from solocron.engine.put_back import PutBack
+from solocron.engine.reconciler import Reconciler
 from solocron.engine.settings import Settings
+from solocron.engine.signs import Signs
+from solocron.lease import holder as holder_module
 from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents import namespace as namespace_model
 from solocron.model.documents.job import Hold, Job
@@ -53,10 +58,10 @@ def _g02(bites: Bites) -> Patches:
 
 
 def _g03(bites: Bites) -> Patches:
-    def nothing(self: Recovery, *_: Any) -> None:
+    def nothing(self: PutBack, *_: Any) -> None:
         bites()
 
-    return [(Recovery, "_put_back", nothing)]
+    return [(PutBack, "_runs", nothing)]
 
 
 def _g04(bites: Bites) -> Patches:
@@ -78,15 +83,15 @@ def _g05(bites: Bites) -> Patches:
 
 
 def _g06(bites: Bites) -> Patches:
-    real = Recovery.gate
+    real = NamespaceGate.gate
 
-    def untested(self: Recovery, *openness: Openness) -> Any:
+    def untested(self: NamespaceGate, *openness: Openness) -> Any:
         if openness != (Openness.OPEN, Openness.CHECKING):
             return real(self, *openness)
         bites()
         return None  # a burial is then tested for the life of the sweeper's own session only
 
-    return [(Recovery, "gate", untested)]
+    return [(NamespaceGate, "gate", untested)]
 
 
 def _g08(bites: Bites) -> Patches:
@@ -100,15 +105,15 @@ def _g08(bites: Bites) -> Patches:
 
 
 def _g09(bites: Bites) -> Patches:
-    real = Recovery.went_back
+    real = Signs.session_went_back
 
-    def only_the_living(self: Recovery, doc: object, session: str) -> bool:
+    def only_the_living(self: Signs, doc: object, session: str) -> bool:
         if isinstance(doc, Session) and doc.state is not Life.LIVE:
             bites()
             return False
         return real(self, doc, session)
 
-    return [(Recovery, "went_back", only_the_living)]
+    return [(Signs, "session_went_back", only_the_living)]
 
 
 def _g11(bites: Bites) -> Patches:
@@ -140,16 +145,16 @@ def _g16(bites: Bites) -> Patches:
 
 
 def _g17(bites: Bites) -> Patches:
-    real = recovery_module.renew
+    real = holder_module.renew
 
     def lifted(doc: Any, *, lift: bool, epoch: str | None, **more: Any) -> Change | None:
-        bites(not lift)
-        return real(doc, lift=True, epoch=epoch, **more)
+        bites(epoch is not None and not lift)
+        return real(doc, lift=lift or epoch is not None, epoch=epoch, **more)
 
     def untested(*words: Any) -> None:
         """The gate of the mark."""
 
-    return [(recovery_module, "renew", lifted), (recovery_module, "gate_of_mark", untested)]
+    return [(holder_module, "renew", lifted), (recovery_module, "gate_of_mark", untested)]
 
 
 def _without(kind: Kind) -> Callable[[Bites], Patches]:
@@ -169,45 +174,45 @@ def _without(kind: Kind) -> Callable[[Bites], Patches]:
 
 
 def _g20(bites: Bites) -> Patches:
-    def every(self: Recovery, kind: Kind, name: str, doc: object) -> None:
+    def every(self: NamespaceGate, kind: Kind, name: str, doc: object) -> None:
         if isinstance(doc, SmallDocument):
-            bites(doc.session not in (None, self._board.session))
+            bites(doc.session not in (None, self._holder.lease.session))
             self._memory.wrote(doc)
         else:
             self._memory.removed(kind, name)
 
-    return [(Recovery, "wrote", every)]
+    return [(NamespaceGate, "wrote", every)]
 
 
 def _x82(bites: Bites) -> Patches:
-    real = Keeper._can_be_new
+    real = Reconciler._can_be_new
 
-    def anything(self: Keeper, hold: Hold) -> bool:
+    def anything(self: Reconciler, hold: Hold) -> bool:
         bites(not real(self, hold))
         return True
 
-    return [(Keeper, "_can_be_new", anything)]
+    return [(Reconciler, "_can_be_new", anything)]
 
 
 def _g14(bites: Bites) -> Patches:
-    real = Recovery.begun
+    real = Newcomer.begun
 
-    def at_once(self: Recovery, session: str, asked: float) -> None:
-        real(self, session, asked)
-        bites(self._from)
-        self._from = 0.0
+    def at_once(self: Newcomer, session: str) -> None:
+        real(self, session)
+        bites(self.claims_from)
+        self.claims_from = 0.0
 
-    return [(Recovery, "begun", at_once)]
+    return [(Newcomer, "begun", at_once)]
 
 
 def _g15(bites: Bites) -> Patches:
-    real = recovery_module.write_off
+    real = put_back_module.write_off
 
     def left(*args: Any, **more: Any) -> Change | None:
         bites(real(*args, **more))
         return None
 
-    return [(recovery_module, "write_off", left)]
+    return [(put_back_module, "write_off", left)]
 
 
 FAILOVER = {"failover": 6.0, "jobs": 25}

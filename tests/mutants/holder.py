@@ -7,18 +7,20 @@ from typing import Any
 from unittest.mock import patch
 
 from solocron.dispatch.contract import Stop
-from solocron.engine import claimer as claimer_module
+from solocron.engine import claim_pass as claim_pass_module
 from solocron.engine import execution
-from solocron.engine.attempts import Board, Running
-from solocron.engine.claimer import Claimer
+from solocron.engine.attempts import Attempts, Running
+from solocron.engine.claim_pass import ClaimPass
 from solocron.engine.finisher import Finisher
 from solocron.engine.keeper import Keeper
-from solocron.engine.loop import Loop
 from solocron.engine.node import Node
 from solocron.engine.runner import Runner
+from solocron.lease.holder import Holder
+from solocron.loop import Loop
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Entry, Status
+from solocron.model.documents.session import Session
 from solocron.model.transitions import claiming, finishing
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.finishing import Outcome
@@ -36,9 +38,9 @@ __all__ = ["MUTANTS"]
 
 def _x09(bites: Bites) -> Patches:
     def never_mind(self: Keeper, error: str) -> bool:
-        session = self._board.session
+        lease = self._attempts.lease
         bites()
-        return session is not None and self._board.renewed(session, self._runtime.clock.boot())
+        return lease.session is not None and lease.renewed(lease.session, lease.boot())
 
     return [(Keeper, "_trouble", never_mind)]
 
@@ -65,21 +67,21 @@ def _x33(bites: Bites) -> Patches:
 
 
 def _x38(bites: Bites) -> Patches:
-    real = Keeper._begin
+    real = Holder.begin
 
-    def host_and_pid(self: Keeper, now: float) -> None:
+    def host_and_pid(self: Holder, described: Session) -> tuple[str, int]:
         bites()
-        name = self._settings.node.partition(".")[0]
+        name = described.node.partition(".")[0]
         with patch.object(self._runtime.rng, "token", lambda: name):
-            real(self, now)
+            return real(self, described)
 
-    return [(Keeper, "_begin", host_and_pid)]
+    return [(Holder, "begin", host_and_pid)]
 
 
 def _x37(bites: Bites) -> Patches:
     def at_once(self: Node, grace: float) -> bool:
-        bites(self.board.bodies())
-        self.board.draining = True
+        bites(self.attempts.bodies())
+        self.attempts.draining = True
         for loop in self._loops.values():
             loop.stop()
         return True
@@ -97,14 +99,14 @@ def _x39(bites: Bites) -> Patches:
 
     def dies(self: Loop) -> None:
         while not self._stopping:
-            self._woken.clear()
+            self._signal.clear()
             now = self._runtime.clock.boot()
             try:
                 at = self._step(now)
             except Exception:
                 bites()
                 return
-            self._woken.wait(max(at - self._runtime.clock.boot(), 0.001))
+            self._signal.wait(max(at - self._runtime.clock.boot(), 0.001))
 
     return [(Runner, "start", start), (Loop, "_run", dies)]
 
@@ -113,7 +115,7 @@ def _x35(bites: Bites) -> Patches:
     real = Finisher.step
 
     def given_up(self: Finisher, now: float) -> float:
-        store = self._store
+        context, store = self._context, self._context.store
 
         class Shim:
             def update(self, *args: Any, **more: Any) -> Applied:
@@ -125,17 +127,17 @@ def _x35(bites: Bites) -> Patches:
                 ]
                 return replace(applied, results=tuple(results))
 
-        with patch.object(self, "_store", Shim()):
+        with patch.object(self, "_context", replace(context, store=Shim())):
             return real(self, now)
 
     return [(Finisher, "step", given_up)]
 
 
 def _x45(bites: Bites) -> Patches:
-    real = Claimer._change
+    real = ClaimPass._change
 
-    def by_my_own_clock(self: Claimer, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
-        wall = self._runtime.clock.wall()
+    def by_my_own_clock(self: ClaimPass, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
+        wall = self._context.runtime.clock.wall()
         bites(wall != now)
         return real(self, doc, wall, by)
 
@@ -145,7 +147,7 @@ def _x45(bites: Bites) -> Patches:
         with patch.object(self, "clock", lambda: 4_000_000_000_000_000):
             return real_due(self, which, lock=lock)
 
-    return [(Claimer, "_change", by_my_own_clock), (Database, "_due", everything)]
+    return [(ClaimPass, "_change", by_my_own_clock), (Database, "_due", everything)]
 
 
 def _x49(bites: Bites) -> Patches:
@@ -159,19 +161,19 @@ def _x49(bites: Bites) -> Patches:
 
 
 def _x52(bites: Bites) -> Patches:
-    real = Board.unknown
+    real = Attempts.unknown
     looked: set[tuple[int, str | None]] = set()
 
-    def once_only(self: Board, holds: Any) -> Any:
+    def once_only(self: Attempts, holds: Any) -> Any:
         found = real(self, holds)
-        key = (id(self), self.session)
+        key = (id(self), self.lease.session)
         if key in looked:
             bites(found)
             return []
         looked.add(key)
         return found
 
-    return [(Board, "unknown", once_only)]
+    return [(Attempts, "unknown", once_only)]
 
 
 def _x58(bites: Bites) -> Patches:
@@ -189,30 +191,30 @@ def _x58(bites: Bites) -> Patches:
             return change
         return Change(doc, entries) if change is None else replace(change, entries=(*entries, *change.entries))
 
-    return [(claimer_module, "claim", for_everybody)]
+    return [(claim_pass_module, "claim", for_everybody)]
 
 
 def _x59(bites: Bites) -> Patches:
-    real = Board.revoke
+    real = Attempts.revoke
 
-    def begun_or_not(self: Board, running: Running) -> bool:
+    def begun_or_not(self: Attempts, running: Running) -> bool:
         begun = not real(self, running)
         bites(begun and self.draining)
         return not begun or self.draining
 
-    return [(Board, "revoke", begun_or_not)]
+    return [(Attempts, "revoke", begun_or_not)]
 
 
 class _NeverDraining:
-    """The board of a node that does not know that it shuts down."""
+    """The attempts of a node that does not know that it shuts down."""
 
     draining = False
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._board, name)
+        return getattr(self._attempts, name)
 
 
 def _x61(bites: Bites) -> Patches:
@@ -220,14 +222,14 @@ def _x61(bites: Bites) -> Patches:
 
     def make(self: Runner, *args: Any, **more: Any) -> None:
         real(self, *args, **more)
-        self.board = _NeverDraining(self.board)  # type: ignore[assignment]
+        self.attempts = _NeverDraining(self.attempts)  # type: ignore[assignment]
 
-    def leave(self: Board) -> tuple[bool, str | None]:
+    def leave(self: Attempts) -> tuple[bool, str | None]:
         busy = bool(self._running or self._leftovers)
         bites(self._calls and not busy)
-        return not busy, None if busy else self.session
+        return not busy, None if busy else self.lease.session
 
-    return [(Runner, "__init__", make), (Board, "leave", leave)]
+    return [(Runner, "__init__", make), (Attempts, "leave", leave)]
 
 
 def _x88(bites: Bites) -> Patches:
@@ -270,7 +272,7 @@ MUTANTS = [
     Mutant("X-59", "drain hands back what has started", "I2", _x59, Worlds({"drain": 10}), quick=False),
     Mutant(
         "X-61",
-        "an answer that comes after the goodbye starts a body",
+        "an answer that comes after the session is closed starts a body",
         "I21",
         _x61,
         Worlds({"drain": 5, "slow": 0.5}),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from solocron.engine import keeper as keeper_module
-from solocron.engine import sweeper as sweeper_module
-from solocron.engine.attempts import Board
+from solocron.engine import takeover as takeover_module
 from solocron.engine.keeper import Keeper
 from solocron.engine.settings import Settings
-from solocron.engine.sweeper import Sweeper
 from solocron.errors import StoreError
+from solocron.lease import holder as holder_module
+from solocron.lease.liveness import Liveness, _Watched
+from solocron.lease.own import OwnLease
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents import session as session_model
 from solocron.model.documents.job import Job
@@ -38,22 +38,22 @@ def _x01(bites: Bites) -> Patches:
             change = Change(rest.doc, (*change.entries, *rest.entries), rest.answer)
         return change
 
-    return [(sweeper_module, "take_over", everybodys)]
+    return [(takeover_module, "take_over", everybodys)]
 
 
 def _x02(bites: Bites) -> Patches:
     real = Keeper._renew
 
-    def whoever_is_there(self: Keeper, session: str, asked: float) -> bool:
+    def whoever_is_there(self: Keeper, session: str) -> bool:
         def extend(doc: Session, at: int) -> Change | None:
             bites(doc.name != session)
             return session_model.renew(doc, now=at)
 
         try:
-            self._store.update(All(Kind.SESSION), extend)
+            self._context.store.update(All(Kind.SESSION), extend)
         except StoreError:
             pass
-        return real(self, session, asked)
+        return real(self, session)
 
     return [(Keeper, "_renew", whoever_is_there)]
 
@@ -69,18 +69,18 @@ def _x03(bites: Bites) -> Patches:
         bites(doc.state is not Life.LIVE)
         return _revived(doc, now)
 
-    return [(keeper_module, "renew", renew)]
+    return [(holder_module, "renew", renew)]
 
 
 def _x16(bites: Bites) -> Patches:
-    real = Board.renewed
+    real = OwnLease.renewed
 
-    def from_the_reply(self: Board, session: str, asked: float) -> bool:
-        replied = self._runtime.clock.boot()
+    def from_the_reply(self: OwnLease, session: str, asked: float) -> bool:
+        replied = self.boot()
         bites(replied > asked)
         return real(self, session, replied)
 
-    return [(Board, "renewed", from_the_reply)]
+    return [(OwnLease, "renewed", from_the_reply)]
 
 
 def _x17(bites: Bites) -> Patches:
@@ -110,7 +110,7 @@ def _x34(bites: Bites) -> Patches:
         bites()
         return replace(change, doc=replace(change.doc, expires_at=doc.expires_at + doc.lease))
 
-    return [(keeper_module, "renew", renew)]
+    return [(holder_module, "renew", renew)]
 
 
 def _x40(bites: Bites) -> Patches:
@@ -123,10 +123,12 @@ def _x40(bites: Bites) -> Patches:
 
 
 def _x10(bites: Bites) -> Patches:
-    def by_my_own_clock(self: Sweeper, session: Session, now: float, own: str) -> bool:
+    def by_my_own_clock(self: Liveness, session: Session, *_: Any, **more: Any) -> bool:
         wall = self._runtime.clock.wall()
-        if session.state is not Life.LIVE or session.expires_at > wall:
-            self._watched[session.name] = sweeper_module._Watch(session.beats, now + session.lease / 4_000_000)
+        if session.expires_at > wall:
+            self._watched[session.name] = _Watched(
+                session.beats, self._runtime.clock.boot() + session.lease / 4_000_000
+            )
             return False
         bites()
         applied = self._store.update(
@@ -135,7 +137,7 @@ def _x10(bites: Bites) -> Patches:
         )
         return applied.results[0].verdict == "applied"
 
-    return [(Sweeper, "_dead", by_my_own_clock)]
+    return [(Liveness, "bury_if_over", by_my_own_clock)]
 
 
 def _x53(bites: Bites) -> Patches:
@@ -143,7 +145,7 @@ def _x53(bites: Bites) -> Patches:
 
     def one_conflict_and_it_is_gone(self: Keeper, error: str) -> bool:
         bites()
-        self._lost("its renewal conflicted")
+        self._loss.lose("its renewal conflicted")
         return real(self, error)
 
     return [(Keeper, "_trouble", one_conflict_and_it_is_gone)]

@@ -7,9 +7,10 @@ from unittest.mock import patch
 
 import psycopg
 
-from solocron.engine.attempts import Board, Standing
 from solocron.engine.finisher import Finisher
 from solocron.errors import StoreError
+from solocron.lease.own import OwnLease
+from solocron.lease.trust import Standing
 from solocron.stores.sql.postgres.listener import Listener
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check
@@ -20,14 +21,14 @@ __all__ = ["MUTANTS"]
 
 
 def _x85(bites: Bites) -> Patches:
-    real = Board.renewed
+    real = OwnLease.renewed
 
-    def in_silence(self: Board, session: str, asked: float) -> bool:
+    def in_silence(self: OwnLease, session: str, asked: float) -> bool:
         bites(self.standing() is Standing.JEOPARDY)
-        with patch.object(self, "replan", lambda: None):
+        with patch.object(self, "_replan", lambda: None):
             return real(self, session, asked)
 
-    return [(Board, "renewed", in_silence)]
+    return [(OwnLease, "renewed", in_silence)]
 
 
 def _x86(bites: Bites) -> Patches:

@@ -8,7 +8,7 @@ from typing import Any
 from solocron.engine.alarms import Alarms
 from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
-from solocron.engine.transactional_triggers import Intake
+from solocron.engine.transactional_triggers import TransactionalTriggers
 from solocron.jobs.retrying import RetryDecision
 from solocron.model._fast.values import replace
 from solocron.model.change import Change, Kind, SmallDocument
@@ -117,10 +117,10 @@ def _p15(bites: Bites) -> Patches:
 
 def _p16(bites: Bites) -> Patches:
     def whatever_came_of_it(self: Alarms, name: str, what: str, token: str, change: ChangeFn) -> None:
-        result = self._store.update(Named(Kind.ALARM, (name,)), change).results[0]
+        result = self._context.store.update(Named(Kind.ALARM, (name,)), change).results[0]
         if result.verdict in (Verdict.APPLIED, Verdict.DECLINED) and isinstance(result.doc, SmallDocument):
             bites(result.answer != what)
-            self._tell(what, result.doc)
+            self._report(what, result.doc)
 
     return [(Alarms, "_change", whatever_came_of_it)]
 
@@ -138,11 +138,11 @@ def _p17(bites: Bites) -> Patches:
 
 
 def _p18(bites: Bites) -> Patches:
-    def unwritten(self: Intake, fresh: Sequence[SmallDocument], session: str) -> list[SmallDocument]:
+    def unwritten(self: TransactionalTriggers, fresh: Sequence[SmallDocument], session: str) -> list[SmallDocument]:
         bites()
         return list(fresh)
 
-    return [(Intake, "_accept", unwritten)]
+    return [(TransactionalTriggers, "_accept", unwritten)]
 
 
 def _p19(bites: Bites) -> Patches:

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from solocron.engine import sweeper as sweeper_module
 from solocron.engine.execution import Execution
-from solocron.engine.sweeper import Sweeper
+from solocron.engine.housekeeping import PRUNE_BATCH, Housekeeping
 from solocron.model.change import Absent, Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Entry, Op
@@ -84,13 +83,13 @@ def _x15(bites: Bites) -> Patches:
 
 
 def _x28(bites: Bites) -> Patches:
-    def everything(self: Sweeper) -> None:
-        now = self._board.store_now()
+    def everything(self: Housekeeping) -> None:
+        now = self._lease.store_now()
         if now is not None:
             bites()
-            self._store.prune(now, sweeper_module.PRUNE_BATCH)
+            self._context.store.prune(now, PRUNE_BATCH)
 
-    return [(Sweeper, "_prune", everything)]
+    return [(Housekeeping, "_prune", everything)]
 
 
 def _x29(bites: Bites) -> Patches:

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from solocron.engine import keeper as keeper_module
 from solocron.engine.sweeper import Sweeper
 from solocron.errors import StoreUnavailable
+from solocron.lease import holder as holder_module
+from solocron.lease import liveness as liveness_module
+from solocron.lease.liveness import Liveness, Mode
 from solocron.model.change import Absent, Change
 from solocron.model.documents import session as session_model
 from solocron.model.documents.job import Job
@@ -22,8 +24,10 @@ from solocron.simulator.nemesis import Nemesis
 from solocron.simulator.seams import SimRng
 from solocron.simulator.wire import WireStore
 from solocron.stores.contract import HeldBy, Verdict
+from tests.mutants import checks
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Campaign, Check, Histories, Worlds
+from tests.unit.effects.locks import test_sessions as locks
 from tests.unit.engine import test_lease_protocol as protocol
 
 __all__ = ["MUTANTS"]
@@ -73,20 +77,38 @@ def _x54(bites: Bites) -> Patches:
         old = known[doc.name]
         return Change(replace(old, state=Life.LIVE, expires_at=now + old.lease, beats=old.beats + 1))
 
-    return [(keeper_module, "renew", upsert)]
+    return [(holder_module, "renew", upsert)]
 
 
 def _x55(bites: Bites) -> Patches:
-    real = Sweeper._dead
+    real = Liveness._silent_until
 
-    def by_the_store_alone(self: Sweeper, session: Session, now: float, own: str) -> bool:
-        died = real(self, session, now, own)
-        if died or session.expires_at > (self._board.store_now() or 0):
-            return died
-        bites()
-        return self._bury(session, own)
+    def what_the_store_says(self: Liveness, session: Session, mode: Mode) -> float:
+        boot = self._runtime.clock.boot()
+        left = None if self._lease is None else self._lease.boot_of(session.expires_at)
+        at = boot if left is None else max(left, boot)
+        bites(at < real(self, session, mode))
+        return at
 
-    return [(Sweeper, "_dead", by_the_store_alone)]
+    return [(Liveness, "_silent_until", what_the_store_says)]
+
+
+def _l03(bites: Bites) -> Patches:
+    real = Liveness._is_watched
+
+    def never(self: Liveness, *args: Any) -> bool:
+        bites(real(self, *args))
+        return False
+
+    return [(Liveness, "_is_watched", never)]
+
+
+def _l04(bites: Bites) -> Patches:
+    def as_it_was_seen(doc: Session | Absent, *, now: int, reason: str, seen: int) -> Change | None:
+        bites(isinstance(doc, Session) and doc.beats != seen)
+        return session_model.bury(doc, now=now, reason=reason)
+
+    return [(liveness_module, "bury", as_it_was_seen)]
 
 
 def _x57(bites: Bites) -> Patches:
@@ -182,6 +204,28 @@ MUTANTS = [
         Worlds({"freeze": 8, "keep": 3}, hours=0.1),
     ),
     Mutant("X-55", "burial by the store's clock alone", "I1", _x55, Worlds({"clock_step": 10})),
+    Mutant(
+        "L-01",
+        "the same, by a process that waits for a lock",
+        "I1",
+        _x55,
+        Check(locks.test_rule_5_a_step_of_the_stores_clock_costs_nobody_a_lock_that_is_tied_to_a_session, by="I1"),
+    ),
+    Mutant("L-02", "the same, by doctor --repair", "I1", _x55, Check(checks.a_repair_watches_for_a_lease, by="I1")),
+    Mutant(
+        "L-03",
+        "a tick buries although a node watches",
+        "I1",
+        _l03,
+        Check(checks.a_tick_leaves_burying_to_a_node_that_watches, by="I1"),
+    ),
+    Mutant(
+        "L-04",
+        "a burial does not look at renewals since",
+        "I1",
+        _l04,
+        Check(checks.a_repair_leaves_a_session_that_renews_alone, by="I1"),
+    ),
     Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({}), quick=False),
     Mutant("X-60", "one bad document refuses the whole batch", "I19", _x60, Worlds({"poison": 1})),
     Mutant("X-41", "jitter from dice of its own", "determinism", _x41, Histories(), quick=False),

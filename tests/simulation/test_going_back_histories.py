@@ -61,7 +61,7 @@ class History(Cluster):
         self.until_it(lambda: self.renewals(number) > before)
 
     def renewals(self, number: int) -> int:
-        return int(self.node(number).board.beats)
+        return int(self.node(number).lease.beats)
 
     def node(self, number: int) -> Any:
         node = core_of(self.member(number).scheduler).node
@@ -69,7 +69,7 @@ class History(Cluster):
         return node
 
     def session(self, number: int) -> str:
-        return str(self.node(number).board.session)
+        return str(self.node(number).lease.session)
 
     def lose(self, seconds: float, *, failover: bool) -> None:
         self.fleet.database.go_back(seconds, failover=failover)
@@ -175,9 +175,9 @@ def test_an_answer_that_comes_after_the_check_starts_nothing() -> None:
     node = history.node(1)
 
     def failover(claim: Call) -> Applied:
-        answer, epoch = claim(), node.recovery.epoch
+        answer, epoch = claim(), node.gate.epoch
         history.lose(0.5, failover=True)
-        while node.recovery.epoch == epoch:
+        while node.gate.epoch == epoch:
             history.sleep("100ms")
         return answer
 

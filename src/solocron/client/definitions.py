@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Unpack
 
-from solocron.calendars import CalendarView, days_off, save, unknown_calendar
-from solocron.calendars import view as calendar_view
+from solocron.calendars.content import days_off
+from solocron.calendars.saving import save
+from solocron.calendars.views import CalendarView, unknown_calendar
+from solocron.calendars.views import view as calendar_view
 from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.client.refusals import error_of
 from solocron.errors import ConflictError, InvalidError, NotFoundError

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from solocron.engine.calendars import Calendars
+from solocron.calendars.revisions import Calendars
 from solocron.errors import InvalidError, NotFoundError, StoreError
 from solocron.jobs.registry import Registry
 from solocron.model.applications import can_run
@@ -18,11 +18,13 @@ from solocron.runtime import Runtime
 from solocron.schedules import Calendar, instants
 from solocron.stores.contract import ChangeFn, Named, Store, Verdict
 from solocron.stores.paging import find_job, iter_jobs, read_sessions
+from solocron.stores.until_known import update_until_known
 from solocron.views import JobView
 
 __all__ = ["JobDocuments", "is_orphaned"]
 
-_TRIES = 8
+_FETCHES = 3
+"""Times that calendars are fetched for one change: others may put the job under a new revision meanwhile."""
 _FETCH_FIRST = object()
 """The answer of a change that cannot be made before a calendar has been fetched."""
 
@@ -110,8 +112,8 @@ class JobDocuments:
             return change(doc, now)
 
         in_vain = False
-        for _ in range(_TRIES):
-            result = self.store.update(Named(Kind.JOB, (name,)), informed).results[0]
+        for _ in range(_FETCHES):
+            result = update_until_known(self.store, Named(Kind.JOB, (name,)), informed).results[0]
             if result.answer is _FETCH_FIRST:
                 in_vain = not self.calendars.learn([result.doc] if isinstance(result.doc, Job) else [])
                 continue

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from solocron.calendars import CalendarView, notes_of
-from solocron.calendars import view as calendar_view
+from solocron.calendars.views import CalendarView, notes_of
+from solocron.calendars.views import view as calendar_view
 from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.client.run_lookup import RunLookup, with_holds
 from solocron.clock import SECOND, from_us, to_us

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from solocron.client.job_documents import JobDocuments
 from solocron.effects.locks.listing import raise_fences
-from solocron.engine.recovery import change_namespace
+from solocron.engine.namespace_gate import change_namespace
 from solocron.errors import StoreError
 from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.transitions import registration
-from solocron.stores.contract import All, Named, Result, Verdict, Which
+from solocron.stores.contract import All, Result, Verdict
 from solocron.stores.paging import PAGE
+from solocron.stores.until_known import OPEN_OUTCOMES, update_until_known
 
 __all__ = ["Restore"]
-
-_TRIES = 8
 
 
 class Restore:
@@ -56,38 +55,28 @@ class Restore:
         """
         moved, unread, after = 0, list[str](), ""
         # Until a page is empty: a job that is deleted meanwhile makes a page shorter that is not the last one.
-        while page := self._update(All(Kind.JOB, after=after, limit=PAGE), fence):
-            verdicts = self._repeated(page, fence)
-            moved += sum(verdict is not Verdict.BLOCKED for verdict in verdicts.values())
-            unread += [name for name, verdict in verdicts.items() if verdict is Verdict.BLOCKED]
-            after = max(verdicts)
+        while page := self._move(All(Kind.JOB, after=after, limit=PAGE), fence):
+            blocked = [result.name for result in page if result.verdict is Verdict.BLOCKED]
+            moved += len(page) - len(blocked)
+            unread += blocked
+            after = max(result.name for result in page)
         return moved, unread
 
-    def _repeated(self, page: Sequence[Result], fence: int) -> dict[str, Verdict]:
-        """Repeat what was contended or has an unknown outcome; return the verdict of each job."""
-        verdicts = {result.name: result.verdict for result in page}
-        for _ in range(_TRIES):
-            left = _unsettled(verdicts)
-            if not left:
-                return verdicts
-            verdicts |= {result.name: result.verdict for result in self._update(Named(Kind.JOB, left), fence)}
-        left = _unsettled(verdicts)
+    def _move(self, which: All, fence: int) -> Sequence[Result]:
+        """Move the selected jobs to now; return the result of each."""
+        resolve = self._documents.resolve
+        results = update_until_known(
+            self._store,
+            which,
+            lambda doc, now: registration.move_to_now(doc, fence=fence, now=now, resolve=resolve),
+        ).results
+        left = [result.name for result in results if result.verdict in OPEN_OUTCOMES]
         if left:
             raise StoreError(
                 f"{_jobs(left)} could not be moved to now, {left[0]} among them; others were. "
                 "Stop the nodes, see `solocron doctor`, and repeat it."
             )
-        return verdicts
-
-    def _update(self, which: Which, fence: int) -> Sequence[Result]:
-        return self._store.update(
-            which,
-            lambda doc, now: registration.move_to_now(doc, fence=fence, now=now, resolve=self._documents.resolve),
-        ).results
-
-
-def _unsettled(verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
-    return tuple(name for name, verdict in verdicts.items() if verdict in (Verdict.CONTENDED, Verdict.UNKNOWN))
+        return results
 
 
 def _jobs(names: Sequence[str]) -> str:

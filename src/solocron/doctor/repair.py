@@ -1,29 +1,29 @@
-"""Does by hand what a sweeper does by itself, by the same rules, and lets set-aside documents take part again.
+"""Does on command what a sweeper does by itself, by the same rules, and lets set-aside documents take part again.
 
-Nobody is buried on the store's clock alone: a session that is over is watched for a whole lease on this machine's
-boot clock, and buried only if it has not changed by then.
+A session whose lease has run out is watched for a whole lease on this machine's boot clock, and buried only if it was
+not renewed by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
+from solocron.calendars.revisions import Calendars
 from solocron.clock import SECOND
 from solocron.doctor.line import seconds
 from solocron.doctor.sight import look
-from solocron.engine.attempts import Board
-from solocron.engine.memory import Memory
-from solocron.engine.recovery import Recovery
+from solocron.engine.node_context import NodeContext
 from solocron.engine.settings import Settings
-from solocron.engine.sweeper import Sweeper
+from solocron.engine.signals import Signals
+from solocron.engine.takeover import Takeover
 from solocron.events import Event, Events
 from solocron.jobs.registry import Registry
-from solocron.model.change import Absent, Change, Kind
+from solocron.lease.liveness import Liveness, Mode
+from solocron.model.change import Kind
 from solocron.model.documents.namespace import Openness
-from solocron.model.documents.session import Life, Session, bury
+from solocron.model.documents.session import Life, Session
 from solocron.runtime import Runtime
-from solocron.stores.contract import Named, Store, Verdict
+from solocron.stores.contract import Named, Store
 from solocron.version import __version__
 
 __all__ = ["repair"]
@@ -37,7 +37,7 @@ def repair(store: Store, runtime: Runtime, tell: Tell = lambda text: None) -> li
 
 
 class _Repair:
-    """One pass. The sweeper is the node's own; only who may be buried is decided here, as a node would."""
+    """One pass, with the node's own takeover and the rule of `lease/liveness.py` for who may be buried."""
 
     def __init__(self, store: Store, runtime: Runtime, tell: Tell) -> None:
         self._store = store
@@ -50,15 +50,13 @@ class _Repair:
             node="doctor", host="", pid=0, pools=("default",), lease="15s", beat=None, max_running=1, keep="1d",
             revision=None, version=__version__,
         )  # fmt: skip
-        board, resolve = Board(runtime, settings), Registry().resolve
-        recovery = Recovery(
-            store=store, board=board, runtime=runtime, settings=settings, events=events, memory=Memory(runtime),
-            resolve=resolve, changed=lambda: None, checked=lambda: None,
+        registry = Registry()
+        context = NodeContext(
+            store=store, runtime=runtime, settings=settings, events=events, resolve=registry.resolve,
+            calendars=Calendars(store, registry), signals=Signals(runtime),
         )  # fmt: skip
-        self._sweeper = Sweeper(
-            store=store, board=board, runtime=runtime, settings=settings, events=events, resolve=resolve,
-            recovery=recovery, wake_claimer=_nothing, fleet_changed=_nothing,
-        )  # fmt: skip
+        self._takeover = Takeover(context, _never)
+        self._liveness = Liveness(store, runtime, settings.node)
 
     def all(self) -> Iterator[str]:
         sight = look(self._store)
@@ -69,25 +67,25 @@ class _Repair:
             if self._store.unblock(one.kind, one.name):
                 yield f"let {one.kind} {one.name} take part again"
         for session in sight.unswept:
-            self._sweeper.take_all(session)
+            self._takeover.take_all(session)
             yield self._told(f"swept {session.node}, which was dead")
         for name in sight.unknown:
             if self._is_nobody(name):
-                self._sweeper.take_from(name, "its session does not exist any more")
+                self._takeover.take_from(name, "its session does not exist any more")
                 what = "freed the runs of" if self._taken else "found no run that is held by"
                 yield self._told(f"{what} session {name}, which does not exist")
         yield from self._bury(sight.silent)
 
     def _bury(self, silent: tuple[Session, ...]) -> Iterator[str]:
         """All of them are watched at once, each for its own lease."""
-        begun = self._runtime.clock.boot()
+        for session in silent:
+            self._liveness.watch(session, Mode.REPAIR)
         for session in sorted(silent, key=lambda one: one.lease):
-            self._watch_until(begun + session.lease / SECOND, session)
-            applied = self._store.update(Named(Kind.SESSION, (session.name,)), partial(_buried, seen=session.beats))
-            if applied.results[0].verdict is not Verdict.APPLIED:
+            self._watch_until(self._liveness.due(session.name) or 0.0, session)
+            if not self._liveness.bury_if_over(session, Mode.REPAIR):
                 yield f"left {session.node} alone: it has renewed its lease, or another node has buried it"
                 continue
-            self._sweeper.take_all(session)
+            self._takeover.take_all(session)
             yield self._told(f"buried {session.node}, silent for a lease and more")
 
     def _watch_until(self, end: float, session: Session) -> None:
@@ -111,9 +109,5 @@ class _Repair:
         return f"{text}; taken over: {', '.join(taken)}" if taken else text
 
 
-def _buried(doc: Session | Absent, now: int, *, seen: int) -> Change | None:
-    return bury(doc, now=now, reason="not renewed in time, buried by doctor --repair", seen=seen)
-
-
-def _nothing(_: object) -> None:
-    """There is no claimer to wake and no fleet of ours."""
+def _never(instant: int) -> None:
+    """There is no claimer here that would plan a look."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from solocron.effects.locks.watch import Watch
 from solocron.effects.locks.writing import Tell, Ward, tell
 from solocron.errors import LeaseLost, LockLost
+from solocron.lease.liveness import Liveness
 from solocron.runtime import Runtime
 from solocron.stores.contract import Store
 
@@ -20,7 +20,7 @@ class Desk:
 
     store: Store
     runtime: Runtime
-    watch: Watch
+    liveness: Liveness
     owner: str
     take: Callable[[], str]
     """The session under which things are held; followed by one `drop`."""

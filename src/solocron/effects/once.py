@@ -29,6 +29,7 @@ from solocron.errors import (
     StoreError,
     UncertainOutcome,
 )
+from solocron.lease.liveness import Mode
 from solocron.model.change import Change, Kind
 from solocron.model.documents import key as model
 
@@ -158,7 +159,7 @@ class Once:
                     claim = Claim(self.key, first=False, value=answer.value)
                 elif isinstance(answer, model.Doubt):
                     claim = yield from self._in_doubt(answer, by)
-                elif desk.watch.is_dead(answer.session, now=now, once=self._wait is None):
+                elif self._holder_is_dead(answer.session, now):
                     dead |= {answer.session}
                 else:
                     left = until - desk.runtime.clock.boot()
@@ -177,6 +178,10 @@ class Once:
         finally:
             if claim is None or not claim.first:
                 desk.drop()
+
+    def _holder_is_dead(self, session: str, now: int) -> bool:
+        mode = Mode.TICK if self._wait is None else Mode.WATCH
+        return self._desk.liveness.is_dead(session, mode, now=now)
 
     def _in_doubt(self, doubt: model.Doubt, by: model.Opening) -> Generator[_World, Any, Claim | None]:
         """Whoever began it died: mark it, do it again, leave it, or refuse; None: somebody else has decided."""

@@ -27,7 +27,7 @@ class RunVerbs:
         self._desk = Desk(
             store=place.store,
             runtime=place.runtime,
-            watch=place.watch,
+            liveness=place.liveness,
             tell=place.tell,
             owner=f"{attempt.run} on {attempt.node}",
             take=lambda: attempt.session,

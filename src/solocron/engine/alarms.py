@@ -6,20 +6,17 @@ alarm begins or ends.
 
 from __future__ import annotations
 
-from solocron.engine.attempts import Board, Standing
-from solocron.engine.settings import Settings
-from solocron.events import Events
+from solocron.engine.attempts import Attempts
+from solocron.engine.node_context import NodeContext
+from solocron.lease.trust import Standing
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import alarm
 from solocron.model.documents.alarm import TURN, Bounds, Cause
-from solocron.model.documents.job import Job
-from solocron.model.documents.session import Session
-from solocron.runtime import Runtime
-from solocron.stores.contract import All, ChangeFn, Named, Result, Store, Verdict
+from solocron.stores.contract import All, ChangeFn, Named, Result, Verdict
+from solocron.stores.paging import iter_jobs, read_documents, read_sessions
 
 __all__ = ["Alarms"]
 
-PAGE = 500
 _KEPT = 3_600_000_000
 """Microseconds for which a closed alarm is kept: longer than any look takes."""
 
@@ -27,27 +24,22 @@ _KEPT = 3_600_000_000
 class Alarms:
     """One look per turn."""
 
-    def __init__(
-        self, *, store: Store, board: Board, runtime: Runtime, settings: Settings, events: Events, bounds: Bounds
-    ) -> None:
-        self._store = store
-        self._board = board
-        self._runtime = runtime
-        self._settings = settings
-        self._events = events
+    def __init__(self, context: NodeContext, attempts: Attempts, bounds: Bounds) -> None:
+        self._context = context
+        self._attempts = attempts
         self._bounds = bounds
         self._unsure: dict[str, tuple[str, str]] = {}
-        """Changes whose answer was lost: told once the document shows that they were ours."""
+        """Changes whose answer was lost: reported once the document shows that they were ours."""
 
     def step(self, now: float) -> float:
         """Take a turn if it is time; returns when to ask again."""
-        pause = self._bounds.every / 1_000_000 * self._runtime.rng.uniform(1.0, 1.2)
-        if self._board.draining or self._board.standing() is not Standing.HELD:
-            return now + min(pause, self._settings.beat)
+        pause = self._bounds.every / 1_000_000 * self._context.runtime.rng.uniform(1.0, 1.2)
+        if self._attempts.draining or self._attempts.lease.standing() is not Standing.HELD:
+            return now + min(pause, self._context.settings.beat)
         self._make_sure()
-        applied = self._store.update(
+        applied = self._context.store.update(
             Named(Kind.ALARM, (TURN,)),
-            lambda doc, at: alarm.take_turn(doc, by=self._settings.node, every=self._bounds.every, now=at),
+            lambda doc, at: alarm.take_turn(doc, by=self._context.settings.node, every=self._bounds.every, now=at),
         )
         if applied.results[0].verdict is Verdict.APPLIED:
             self.look()
@@ -55,13 +47,13 @@ class Alarms:
 
     def look(self) -> None:
         """Compare what there is cause for with what is open."""
-        seen = self._store.clock()
-        sessions = [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+        store = self._context.store
+        seen = store.clock()
         found = alarm.causes(
-            self._jobs(), sessions, aside=self._aside(), tier=str(self._store.capabilities.tier), bounds=self._bounds,
-            now=seen,
+            list(iter_jobs(store)), read_sessions(store), aside=self._aside(),
+            tier=str(store.capabilities.tier), bounds=self._bounds, now=seen,
         )  # fmt: skip
-        known = {doc.name: doc for doc in self._store.read(All(Kind.ALARM)) if isinstance(doc, SmallDocument)}
+        known = {doc.name: doc for doc in read_documents(self._context.store, All(Kind.ALARM))}
         for name, cause in sorted(found.items()):
             if name not in known or not alarm.is_open(known[name]):
                 self._raise(cause, seen)
@@ -70,60 +62,46 @@ class Alarms:
                 self._clear(name, seen)
         old = tuple(name for name, doc in known.items() if alarm.forget(doc, before=seen - _KEPT) is not None)
         if old:
-            self._store.update(Named(Kind.ALARM, old), lambda doc, at: alarm.forget(doc, before=seen - _KEPT))
-
-    def _jobs(self) -> list[Job]:
-        found: list[Job] = []
-        after = ""
-        while True:
-            page = self._store.read(All(Kind.JOB, after=after, limit=PAGE))
-            found += [doc for doc in page if isinstance(doc, Job)]
-            if len(page) < PAGE:
-                return found
-            after = page[-1].name
+            self._context.store.update(Named(Kind.ALARM, old), lambda doc, at: alarm.forget(doc, before=seen - _KEPT))
 
     def _aside(self) -> frozenset[str]:
-        return frozenset(one.name for one in self._store.blocked() if one.kind is Kind.JOB)
+        return frozenset(one.name for one in self._context.store.blocked() if one.kind is Kind.JOB)
 
     # --- raising and clearing ------------------------------------------------------------------------------------
 
     def _raise(self, cause: Cause, seen: int) -> None:
-        token = self._runtime.rng.token()
+        token = self._context.runtime.rng.token()
         self._change(
             cause.name, "raised", token, lambda doc, at: alarm.open_(doc, cause, seen=seen, now=at, token=token)
         )
 
     def _clear(self, name: str, seen: int) -> None:
-        token = self._runtime.rng.token()
+        token = self._context.runtime.rng.token()
         self._change(name, "cleared", token, lambda doc, at: alarm.close(doc, seen=seen, now=at, token=token))
 
     def _change(self, name: str, what: str, token: str, change: ChangeFn) -> None:
-        self._runtime.failpoint("alarm")
+        self._context.runtime.failpoint("alarm")
         self._unsure[name] = what, token
-        result: Result = self._store.update(Named(Kind.ALARM, (name,)), change).results[0]
+        result: Result = self._context.store.update(Named(Kind.ALARM, (name,)), change).results[0]
         if result.verdict is Verdict.UNKNOWN:
             return
         del self._unsure[name]
         if result.verdict is Verdict.APPLIED and isinstance(result.doc, SmallDocument) and result.answer == what:
-            self._tell(what, result.doc)
+            self._report(what, result.doc)
 
     def _make_sure(self) -> None:
-        """What was perhaps written by us is told if it was."""
+        """Report what was perhaps written by this node, if it was."""
         if not self._unsure:
             return
-        found = self._store.read(Named(Kind.ALARM, tuple(sorted(self._unsure))))
+        found = self._context.store.read(Named(Kind.ALARM, tuple(sorted(self._unsure))))
         unsure, self._unsure = self._unsure, {}
         for doc in found:
             what, token = unsure[doc.name]
             if isinstance(doc, SmallDocument) and doc.body.get("state") != "waiting" and doc.body.get(what) == token:
-                self._tell(what, doc)
+                self._report(what, doc)
 
-    def _tell(self, what: str, doc: SmallDocument) -> None:
+    def _report(self, what: str, doc: SmallDocument) -> None:
         kind, subject, detail, since = (doc.body[name] for name in ("kind", "subject", "detail", "since"))
-        job, node = None if kind in ("no node", "tier") else subject, self._settings.node
-        if what == "raised":
-            self._events.emit("alarm", kind=kind, subject=subject, job=job, detail=detail, since=since, node=node)
-        else:
-            self._events.emit(
-                "alarm cleared", kind=kind, subject=subject, job=job, detail=detail, since=since, node=node
-            )
+        job, node = None if kind in ("no node", "tier") else subject, self._context.settings.node
+        name = "alarm" if what == "raised" else "alarm cleared"
+        self._context.events.emit(name, kind=kind, subject=subject, job=job, detail=detail, since=since, node=node)

@@ -1,36 +1,30 @@
-"""What this node holds and runs, in one place behind one mutex that is never kept across a call to anything.
+"""The table of attempts: what this node has claimed and runs, and the bodies that outlived an earlier session.
 
-Everything that more than one loop of the node touches lives here: the session and how long it can be trusted,
-the claims, the bodies, the bodies that outlived an earlier session.
+It shares the mutex of the lease: a claim is entered under a trusted session in one step, and losing the session takes
+every claim out in one step. The mutex is never kept across a call to anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from solocron.dispatch.contract import Interrupt, Stop
-from solocron.engine.settings import Settings
-from solocron.lease.store_clock import StoreClock
+from solocron.engine.node_context import NodeContext
+from solocron.lease.own import OwnLease
+from solocron.lease.trust import Standing
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Origin
-from solocron.runtime import Runtime
 
-__all__ = ["Board", "Phase", "Running", "Standing"]
+__all__ = ["Attempts", "Phase", "Running"]
 
+Key = tuple[str, int]
+"""A run and its fence."""
 
-class Standing(StrEnum):
-    """How sure the node is of its session."""
-
-    NONE = "none"
-    """No session yet, or the last one was lost."""
-    HELD = "held"
-    """Renewed in time: claim and run."""
-    JEOPARDY = "jeopardy"
-    """A renewal is overdue: start nothing new, keep trying."""
+_NONE = Standing.NONE
 
 
 class Phase(StrEnum):
@@ -41,7 +35,6 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
-_NONE, _HELD, _JEOPARDY = Standing.NONE, Standing.HELD, Standing.JEOPARDY
 _CLAIMED, _BEGUN, _ENDED = Phase.CLAIMED, Phase.BEGUN, Phase.ENDED
 
 
@@ -69,7 +62,7 @@ class Running:
     stuck: bool = False
     ended_at: float | None = None
     """Boot time at which it had an outcome; until that is in the store, the claim stays."""
-    settled: bool = False
+    outcome_known: bool = False
     """Its outcome is on its way to the store; what the body still does changes nothing."""
     asking: bool = False
     """Its `on_retry` has been asked, and the body has not started yet."""
@@ -78,138 +71,118 @@ class Running:
     progress_written: dict[str, Any] | None = None
 
     def report(self, progress: dict[str, Any]) -> None:
-        """The body tells how far it is."""
+        """Note how far the body says it is."""
         self.progress = progress
 
 
-class Board:
-    """The node's shared state."""
+class _CallsUnderWay:
+    """Claims that were sent and not answered yet, and the unknown holds that one of them may still explain."""
 
-    def __init__(self, runtime: Runtime, settings: Settings) -> None:
-        self._runtime = runtime
-        self._settings = settings
-        self._mutex = runtime.mutex()
-        self.session: str | None = None
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+        self._last = 0
+        self._suspects: dict[Key, int] = {}
+        """Holds that this node does not know, with the last call that was sent when each was first seen."""
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def begin(self) -> int:
+        self._last += 1
+        self._open.add(self._last)
+        return self._last
+
+    def end(self, call: int) -> None:
+        self._open.discard(call)
+
+    def cannot_explain(self, key: Key) -> bool:
+        """Return whether every call that may have brought the hold has been answered."""
+        since = self._suspects.setdefault(key, self._last)
+        return min(self._open, default=self._last + 1) > since
+
+    def explained(self, key: Key) -> None:
+        self._suspects.pop(key, None)
+
+    def forget(self) -> None:
+        self._suspects.clear()
+
+
+class _RecentlyDone:
+    """Claims whose end is in the store, each for a lease at least, in two heaps."""
+
+    def __init__(self, lease: float) -> None:
+        self._lease = lease
+        self._present: set[Key] = set()
+        self._former: set[Key] = set()
+        self._since = 0.0
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._present or key in self._former
+
+    def grow_older(self, now: float) -> None:
+        if now - self._since > self._lease:
+            self._present, self._former, self._since = set(), self._present, now
+
+    def add(self, key: Key) -> None:
+        self._present.add(key)
+
+
+class Attempts:
+    """The node's claims and bodies, as its loops share them."""
+
+    def __init__(self, context: NodeContext, lease: OwnLease) -> None:
+        self.lease = lease
+        self._boot = lease.boot
+        self._mutex = lease.mutex
+        self._most = context.settings.max_running
         self.draining = False
-        self.peers = 0
-        """How many other nodes lived when this one last looked."""
-        self.beats = 0
-        """Renewals of the session that the store has acknowledged."""
-        self._sent = 0
-        """The number of the last renewal that was sent."""
-        self._trusted_until = 0.0
-        self._renewed = 0.0
-        self._troubled = False
-        self._running: dict[tuple[str, int], Running] = {}
+        self._running: dict[Key, Running] = {}
         self._leftovers: list[Running] = []
-        self._old_sessions: dict[str, float] = {}
-        self._calls: dict[int, float] = {}
-        self._call = 0
-        self._suspects: dict[tuple[str, int], int] = {}
-        self._done: set[tuple[str, int]] = set()
-        self._done_before: set[tuple[str, int]] = set()
-        self._done_since = 0.0
-        """Claims that ended lately, in two heaps: those of the present lease, and those of one before it."""
-        self._store_clock = StoreClock()
-        self.replan: Callable[[], None] = lambda: None
-        """Called when what was planned does not hold any more: jeopardy is over, the store's clock has leapt."""
-        self.ended = runtime.event()
+        self._lost_sessions: set[str] = set()
+        self._calls = _CallsUnderWay()
+        self._done = _RecentlyDone(context.settings.lease)
+        self.ended = context.runtime.event()
         """Set whenever a body ends or a claim goes away: drain and tick wait on it."""
 
-    # --- trust -------------------------------------------------------------------------------------------------
-
-    def hold_session(self, session: str, asked: float) -> None:
-        """A new session, trusted from before it was asked for."""
-        with self._mutex:
-            self.session = session
-            self.beats = self._sent = 0
-            self._renewed = asked
-            self._trusted_until = asked + self._settings.lease - self._settings.margin
-            self._troubled = False
-
-    def renewed(self, session: str, asked: float) -> bool:
-        """Extend the trust; False when the answer came after it had ended: lost is final."""
-        with self._mutex:
-            if self.session != session or self._runtime.clock.boot() >= self._trusted_until:
-                return False
-            jeopardy = self._standing(self._runtime.clock.boot()) is _JEOPARDY
-            self._renewed = asked
-            self._trusted_until = asked + self._settings.lease - self._settings.margin
-            self._troubled = False
-        if jeopardy:
-            self.replan()
-        return True
-
-    def next_beat(self) -> int:
-        """The number of the next renewal: each has its own, whatever became of those before it."""
-        with self._mutex:
-            self._sent += 1
-            return self._sent
-
-    def count_beats(self, session: str, beats: int) -> None:
-        """The store acknowledged a renewal that counts so many."""
-        with self._mutex:
-            if self.session == session:
-                self.beats = max(self.beats, beats)
-
-    def trouble(self) -> None:
-        """A renewal failed: nothing new starts until one succeeds."""
-        with self._mutex:
-            self._troubled = True
-
-    def trusted_until(self) -> float | None:
-        with self._mutex:
-            return self._trusted_until if self.session is not None else None
-
-    def standing(self) -> Standing:
-        with self._mutex:
-            return self._standing(self._runtime.clock.boot())
-
-    def _standing(self, now: float) -> Standing:
-        if self.session is None or now >= self._trusted_until:
-            return _NONE
-        if self._troubled or now > self._renewed + 2 * self._settings.beat:
-            return _JEOPARDY
-        return _HELD
+    # --- sessions ----------------------------------------------------------------------------------------------
 
     def lose(self) -> tuple[str | None, list[Running]]:
-        """Give the session up: its claims are no longer ours. Answers what was lost; None when it was gone already."""
+        """Give the session up and its claims with it; returns the session (None if it was gone) and its bodies."""
         with self._mutex:
-            session, self.session = self.session, None
+            session = self.lease.trust.lose()
             if session is None:
                 return None, []
             lost = [running for running in self._running.values() if running.phase is not _ENDED]
             self._running.clear()
-            self._suspects.clear()
+            self._calls.forget()
             for running in lost:
                 if running.phase is _CLAIMED:
                     running.revoked = True
             bodies = [running for running in lost if running.phase is _BEGUN]
             self._leftovers.extend(bodies)
-            self._old_sessions[session] = self._runtime.clock.boot()
+            self._lost_sessions.add(session)
             self.ended.set()
             return session, bodies
 
     def leave(self) -> tuple[bool, str | None]:
-        """Whether nothing of this node is under way; then it has no session any more, and the one it had is told.
+        """Return whether nothing of this node is under way; then it gives its session up, which is returned too.
 
         One step: an answer to a claim that arrives later finds no session to start anything under.
         """
         with self._mutex:
             if self._running or self._leftovers:
                 return False, None
-            session, self.session = self.session, None
-            return True, session
+            return True, self.lease.trust.lose()
 
-    def farewells(self) -> list[str]:
-        """Lost sessions none of whose bodies is left: they may be buried by ourselves."""
+    def sessions_to_close(self) -> list[str]:
+        """Lost sessions none of whose bodies is left: this node may close them itself."""
         with self._mutex:
             busy = {running.session for running in self._leftovers}
-            return [session for session in self._old_sessions if session not in busy]
+            return sorted(self._lost_sessions - busy)
 
-    def forget_session(self, session: str) -> None:
+    def session_closed(self, session: str) -> None:
         with self._mutex:
-            self._old_sessions.pop(session, None)
+            self._lost_sessions.discard(session)
 
     # --- claims ------------------------------------------------------------------------------------------------
 
@@ -223,7 +196,7 @@ class Board:
                 elif not running.stuck:
                     busy += 1
             busy += sum(1 for r in self._leftovers if not r.stuck)
-            most = self._settings.max_running
+            most = self._most
             return 0 if waiting > 4 * most + 1_000 else max(0, most - busy)
 
     def running_of(self, origin: Origin) -> int:
@@ -239,45 +212,39 @@ class Board:
             return frozenset(running.job for running in self._leftovers) | stuck
 
     def call_begins(self) -> int:
-        """A claim is on its way: holds that it may bring are not yet for adoption."""
+        """Note that a claim is on its way: holds that it may bring are not yet for adoption."""
         with self._mutex:
-            self._call += 1
-            self._calls[self._call] = self._runtime.clock.boot()
-            return self._call
+            return self._calls.begin()
 
     def call_ends(self, call: int) -> None:
         with self._mutex:
-            self._calls.pop(call, None)
+            self._calls.end(call)
 
     def add(self, job: Job, hold: Hold, session: str) -> Running | None:
-        """Note an acknowledged claim; None when the session is not trusted any more, or the claim is known."""
+        """Enter an acknowledged claim; None if the session is not trusted any more, or the claim is known."""
         key = (hold.run, hold.fence)
         with self._mutex:
-            now = self._runtime.clock.boot()
-            if self._standing(now) is _NONE or self.session != session or self._knows(key):
+            now = self._boot()
+            if not self.lease.trust.holds(session, now) or self._knows(key):
                 return None
             running = Running(job.name, hold, job.definition, session, now, key)
             self._running[key] = running
-            self._suspects.pop(key, None)
+            self._calls.explained(key)
             return running
 
     def unknown(self, holds: Iterable[tuple[Job, Hold]]) -> list[tuple[Job, Hold]]:
-        """Holds of our session that we know nothing of and that no call under way can still explain."""
+        """Return the holds of our session that are not in the table and that no call under way can still explain."""
         with self._mutex:
-            oldest = min(self._calls, default=self._call + 1)
             found = []
             for job, hold in holds:
                 key = (hold.run, hold.fence)
-                if self._knows(key):
-                    continue
-                since = self._suspects.setdefault(key, self._call)
-                if oldest > since:
+                if not self._knows(key) and self._calls.cannot_explain(key):
                     found.append((job, hold))
             return found
 
-    def _knows(self, key: tuple[str, int]) -> bool:
-        """Whether a claim is under way here, or was until lately."""
-        return key in self._running or key in self._done or key in self._done_before
+    def _knows(self, key: Key) -> bool:
+        """Return whether a claim is under way here, or was until lately."""
+        return key in self._running or key in self._done
 
     def vanished(self, held: set[tuple[str, int]], asked: float) -> list[Running]:
         """Bodies whose hold is gone from the store although it was acknowledged before we looked."""
@@ -291,14 +258,14 @@ class Board:
     # --- bodies ------------------------------------------------------------------------------------------------
 
     def begin(self, running: Running) -> bool:
-        """Whether the body may start now: the claim stands, the session is trusted, nobody wants it to stop."""
+        """Return whether the body may start now: the claim stands, the session is trusted, no stop was asked for."""
         with self._mutex:
-            now = self._runtime.clock.boot()
-            if running.revoked or running.key not in self._running or self._standing(now) is _NONE:
+            now = self._boot()
+            if running.revoked or running.key not in self._running or self.lease.trust.standing(now) is _NONE:
                 return False
             running.phase = _BEGUN
             running.begun_at = now
-            running.started_at = self._store_clock.time_of(now)
+            running.started_at = self.lease.store_time(now)
             if running.definition.timeout is not None:
                 running.expires = now + running.definition.timeout / 1_000_000
             return True
@@ -319,7 +286,7 @@ class Board:
             if running.stop is not None and stop.kind != "lost":
                 return False
             running.stop = stop
-            running.stop_at = self._runtime.clock.boot()
+            running.stop_at = self._boot()
             return True
 
     def mark_stuck(self, running: Running) -> bool:
@@ -330,15 +297,15 @@ class Board:
             return first
 
     def body_ended(self, running: Running) -> bool:
-        """The body is over; True when its claim is still ours, so that its outcome is to be recorded."""
+        """Note that the body is over; True if its claim is still ours, so that its outcome is to be recorded."""
         with self._mutex:
-            ours = running.key in self._running and not running.settled
-            running.settled = True
+            ours = running.key in self._running and not running.outcome_known
+            running.outcome_known = True
             running.phase = _ENDED
-            running.ended_at = self._runtime.clock.boot()
+            running.ended_at = self._boot()
             if self._leftovers:
                 self._leftovers = [other for other in self._leftovers if other is not running]
-            self._tell_ended()
+            self._notify_ended()
             return ours
 
     def unrecorded_since(self) -> float | None:
@@ -347,37 +314,35 @@ class Board:
             return min((r.ended_at for r in self._running.values() if r.ended_at is not None), default=None)
 
     def stopped(self, running: Running) -> Stop | None:
-        """Why the body must stop, asked by the body itself: a frozen node finds out here first."""
+        """Return why the body must stop, asked by the body itself: a frozen node finds out here first."""
         stop = running.stop
         if stop is not None:
             return stop
         with self._mutex:
-            ours = running.session == self.session and self._runtime.clock.boot() < self._trusted_until
+            ours = self.lease.trust.holds(running.session, self._boot())
         return None if ours else Stop("lost", "this node could not renew its lease in time")
 
     def done(self, some: Iterable[Running]) -> None:
-        """Their ends are in the store, or will never be: the claims are no longer ours."""
+        """Take out claims whose ends are in the store, or will never be."""
         with self._mutex:
-            now = self._runtime.clock.boot()
-            if now - self._done_since > self._settings.lease:  # every entry stays for a lease at least
-                self._done, self._done_before, self._done_since = set(), self._done, now
+            self._done.grow_older(self._boot())
             for running in some:
                 if self._running.pop(running.key, None) is not None:
                     self._done.add(running.key)
-            self._tell_ended()
+            self._notify_ended()
 
-    def _tell_ended(self) -> None:
-        """The mutex is held and the change made, so whoever clears the event afterwards sees the change."""
+    def _notify_ended(self) -> None:
+        """Set the event. The mutex is held and the change made: a caller that clears it afterwards sees the change."""
         if not self.ended.is_set():
             self.ended.set()
 
     def abandon(self, running: Running) -> bool:
         """Let a stuck body go: its claim is to be ended; the body still keeps this node from claiming the job."""
         with self._mutex:
-            if running.key not in self._running or running.settled:
+            if running.key not in self._running or running.outcome_known:
                 return False
-            running.settled = True
-            running.ended_at = self._runtime.clock.boot()
+            running.outcome_known = True
+            running.ended_at = self._boot()
             self._leftovers.append(running)
             return True
 
@@ -390,27 +355,3 @@ class Board:
         with self._mutex:
             current = [running for running in self._running.values() if running.phase is _BEGUN]
             return [*current, *(r for r in self._leftovers if r not in current)]
-
-    # --- time --------------------------------------------------------------------------------------------------
-
-    def saw_store_time(self, now: int, *, asked: float, replied: float) -> None:
-        """The store said `now` between `asked` and `replied`, both on our boot clock; 0 if it said nothing."""
-        with self._mutex:
-            leapt = self._store_clock.read(now, asked=asked, replied=replied)
-        if leapt:
-            self.replan()
-
-    def boot_of(self, instant: int) -> float | None:
-        """When, on our boot clock, the store's clock has certainly reached an instant."""
-        with self._mutex:
-            return self._store_clock.boot_of(instant)
-
-    def store_ran_evenly_since(self, instant: int) -> bool:
-        """Whether the store's clock has not leapt forward since it wrote an instant, as far as we have seen it."""
-        with self._mutex:
-            return self._store_clock.ran_evenly_since(instant)
-
-    def store_now(self) -> int | None:
-        """The store's time as far as we know it, for display and for records of what happened here."""
-        with self._mutex:
-            return self._store_clock.time_of(self._runtime.clock.boot())

@@ -135,7 +135,7 @@ class Run:
         return {"Idempotency-Key": self.key, "Solocron-Fence": str(self.fence)}
 
     def once(self, key: str, *, connection: Any = None, **options: Any) -> OnceBlock:
-        """`with run.once(key) as claim: if claim: ...`: true for one caller only, for ever (or `keep="90d"`).
+        """`with run.once(key) as claim: if claim: ...`: true for one caller only, forever (or `keep="90d"`).
 
         `wait=` waits for a live holder, else `KeyBusy`. Where an earlier attempt died in the middle, `check=` asks the
         outside world, `on_uncertain="repeat" | "skip"` decides, else `UncertainOutcome`. With `connection`, the key is
@@ -159,7 +159,7 @@ class Run:
         self._verbs().guard(connection)
 
     def claim_items(self, connection: Any, name: str, ids: Iterable[T]) -> Any:
-        """Inside your open transaction: of these items, those that nobody has claimed under this name before."""
+        """Inside your open transaction: return those of these items that no run has claimed under this name before."""
         return self._verbs().claim_items(connection, name, ids)
 
     def _verbs(self) -> Verbs:

@@ -51,10 +51,10 @@ class Execution:
     def prepare(self) -> bool:
         """Find the handler and check the claim against this node; False when it has been handed back."""
         node, hold, definition = self._node, self.running.hold, self.running.definition
-        handler = node.handlers.get(definition.handler)
+        handler = node.calling.handlers.get(definition.handler)
         if handler is None:
             return self._refuse(f"this node has no handler {definition.handler!r}")
-        if node.board.draining:
+        if node.attempts.draining:
             return self._refuse("handed back: its node shuts down")
         # A claim may land long after it was sent. One that was cancelled meanwhile has an outcome without its permit.
         if hold.cancel is None and not node.permits.owns(hold):
@@ -65,7 +65,7 @@ class Execution:
         return True
 
     def _refuse(self, reason: str) -> bool:
-        self._node.board.revoke(self.running)
+        self._node.attempts.revoke(self.running)
         self._node.hand_back(self.running, reason)
         return False
 
@@ -74,7 +74,7 @@ class Execution:
     def start(self) -> bool:
         """Prepare and submit it; False when it has been handed back."""
         node, running = self._node, self.running
-        node.runtime.failpoint("claimed")
+        node.context.runtime.failpoint("claimed")
         if not self.prepare():
             return False
         if running.hold.cancel is not None:
@@ -89,7 +89,7 @@ class Execution:
         run_in = self.running.definition.run_in
         where = self.handler.dispatcher if self._asks or run_in == "auto" else run_in
         try:
-            self.running.interrupt = self._node.dispatchers[where].submit(self)
+            self.running.interrupt = self._node.calling.dispatchers[where].submit(self)
         except Exception as error:  # noqa: BLE001 - a dispatcher that cannot start a body has failed that run only
             what = "on_retry could not be asked" if self._asks else "could not be started"
             self._node.hand_over(self.running, Outcome.failed(f"{what}: {error!r}"))
@@ -115,44 +115,44 @@ class Execution:
         node, running = self._node, self.running
         if running.asking and not self._asks:
             return self._begin_repeat()
-        if not node.board.begin(running):
+        if not node.attempts.begin(running):
             return False
         if not self._asks:
             self._begun(running.started_at)
         elif running.expires is not None:
-            node.watch()
+            node.context.signals.watch.wake()
         return True
 
     def _begin_repeat(self) -> bool:
         """Start the body after its `on_retry`, unless it was asked to stop meanwhile."""
         node, running = self._node, self.running
-        stop = node.board.stopped(running)
+        stop = node.attempts.stopped(running)
         if stop is not None:
             node.hand_over(running, _stopped(stop))
             return False
         running.asking = False
-        self._begun(node.board.store_now())
+        self._begun(node.attempts.lease.store_now())
         return True
 
     def _begun(self, at: int | None) -> None:
         node, running, hold = self._node, self.running, self.running.hold
         if running.expires is not None:
-            node.watch()
-        node.runtime.failpoint("begun")
+            node.context.signals.watch.wake()
+        node.context.runtime.failpoint("begun")
         late = None if at is None else max(0, at - hold.slot) / 1_000_000
-        node.events.emit(
+        node.context.events.emit(
             "started", job=running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
-            node=node.settings.node, lateness_s=late,
+            node=node.context.settings.node, lateness_s=late,
         )  # fmt: skip
 
     def body(self) -> Callable[[], Any]:
         """Return the function to call: the job's inside its wrappers, or its `on_retry`."""
-        return self.handler.bind(self.run()) if self._asks else self._node.around(self.handler, self.run)
+        return self.handler.bind(self.run()) if self._asks else self._node.calling.around(self.handler, self.run)
 
     def run(self) -> Run:
         """Return the run for the function, built when first asked for: many functions take none."""
         if self._run is None:
-            self._run = make_run(self, self._node.verbs)
+            self._run = make_run(self, self._node.calling.verbs)
         return self._run
 
     def away(self) -> Away:
@@ -172,13 +172,11 @@ class Execution:
         )
 
     def _trusted_until(self) -> float:
-        board = self._node.board
-        until = board.trusted_until()
-        return until if until is not None and board.session == self.running.session else 0.0
+        return self._node.attempts.lease.trusted_until(self.running.session) or 0.0
 
     def stopped(self) -> Stop | None:
         """Return why the body must stop, if it must."""
-        return self._node.board.stopped(self.running)
+        return self._node.attempts.stopped(self.running)
 
     @property
     def zone(self) -> str:
@@ -200,7 +198,7 @@ class Execution:
         if self._asks:
             self._answered(value, error)
         else:
-            self._node.runtime.failpoint("body-ended")
+            self._node.context.runtime.failpoint("body-ended")
             self._node.hand_over(self.running, outcome_of(self.running, value, error))
 
     def _answered(self, value: Any, error: BaseException | None) -> None:
@@ -216,7 +214,7 @@ class Execution:
             node.hand_over(running, outcome_of(running, None, error))
             return
         reason = answer.reason or "it gave no reason"
-        node.events.emit(
+        node.context.events.emit(
             "retry asked", job=running.job, run=hold.run, attempt=hold.attempt, answer=answer.choice, reason=reason
         )
         if answer.choice == "repeat":

@@ -1,29 +1,25 @@
 """Records outcomes, many in one write. What was contended or unknown is repeated until it is in or the lease over.
 
-An outcome leaves the mailbox once it is settled, and not before: whatever is raised meanwhile, it is written again.
+An outcome leaves the mailbox once its result is known, and not before: whatever is raised meanwhile, it is written
+again.
 
-While the node has more to claim than it could take, outcomes wait a moment for each other: what is late starts sooner,
-and the store is written less often.
+Under backlog, outcomes wait a moment for each other: what is late starts sooner, and the store is written less often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from solocron.engine.attempts import Board, Running
+from solocron.engine.attempts import Attempts, Running
 from solocron.engine.memory import Memory
+from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
-from solocron.engine.settings import Settings
 from solocron.errors import StoreError
-from solocron.events import Events
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Entry
-from solocron.model.timetable import Resolve
 from solocron.model.transitions.finishing import PAUSED, HandBack, Outcome, finish, hand_back
-from solocron.runtime import Runtime
-from solocron.stores.contract import Named, Result, Store, Verdict
+from solocron.stores.contract import Named, Result, Verdict
 
 __all__ = ["Finisher"]
 
@@ -43,39 +39,19 @@ class _Item:
 
 
 class Finisher:
-    """A mailbox of ended runs, settled in batches."""
+    """A mailbox of ended runs, recorded in batches."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        board: Board,
-        runtime: Runtime,
-        settings: Settings,
-        events: Events,
-        resolve: Resolve,
-        wake_claimer: Callable[[int | None], None],
-        flooded: Callable[[], bool],
-        permits: Permits,
-        memory: Memory,
-    ) -> None:
-        self._memory = memory
-        self._store = store
-        self._board = board
-        self._runtime = runtime
-        self._settings = settings
-        self._events = events
-        self._resolve = resolve
-        self._wake_claimer = wake_claimer
-        self._flooded = flooded
+    def __init__(self, context: NodeContext, attempts: Attempts, permits: Permits, memory: Memory) -> None:
+        self._context = context
+        self._attempts = attempts
         self._permits = permits
-        self._mutex = runtime.mutex()
+        self._memory = memory
+        self._mutex = context.runtime.mutex()
         self._items: list[_Item] = []
         self._most = BATCH
         """How many are written at once: fewer after a batch that made the store raise, so that one keeps no others."""
         self._since = 0.0
         """Boot time at which the first of them came."""
-        self.wake: Callable[[], None] = lambda: None
 
     def add(self, running: Running, outcome: Outcome | HandBack) -> None:
         """An attempt ended here; called from the body's thread."""
@@ -85,32 +61,57 @@ class Finisher:
             self._memory.ended(running.key, outcome)
         with self._mutex:
             if not self._items:
-                self._since = self._runtime.clock.boot()
+                self._since = self._context.runtime.clock.boot()
             self._items.append(_Item(running, outcome))
             count = len(self._items)
-        self._wake_claimer(None)
-        if count == 1 or count >= BATCH or not self._flooded():
-            self.wake()
+        self._context.signals.claim.place_free()
+        if count == 1 or count >= BATCH or not self._context.signals.claim.backlog:
+            self._context.signals.finish.wake()
 
     def waiting(self) -> int:
         with self._mutex:
             return len(self._items)
 
+    def is_idle(self) -> bool:
+        """Return whether nothing runs here and every outcome is in the store."""
+        return not self._attempts.running() and not self.waiting()
+
+    def begin_wait(self) -> bool:
+        """Return whether nothing runs here; a change from now on ends the next `wait_for_an_end`."""
+        self._attempts.ended.clear()
+        return self.is_idle()
+
+    def wait_for_an_end(self, timeout: float | None) -> None:
+        """Wait until a body ends or a claim goes away, unless nothing runs."""
+        if not self.is_idle():
+            self._attempts.ended.wait(timeout)
+
+    def wait_idle(self, timeout: float | None = None) -> bool:
+        """Wait until nothing runs here and every outcome is in the store; False if that takes longer."""
+        clock = self._context.runtime.clock
+        until = None if timeout is None else clock.boot() + timeout
+        while not self.begin_wait():
+            left = None if until is None else until - clock.boot()
+            if left is not None and left <= 0:
+                return False
+            self._attempts.ended.wait(left)
+        return True
+
     def step(self, now: float) -> float:
         """Write one batch; returns now if there is more, far away if there is nothing to do."""
-        if self._flooded() and 0 < self.waiting() < BATCH and now < self._since + GATHER:
+        if self._context.signals.claim.backlog and 0 < self.waiting() < BATCH and now < self._since + GATHER:
             return self._since + GATHER
         batch = self._next_batch()
         if not batch:
-            return now + self._settings.poll
+            return now + self._context.settings.poll
         by_job: dict[str, list[_Item]] = {}
         for item in batch:
             by_job.setdefault(item.running.job, []).append(item)
-        self._runtime.failpoint("finishing")
+        self._context.runtime.failpoint("finishing")
         for item in batch:
             item.tries += 1
         try:
-            applied = self._store.update(
+            applied = self._context.store.update(
                 Named(Kind.JOB, tuple(sorted(by_job))), lambda doc, at: self._end(doc, at, by_job)
             )
         except StoreError:
@@ -119,34 +120,34 @@ class Finisher:
             self._behind_the_others(batch)
             raise
         self._most = min(2 * self._most, BATCH)
-        self._runtime.failpoint("finished")
-        replied = self._runtime.clock.boot()
-        self._board.saw_store_time(applied.now, asked=now, replied=replied)
+        self._context.runtime.failpoint("finished")
+        replied = self._context.runtime.clock.boot()
+        self._attempts.lease.observe(applied.now, asked=now, replied=replied)
         again: list[_Item] = []
-        settled: list[Result] = []
+        known: list[Result] = []
         for result in applied.results:
             if result.verdict in _AGAIN:
                 again.extend(by_job[result.name])
             else:
-                settled.append(result)
-        self._over([item for result in settled for item in by_job[result.name]])
-        for result in settled:
-            self._tell(result, by_job[result.name], replied)
+                known.append(result)
+        self._over([item for result in known for item in by_job[result.name]])
+        for result in known:
+            self._report(result, by_job[result.name], replied)
         # Claims rest while too many outcomes wait; no body may be left whose end would wake the claimer.
-        self._wake_claimer(None)
-        moments = [r.doc.due_at for r in settled if isinstance(r.doc, Job) and r.doc.due_at is not None]
+        self._context.signals.claim.place_free()
+        moments = [r.doc.due_at for r in known if isinstance(r.doc, Job) and r.doc.due_at is not None]
         if moments:
-            self._wake_claimer(min(moments))
+            self._context.signals.claim.due(self._attempts.lease.boot_of(min(moments)))
         self._permits.flush()
         if again:
             return now + min(0.01 * 2.0 ** min(again[0].tries, 7), 1.0)
-        return now if self.waiting() else now + self._settings.poll
+        return now if self.waiting() else now + self._context.settings.poll
 
     def _next_batch(self) -> list[_Item]:
         """What is to be written next, without what the lost session took with it."""
         with self._mutex:
             batch = self._items[: self._most]
-        session = self._board.session
+        session = self._attempts.lease.session
         stale = [item for item in batch if item.running.session != session]
         if stale:
             self._over(stale)
@@ -161,7 +162,7 @@ class Finisher:
 
     def _over(self, items: list[_Item]) -> None:
         """Their ends are in the store, or will never be."""
-        self._board.done(item.running for item in items)
+        self._attempts.done(item.running for item in items)
         for item in items:
             self._permits.run_over(item.running.hold)
         gone = set(map(id, items))
@@ -187,10 +188,12 @@ class Finisher:
     def _ended(self, job: Job, now: int, item: _Item) -> Change | None:
         hold, outcome = item.running.hold, item.outcome
         if isinstance(outcome, HandBack):
-            return hand_back(job, run=hold.run, fence=hold.fence, now=now, reason=outcome.reason, resolve=self._resolve)
-        return finish(job, run=hold.run, fence=hold.fence, outcome=outcome, now=now, resolve=self._resolve)
+            return hand_back(
+                job, run=hold.run, fence=hold.fence, now=now, reason=outcome.reason, resolve=self._context.resolve
+            )
+        return finish(job, run=hold.run, fence=hold.fence, outcome=outcome, now=now, resolve=self._context.resolve)
 
-    def _tell(self, result: Result, items: list[_Item], now: float) -> None:
+    def _report(self, result: Result, items: list[_Item], now: float) -> None:
         answers = result.answer if result.verdict is _APPLIED else {}
         for item in items:
             if item.running.key not in answers:
@@ -199,20 +202,20 @@ class Finisher:
                 continue
             hold, outcome = item.running.hold, item.outcome
             if isinstance(outcome, HandBack):
-                self._events.emit("handed back", job=item.running.job, run=hold.run, reason=outcome.reason)
+                self._context.events.emit("handed back", job=item.running.job, run=hold.run, reason=outcome.reason)
                 continue
             begun = item.running.begun_at
-            self._events.emit(
+            self._context.events.emit(
                 "finished", job=item.running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
-                node=self._settings.node, outcome=outcome.status, reason=outcome.reason, error=outcome.error,
+                node=self._context.settings.node, outcome=outcome.status, reason=outcome.reason, error=outcome.error,
                 duration_s=None if begun is None else now - begun,
             )  # fmt: skip
         if isinstance(result.doc, Job) and result.doc.paused is not None and PAUSED in answers.values():
-            self._events.emit("paused", job=result.name, reason=result.doc.paused.note)
+            self._context.events.emit("paused", job=result.name, reason=result.doc.paused.note)
 
     def _refused(self, item: _Item, reason: str) -> None:
         status = "handed back" if isinstance(item.outcome, HandBack) else item.outcome.status
-        self._events.emit(
+        self._context.events.emit(
             "refused", job=item.running.job, run=item.running.hold.run, fence=item.running.hold.fence, outcome=status,
             reason=reason,
         )  # fmt: skip

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from solocron.engine.namespace_gate import NamespaceGate
+from solocron.engine.node_context import NodeContext
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Hold
 from solocron.model.documents.permit import free, give, names_of, take, turn_of
-from solocron.runtime import Runtime
-from solocron.stores.contract import ChangeFn, Gate, HeldBy, Named, Store, Verdict
+from solocron.stores.contract import ChangeFn, HeldBy, Named, Verdict
 
 __all__ = ["Permits"]
 
@@ -32,11 +33,10 @@ class _Mine:
 class Permits:
     """Which permits this session has, and for which run; safe to call from any of the node's loops."""
 
-    def __init__(self, *, store: Store, runtime: Runtime, node: str, gate: Callable[[], Gate]) -> None:
-        self._store = store
+    def __init__(self, context: NodeContext, gate: NamespaceGate) -> None:
+        self._context = context
         self._gate = gate
-        self._node = node
-        self._mutex = runtime.mutex()
+        self._mutex = context.runtime.mutex()
         self._session: str | None = None
         self._used: dict[str, _Mine] = {}
         self._back: dict[str, int] = {}
@@ -44,11 +44,9 @@ class Permits:
         self._calls = 0
         self._turn = 0
         self._flushing = False
-        self.freed: Callable[[], None] = lambda: None
-        """Called when a permit was given back: a job of this node may wait for one."""
 
     def take(self, limit: str, wanted: int, session: str) -> list[str]:
-        """Up to so many permits of a limit that nobody has."""
+        """Take up to so many free permits of a limit; returns those that were got."""
         with self._mutex:
             if self._session != session:  # what an earlier session held is freed with it
                 self._session, self._used, self._back = session, {}, {}
@@ -57,17 +55,17 @@ class Permits:
             self._turn += 1
             turn = self._turn
         try:
-            docs = self._store.read(Named(Kind.PERMIT, tuple(names)))
+            docs = self._context.store.read(Named(Kind.PERMIT, tuple(names)))
             held = {doc.name for doc in docs if isinstance(doc, SmallDocument) and not free(doc)}
-            # In vain one is asked for all the same: whoever gives it back then wakes the others.
+            # Ask for one even if none is free: the node that gives it back then notifies the others.
             chosen = [name for name in names if name not in held][:wanted] or names[:1]
             if not chosen:
                 return []
-            applied = self._store.update(
+            applied = self._context.store.update(
                 Named(Kind.PERMIT, tuple(chosen)),
-                lambda doc, at: take(doc, session=session, node=self._node, turn=turn, now=at),
+                lambda doc, at: take(doc, session=session, node=self._context.settings.node, turn=turn, now=at),
                 session=session,
-                gate=self._gate(),
+                gate=self._gate.gate(),
             )
             got = [r.name for r in applied.results if r.verdict is Verdict.APPLIED and r.answer]
             with self._mutex:
@@ -129,11 +127,11 @@ class Permits:
             return give(doc, session=session, turn=back[doc.name], now=at)
 
         try:
-            applied = self._store.update(Named(Kind.PERMIT, tuple(sorted(back))), change, session=session)
+            applied = self._context.store.update(Named(Kind.PERMIT, tuple(sorted(back))), change, session=session)
             done = {r.name for r in applied.results if r.verdict in (Verdict.APPLIED, Verdict.DECLINED)}
             asked = any(result.answer for result in applied.results)
             if asked:
-                self._store.signal()
+                self._context.store.signal()
         except StoreError:
             return
         finally:
@@ -141,7 +139,7 @@ class Permits:
                 self._flushing = False
         with self._mutex:
             self._back = {name: turn for name, turn in self._back.items() if name not in done or turn != back[name]}
-        self.freed()
+        self._context.signals.claim.look_again()  # a job of this node may wait for one
 
     def put_back(self, session: str, update_all: Callable[[Sequence[str], ChangeFn], None]) -> None:
         """After the store went back: hold again in the store what this session has taken and no other one holds."""
@@ -149,7 +147,7 @@ class Permits:
             held = {name: mine.turn for name, mine in self._used.items()} if self._session == session else {}
 
         def change(doc: SmallDocument | Absent, at: int) -> Change | None:
-            return take(doc, session=session, node=self._node, turn=held[doc.name], now=at)
+            return take(doc, session=session, node=self._context.settings.node, turn=held[doc.name], now=at)
 
         update_all(sorted(held), change)
 
@@ -160,7 +158,7 @@ class Permits:
             quiet, seen = self._calls == 0 and self._session == session, self._turn
         if not quiet:
             return
-        ours = [doc for doc in self._store.read(HeldBy(session, Kind.PERMIT)) if isinstance(doc, SmallDocument)]
+        ours = [doc for doc in self._context.store.read(HeldBy(session, Kind.PERMIT)) if isinstance(doc, SmallDocument)]
         with self._mutex:
             if self._calls or self._turn != seen or self._session != session:
                 return

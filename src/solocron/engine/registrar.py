@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from solocron.engine.calendars import Calendars, learned
-from solocron.engine.settings import Settings
-from solocron.events import Events
+from solocron.engine.node_context import NodeContext
 from solocron.jobs.registry import Declared, Handler
-from solocron.model.applications import Fleet, TakenOn, is_anothers, take_on
+from solocron.lease.own import OwnLease
+from solocron.model.applications import Fleet, TakenOn, advertised, is_anothers, take_on
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.calendar import with_revision
 from solocron.model.documents.job import GIVEN_WAY, Job
-from solocron.model.timetable import Resolve
+from solocron.model.documents.session import Session
 from solocron.model.transitions.registration import Proposal, propose
-from solocron.stores.contract import Named, Result, Store, Verdict
+from solocron.stores.contract import Named, Result, Verdict
+from solocron.stores.paging import read_sessions
 
 __all__ = ["Registrar", "fingerprint_of"]
 
 BATCH = 500
+
+HANDLERS_LISTED = 2_000
+"""Handlers that a session lists at most; with more, its document would weigh more than it tells."""
 
 
 def fingerprint_of(declared: Mapping[str, Declared]) -> str:
@@ -33,60 +36,91 @@ def fingerprint_of(declared: Mapping[str, Declared]) -> str:
 
 
 class Registrar:
-    """Proposes; the pure rules in `model.defining` and `model.applications` decide who may write."""
+    """Proposes; the pure rules in `model.transitions.registration` and `model.applications` decide who may write."""
 
     def __init__(
         self,
-        *,
-        store: Store,
-        settings: Settings,
-        events: Events,
+        context: NodeContext,
+        lease: OwnLease,
         declared: Mapping[str, Declared],
         handlers: Mapping[str, Handler],
-        resolve: Resolve,
         zone_data: str,
-        calendars: Calendars | None = None,
     ) -> None:
-        self._store = store
-        self._settings = settings
-        self._events = events
+        self._context = context
+        self._lease = lease
         self._declared = declared
         self._handlers = handlers
-        self._resolve = resolve
         self._zone_data = zone_data
-        self._calendars = calendars
         self._latest: Mapping[str, int] = {}
         self._fleet: Fleet | None = None
         self._anothers: dict[str, str | None] = {}
-        """Jobs that this node leaves to another application, and to which; said once each."""
+        """Jobs that this node leaves to another application, and to which; reported once each."""
         self._outranked: dict[str, int] = {}
-        """Jobs whose stored definition has a revision above ours, and which; said once each."""
-        self.noted: deque[str] = deque()
+        """Jobs whose stored definition has a revision above ours, and which; reported once each."""
+        self._noted: deque[str] = deque()
         """Jobs that the claimer could not decide, handed from its thread to the one that proposes."""
         self.fingerprint = fingerprint_of(declared)
 
-    def register(self, fleet: Fleet, *, between: Callable[[], None] = lambda: None) -> None:
-        """Propose every declared job; `fleet` is what the other nodes advertise.
+    def describe(self) -> Session:
+        """Describe this node as its session does, without an id."""
+        settings = self._context.settings
+        from_where = {name: handler.application for name, handler in self._handlers.items()}
+        handlers, applications = advertised(from_where, most=HANDLERS_LISTED)
+        return Session(
+            name="",
+            node=settings.node,
+            host=settings.host,
+            pid=settings.pid,
+            pools=tuple(sorted(settings.pools)),
+            handlers=handlers,
+            applications=applications,
+            version=settings.version,
+            fingerprint=self.fingerprint,
+            revision=settings.revision,
+            zone_data=self._zone_data,
+            lease=settings.lease_us,
+            keep=settings.keep,
+        )
+
+    def register(self, between: Callable[[], None]) -> None:
+        """Propose every declared job; after the store went back again, for it may have lost them.
 
         `between` is called after each batch: very many jobs on a slow store take longer than a lease.
         """
+        self._register(self._seen(read_sessions(self._context.store)), between)
+
+    def review(self, sessions: Sequence[Session] | None = None) -> bool:
+        """Propose again what a change of the fleet, or a job that was noted, gives cause for; True if there was cause.
+
+        `sessions` are those of the fleet if the caller has just read them.
+        """
+        names: set[str] = {self._noted.popleft() for _ in range(len(self._noted))}
+        if sessions is None or names:  # who may write them depends on who lives now that they were noted, not before
+            sessions = read_sessions(self._context.store)
+        fleet = self._seen(sessions)
+        changed = fleet != self._fleet
+        if changed:
+            self._register(fleet)
+            names -= self._declared.keys()
+        if names and not self._propose_all(sorted(names), fleet):
+            self._fleet = None
+        if not changed and not names:
+            return False
+        self._context.signals.claim.definitions_written()
+        return True
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether a job was noted since the last review."""
+        return bool(self._noted)
+
+    def _seen(self, sessions: Sequence[Session]) -> Fleet:
+        return Fleet.seen(sessions, besides=self._lease.session, now=self._lease.store_now() or 0)
+
+    def _register(self, fleet: Fleet, between: Callable[[], None] | None = None) -> None:
         self._fleet = None  # unless everything stands, it is tried again with the next look at the fleet
         if self._propose_all(sorted({*self._declared, *self._anothers}), fleet, between):
             self._fleet = fleet
-
-    def review(self, fleet: Fleet, names: Collection[str] = ()) -> bool:
-        """Called with every look at the sessions, and with what was noted; True when proposals were made again."""
-        changed = fleet != self._fleet
-        if changed:
-            self.register(fleet)
-            names = set(names) - self._declared.keys()
-        if names and not self._propose_all(sorted(names), fleet):
-            self._fleet = None
-        return changed or bool(names)
-
-    def take_notes(self) -> set[str]:
-        """The jobs that were noted since the last time."""
-        return {self.noted.popleft() for _ in range(len(self.noted))}
 
     def note(self, job: Job) -> bool:
         """Remember a job to be reviewed: it has given way, or is another application's; False: there is nothing to do.
@@ -94,52 +128,56 @@ class Registrar:
         A job that was added as data is declared nowhere: this is how the application that has its handler hears of it.
         """
         if job.source == GIVEN_WAY and job.name in self._declared:
-            self.noted.append(job.name)
+            self._noted.append(job.name)
             return True
         if not is_anothers(job.definition, self._application(job)):
             return False
         if self._anothers.get(job.name) == job.definition.application:
             return False
-        self.noted.append(job.name)
+        self._noted.append(job.name)
         return True
 
-    def _propose_all(self, names: list[str], fleet: Fleet, between: Callable[[], None] = lambda: None) -> bool:
+    def _propose_all(self, names: list[str], fleet: Fleet, between: Callable[[], None] | None = None) -> bool:
         """Whether every one of them stands as it was proposed, or was declined."""
         fetched, wanted = False, len(names)
         names = self._known(names)
         complete = len(names) == wanted
         for start in range(0, len(names), BATCH):
-            applied = self._store.update(
+            applied = self._context.store.update(
                 Named(Kind.JOB, tuple(names[start : start + BATCH])), lambda doc, at: self._propose(doc, at, fleet)
             )
             for result in applied.results:
-                if result.verdict is Verdict.DECLINED and learned(self._calendars, result.doc):
-                    fetched = True
-                elif result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
-                    self._kept(result.doc, fleet)
+                if result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
+                    if self._context.calendars.learn([result.doc]):
+                        fetched = True
+                    else:
+                        self._kept(result.doc, fleet)
                 elif result.verdict is Verdict.APPLIED:
                     self._written(result)
                 elif result.verdict is not Verdict.DECLINED:
                     complete = False
-            between()
+            if between is not None:
+                between()
         if fetched:  # the old slots of a job were those of a revision that was not known here
             return self._propose_all(names, fleet, between) and complete
-        if self._calendars is not None and self._latest:
+        if self._latest:
             calendared = [name for name in names if self._calendar(name) is not None]
-            self._calendars.bring(calendared, self._settings.late_for)
+            self._context.calendars.bring(calendared, self._context.settings.late_for)
         return complete
 
     def _known(self, names: list[str]) -> list[str]:
-        """Those whose calendar is in the store, if they name one; the others wait until somebody has put it there."""
+        """Those whose calendar is in the store, if they name one; the others wait until it is there."""
         wanted = {name: self._calendar(name) for name in names}
         calendars = {calendar for calendar in wanted.values() if calendar is not None}
-        if not calendars or self._calendars is None:
+        if not calendars:
             return names
-        self._latest = self._calendars.latest(calendars)
-        self._calendars.fetch(self._latest.items())
+        self._latest = self._context.calendars.latest(calendars)
+        self._context.calendars.fetch(self._latest.items())
         for name, calendar in wanted.items():
             if calendar is not None and calendar not in self._latest:
-                self._events.emit("job blocked", job=name, error=f"there is no calendar {calendar!r} in the store")
+                self._context.events.emit(
+                    "job blocked", job=name, error=f"there is no calendar {calendar!r} in the store"
+                )
         return [name for name in names if wanted[name] is None or wanted[name] in self._latest]
 
     def _calendar(self, name: str) -> str | None:
@@ -158,26 +196,32 @@ class Registrar:
             theirs = doc.definition.application
             if self._anothers.get(doc.name) != theirs:
                 self._anothers[doc.name] = theirs
-                self._events.emit(
-                    "another application", job=doc.name, node=self._settings.node, application=ours, declared_by=theirs
+                self._context.events.emit(
+                    "another application",
+                    job=doc.name,
+                    node=self._context.settings.node,
+                    application=ours,
+                    declared_by=theirs,
                 )
             return
         self._anothers.pop(doc.name, None)
         if doc.name not in self._declared or self._stands(doc) or not self._differs(doc):
             return
-        stored, mine = doc.revision or 0, self._settings.revision or 0
+        stored, mine = doc.revision or 0, self._context.settings.revision or 0
         if stored <= max(mine, fleet.revision):  # a deploy under way: the new code, or the old one, still runs
-            self._events.emit("definition kept", job=doc.name, node=self._settings.node)
+            self._context.events.emit("definition kept", job=doc.name, node=self._context.settings.node)
         elif self._outranked.get(doc.name) != stored:
             self._outranked[doc.name] = stored
-            self._events.emit("rolled back", job=doc.name, node=self._settings.node, stored=stored, ours=mine)
+            self._context.events.emit(
+                "rolled back", job=doc.name, node=self._context.settings.node, stored=stored, ours=mine
+            )
 
     def _written(self, result: Result) -> None:
         self._anothers.pop(result.name, None)
         self._outranked.pop(result.name, None)
         if isinstance(result.answer, TakenOn) and isinstance(result.doc, Job):
-            self._events.emit(
-                "application changed", job=result.name, node=self._settings.node,
+            self._context.events.emit(
+                "application changed", job=result.name, node=self._context.settings.node,
                 application=result.doc.definition.application, declared_by=result.answer.before,
             )  # fmt: skip
 
@@ -189,7 +233,7 @@ class Registrar:
         return (
             isinstance(doc, Job)
             and doc.source == self.fingerprint
-            and (doc.revision or 0) == (self._settings.revision or 0)
+            and (doc.revision or 0) == (self._context.settings.revision or 0)
             and doc.zone_data >= self._zone_data
             and not doc.removed
         )
@@ -209,9 +253,14 @@ class Registrar:
         proposal = Proposal(
             definition=definition,
             source=self.fingerprint,
-            revision=self._settings.revision,
+            revision=self._context.settings.revision,
             zone_data=self._zone_data,
         )
         return propose(
-            doc, proposal=proposal, fleet=fleet, now=now, late_for=self._settings.late_for, resolve=self._resolve
+            doc,
+            proposal=proposal,
+            fleet=fleet,
+            now=now,
+            late_for=self._context.settings.late_for,
+            resolve=self._context.resolve,
         )

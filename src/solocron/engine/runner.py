@@ -5,92 +5,81 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from solocron.dispatch.contract import Dispatcher, Stop
-from solocron.engine.attempts import Board, Running
+from solocron.engine.attempts import Attempts, Running
 from solocron.engine.context import Run
 from solocron.engine.durable import MakeVerbs
 from solocron.engine.execution import Execution
+from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
-from solocron.engine.settings import Settings
-from solocron.events import Events
 from solocron.jobs.registry import Handler
 from solocron.model._fast.values import replace
 from solocron.model.documents.job import Hold, Job
 from solocron.model.transitions.finishing import HandBack, Outcome
-from solocron.runtime import Runtime
 
-__all__ = ["Around", "Runner"]
+__all__ = ["Around", "Calling", "Runner"]
 
 Ended = Callable[[Running, Outcome | HandBack], None]
 Around = Callable[[Handler, Callable[[], Run]], Callable[[], Any]]
 """The call of a handler inside its wrappers. The run is built only if the handler or a wrapper takes it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling:
+    """What it takes to call a function of the user: the handlers, where they are called, and inside which wrappers."""
+
+    handlers: Mapping[str, Handler]
+    dispatchers: Mapping[str, Dispatcher]
+    around: Around
+    verbs: MakeVerbs | None = None
+
+
 class Runner:
     """The executions of one node, and what all of them need."""
 
     def __init__(
-        self,
-        *,
-        board: Board,
-        runtime: Runtime,
-        settings: Settings,
-        events: Events,
-        handlers: Mapping[str, Handler],
-        dispatchers: Mapping[str, Dispatcher],
-        around: Around,
-        ended: Ended,
-        permits: Permits,
-        verbs: MakeVerbs | None = None,
+        self, context: NodeContext, attempts: Attempts, permits: Permits, ended: Ended, calling: Calling
     ) -> None:
-        self.board = board
-        self.runtime = runtime
-        self.settings = settings
-        self.events = events
-        self.handlers = handlers
-        self.dispatchers = dispatchers
-        self.around = around
+        self.context = context
+        self.attempts = attempts
         self.permits = permits
-        self.verbs = verbs
         self._ended = ended
-        self.watch: Callable[[], None] = lambda: None
-        """Called when a body has got a moment at which the watchdog must look after it."""
-        self.freed: Callable[[], None] = lambda: None
-        """Called when an old body has ended whose job this node could not claim until then."""
+        self.calling = calling
 
     def start(self, job: Job, hold: Hold, session: str) -> bool:
         """Start the body of an acknowledged claim; False when the claim is known already or cannot be trusted."""
-        running = self.board.add(job, hold, session)
+        running = self.attempts.add(job, hold, session)
         if running is None:
             return False
         try:
             return Execution(self, job, running).start()
         except Exception as error:
-            if self.board.revoke(running):
+            if self.attempts.revoke(running):
                 self.hand_back(running, f"could not be started: {error!r}")
             raise
 
     def stop(self, running: Running, stop: Stop) -> None:
         """Ask a body to stop; one that has not begun never does."""
-        if self.board.revoke(running):
+        if self.attempts.revoke(running):
             if stop.kind == "shutdown":
                 self.hand_back(running, stop.reason)
             else:
                 self.hand_over(running, Outcome.cancelled(stop.reason))
             return
-        if not self.board.ask_to_stop(running, stop):
+        if not self.attempts.ask_to_stop(running, stop):
             return
-        self.watch()
-        self.events.emit("cancelling", job=running.job, run=running.hold.run, why=stop.kind, reason=stop.reason)
+        self.context.signals.watch.wake()
+        self.context.events.emit("cancelling", job=running.job, run=running.hold.run, why=stop.kind, reason=stop.reason)
         keep = stop.kind == "lost" and running.definition.on_lost == "finish"
         if running.interrupt is not None and not keep:
             running.interrupt()
 
     def abandon(self, running: Running) -> None:
         """End the claim of a body that does not end (on_stuck="abandon")."""
-        if self.board.abandon(running):
+        if self.attempts.abandon(running):
             stop = running.stop or Stop("cancel", "asked to stop")
             reason = f"{stop.reason}; it did not end and was let go"
             outcome = Outcome.timed_out(reason) if stop.kind == "timeout" else Outcome.cancelled(reason)
@@ -101,18 +90,20 @@ class Runner:
     def hand_over(self, running: Running, outcome: Outcome) -> None:
         """Give the outcome to the finisher if the claim is still ours; the store refuses that of a lost session."""
         outcome = _complete(running, outcome)
-        if self.board.body_ended(running):
+        if self.attempts.body_ended(running):
             self._ended(running, outcome)
         else:
-            self.freed()
-            self.events.emit(
+            # The job may be claimed here again, and the lost session be closed.
+            self.context.signals.keep.wake()
+            self.context.signals.claim.wake()
+            self.context.events.emit(
                 "refused", job=running.job, run=running.hold.run, fence=running.hold.fence, outcome=outcome.status,
                 reason="its lease was lost before it ended",
             )  # fmt: skip
 
     def hand_back(self, running: Running, reason: str) -> None:
         """Return a claim whose body never started to the store at once; that costs no retry."""
-        if self.board.body_ended(running):
+        if self.attempts.body_ended(running):
             self._ended(running, HandBack(reason))
 
 

@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
-from solocron.duration import format_duration, parse_duration, to_us
+from solocron.duration import parse_duration, to_us
 from solocron.errors import ConfigurationError
+from solocron.lease.terms import LeaseTerms, Span, check_lease
 from solocron.model.policy import whole
 
 __all__ = ["Settings"]
 
-Span = timedelta | int | float | str
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(LeaseTerms):
     """Seconds as floats where the node's own clock counts, microseconds where the store's does."""
 
-    node: str
-    host: str
-    pid: int
     pools: frozenset[str]
-    lease: float
-    beat: float
     max_running: int
     keep: int
     revision: int | None = None
-    version: str = ""
     poll: float = 30.0
     """The longest a node sleeps without looking: a safety net, not the way it learns of due slots."""
-
-    @property
-    def lease_us(self) -> int:
-        return round(self.lease * 1_000_000)
-
-    @property
-    def margin(self) -> float:
-        """How long before the store's expiry the node stops trusting its session."""
-        return self.lease / 10
 
     @property
     def barrier(self) -> float:
@@ -72,19 +55,7 @@ class Settings:
         revision: int | None,
         version: str,
     ) -> Settings:
-        lease_us = to_us(parse_duration(lease, what="lease"))
-        # Down to a millisecond, so that three beats never come out a microsecond above the lease.
-        beat_us = lease_us // 3000 * 1000 if beat is None else to_us(parse_duration(beat, what="beat"))
-        if lease_us < 300_000:
-            raise ConfigurationError(
-                f"lease={format_duration(timedelta(microseconds=lease_us))} is below 300ms; nothing was started."
-            )
-        if beat_us <= 0 or lease_us < 3 * beat_us:
-            raise ConfigurationError(
-                f"lease {format_duration(timedelta(microseconds=lease_us))}, "
-                f"beat {format_duration(timedelta(microseconds=beat_us))}: one lost renewal would cost the session. "
-                "Nothing was started; make the lease at least three times the beat."
-            )
+        seconds, beat_seconds = check_lease(lease, beat)
         if not whole(max_running) or max_running < 1:
             raise ConfigurationError(
                 f"max_running={max_running!r}: give a whole number from 1 up; nothing was started."
@@ -97,11 +68,11 @@ class Settings:
             node=node,
             host=host,
             pid=pid,
+            version=version,
+            lease=seconds,
+            beat=beat_seconds,
             pools=frozenset(pools),
-            lease=lease_us / 1_000_000,
-            beat=beat_us / 1_000_000,
             max_running=max_running,
             keep=to_us(parse_duration(keep, what="keep")),
             revision=revision,
-            version=version,
         )

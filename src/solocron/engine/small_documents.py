@@ -9,29 +9,30 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from solocron.engine.node_context import NodeContext
 from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents import key, lock, permit, request, steps
-from solocron.model.documents.job import Job
 from solocron.model.documents.run import job_of
-from solocron.stores.contract import All, Gate, HeldBy, Named, Store, Verdict
+from solocron.stores.contract import All, Gate, HeldBy, Named, Verdict
+from solocron.stores.paging import read_jobs
+from solocron.stores.until_known import update_until_known
 
 __all__ = ["SmallDocuments"]
 
 PAGE = 500
 PAGES = 10
 """Pages that one round looks at; the next one goes on from there."""
-_TRIES = 20
 
 
 class SmallDocuments:
     """The sweeper's hand for locks, keys, steps and requests."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
         self._at = {Kind.KEY: "", Kind.STEP: ""}
 
     def take_from(self, session: str, *, by: str | None = None, gate: Gate | None = None) -> bool:
-        """A dead session's locks and permits are free, its open keys uncertain, the requests in its hands anybody's.
+        """Free the locks and permits of a dead session, make its open keys uncertain, release the requests it held.
 
         True when complete passes found nothing left.
         """
@@ -46,18 +47,18 @@ class SmallDocuments:
     def _give_up(
         self, session: str, kind: Kind, orphan: Callable[..., Change | None], by: str | None, gate: Gate | None
     ) -> bool:
-        for _ in range(_TRIES):
-            applied = self._store.update(
-                HeldBy(session, kind), lambda doc, at: orphan(doc, session=session, now=at), session=by, gate=gate
-            )
-            if applied.shut or not applied.alive:
-                return False
-            if all(result.verdict is Verdict.APPLIED for result in applied.results):
-                return True
-        return False
+        applied = update_until_known(
+            self._context.store,
+            HeldBy(session, kind),
+            lambda doc, at: orphan(doc, session=session, now=at),
+            session=by,
+            gate=gate,
+        )
+        complete = all(result.verdict is Verdict.APPLIED for result in applied.results)
+        return complete and applied.alive and not applied.shut
 
     def prune(self, *, now: int, keep: int) -> int:
-        """Remove keys whose time is over, and steps untouched for longer than history is kept; answers how many."""
+        """Remove keys whose time is over, and steps untouched for longer than history is kept; returns how many."""
         return self._prune(Kind.KEY, lambda doc: doc.expires_at is not None and doc.expires_at <= now, key.prune) + (
             self._prune(Kind.STEP, lambda doc: doc.body["at"] < now - keep, partial(_prune_steps, before=now - keep))
         )
@@ -65,12 +66,12 @@ class SmallDocuments:
     def _prune(self, kind: Kind, old: Callable[[SmallDocument], bool], remove: Callable[..., Change | None]) -> int:
         removed = 0
         for _ in range(PAGES):
-            page = self._store.read(All(kind, after=self._at[kind], limit=PAGE))
+            page = self._context.store.read(All(kind, after=self._at[kind], limit=PAGE))
             self._at[kind] = page[-1].name if len(page) == PAGE else ""
             gone = [doc for doc in page if isinstance(doc, SmallDocument) and old(doc)]
             if gone:
                 unfinished = self._unfinished({_run_of(doc) for doc in gone} - {""})
-                applied = self._store.update(
+                applied = self._context.store.update(
                     Named(kind, tuple(doc.name for doc in gone)),
                     lambda doc, at, unfinished=unfinished: remove(doc, now=at, unfinished=unfinished),  # type: ignore[misc]
                 )
@@ -81,13 +82,11 @@ class SmallDocuments:
 
     def _unfinished(self, runs: set[str]) -> dict[str, object]:
         """Those of the runs that are running or waiting: what is neither has ended, and never comes back."""
-        jobs = self._store.read(Named(Kind.JOB, tuple(sorted({job_of(run) for run in runs} - {""})))) if runs else ()
+        names = sorted({job_of(run) for run in runs} - {""})
         found: dict[str, object] = {}
-        for job in jobs:
-            if isinstance(job, Job):
-                found |= {hold.run: hold for hold in job.active} | {
-                    waiting_run.run: waiting_run for waiting_run in job.waiting_runs
-                }
+        for job in read_jobs(self._context.store, names) if names else ():
+            found |= {hold.run: hold for hold in job.active}
+            found |= {waiting_run.run: waiting_run for waiting_run in job.waiting_runs}
         return found
 
 

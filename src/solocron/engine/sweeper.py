@@ -1,45 +1,24 @@
 """Finds dead nodes, buries their sessions and takes their runs over; frees holds that name no session at all.
 
-A session is buried only when the store's clock says expired *and* the time that was left when this node last saw it
-change has passed on this node's own boot clock. How much was left can be told only by a clock that has run evenly since
-the renewal; where this node cannot vouch for that, it watches a whole lease. So a step of the store's clock costs
-nobody a session, whether it comes before the sweeper has looked or after.
+Who is dead is decided in `lease/liveness.py`, by two clocks. Here is when to look, and what follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from solocron.engine.attempts import Board
-from solocron.engine.calendars import Calendars
-from solocron.engine.recovery import Recovery
-from solocron.engine.settings import Settings
-from solocron.engine.small_documents import SmallDocuments
-from solocron.events import Events
-from solocron.model.change import Kind
-from solocron.model.documents.job import Job
+from solocron.engine.housekeeping import Housekeeping
+from solocron.engine.namespace_gate import NamespaceGate
+from solocron.engine.node_context import NodeContext
+from solocron.engine.registrar import Registrar
+from solocron.engine.takeover import Takeover
+from solocron.lease.liveness import Authority, Liveness, Mode
+from solocron.lease.own import OwnLease
 from solocron.model.documents.namespace import Openness
-from solocron.model.documents.session import Life, Session, bury, swept
-from solocron.model.timetable import Resolve
-from solocron.model.transitions.finishing import PAUSED, take_over
-from solocron.runtime import Runtime
-from solocron.stores.contract import All, Gate, HeldBy, Named, Result, Store, Verdict
+from solocron.model.documents.session import Life, Session
+from solocron.stores.paging import read_sessions
 
 __all__ = ["Sweeper"]
-
-PRUNE_BATCH = 500
-PRUNE_BATCHES = 10
-"""Batches in one step; where more is old, the next step follows at once, after a look at the sessions."""
-PRUNE_PAUSE = 0.05
-"""Seconds in between, in which the store has time for others."""
-
-
-@dataclass(slots=True)
-class _Watch:
-    beats: int
-    over: float
-    """Boot time at which it may be buried, if it has not changed by then."""
 
 
 class Sweeper:
@@ -47,211 +26,96 @@ class Sweeper:
 
     def __init__(
         self,
-        *,
-        store: Store,
-        board: Board,
-        runtime: Runtime,
-        settings: Settings,
-        events: Events,
-        resolve: Resolve,
-        recovery: Recovery,
-        wake_claimer: Callable[[int | None], None],
-        fleet_changed: Callable[[list[Session]], object],
-        calendars: Calendars | None = None,
+        context: NodeContext,
+        lease: OwnLease,
+        gate: NamespaceGate,
+        takeover: Takeover,
+        registrar: Registrar,
     ) -> None:
-        self._store = store
-        self._board = board
-        self._runtime = runtime
-        self._settings = settings
-        self._events = events
-        self._resolve = resolve
-        self._recovery = recovery
-        self._wake_claimer = wake_claimer
-        self._fleet_changed = fleet_changed
-        self._notes = SmallDocuments(store)
-        self._calendars = calendars
-        self._watched: dict[str, _Watch] = {}
-        self._housekeeping = 0.0
-        self._pruning = False
+        self._context = context
+        self._lease = lease
+        self._gate = gate
+        self._takeover = takeover
+        self._registrar = registrar
+        self._liveness = Liveness(context.store, context.runtime, context.settings.node, lease)
+        self._housekeeping = Housekeeping(context, lease, takeover.small_documents)
 
     def step(self, now: float) -> float:
         """Look at every session once; return when the earliest may be dead."""
-        own = self._board.session
-        if own is None or not self._recovery.checked:
+        own, settings = self._lease.session, self._context.settings
+        if own is None or not self._gate.checked:
             # What the store says of the others may be of an earlier time: this node looks once it has checked.
-            return now + self._settings.beat
+            return now + settings.beat
         # Holders before sessions: a claim needs a live session, so a holder that no later look knows is really gone.
-        housekeeping = now >= self._housekeeping
-        holders = self._store.holders() if housekeeping else frozenset()
+        is_time = self._housekeeping.is_due(now)
+        holders = self._context.store.holders() if is_time else frozenset()
         sessions = self.sessions()
-        moments = [now + self._settings.lease]
-        for session in sessions:
-            if session.name == own or session.state is Life.SWEPT:
-                continue
-            if session.state is Life.DEAD or self._dead(session, now, own):
+        moments = [now + settings.lease]
+        for session in _to_look_at(sessions, own):
+            if session.state is Life.DEAD or self._bury(session, Mode.WATCH, own):
                 if not self.sweep(session):
-                    moments.append(now + self._settings.beat)
+                    moments.append(now + settings.beat)
             else:
-                moments.append(max(self._watched[session.name].over, now))
-        self._board.peers = sum(
-            1 for s in sessions if s.state is Life.LIVE and s.pools and s.name != self._board.session
+                moments.append(max(self._liveness.due(session.name) or now, now))
+        self._context.signals.claim.alone = not any(
+            session.state is Life.LIVE and session.pools and session.name != own for session in sessions
         )
-        alive = {session.name for session in sessions}
-        self._watched = {name: watch for name, watch in self._watched.items() if name in alive}
-        self._fleet_changed(sessions)
-        if housekeeping:
-            self._housekeeping = now + max(4 * self._settings.lease, 60.0)
+        self._liveness.keep_only(session.name for session in sessions)
+        self._registrar.review(sessions)
+        if is_time:
+            self._housekeeping.begin(now)
             self._free_unknown(holders, sessions)
-            self._pruning = True
-            if self._calendars is not None and self._calendars.follow(self._settings.late_for):
-                self._wake_claimer(None)
-        if self._pruning:
-            self._pruning = False  # an error of it is not repeated before the next round
-            self._pruning = self._prune()
-        if self._pruning:
-            moments.append(self._runtime.clock.boot() + PRUNE_PAUSE)
-        return min(moments)
+        return min(*moments, self._housekeeping.step())
 
     def sessions(self) -> list[Session]:
-        return [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+        return read_sessions(self._context.store)
 
     def sweep_for_tick(self) -> None:
-        """For a lone pass: what is dead is swept; where no other node watches, the store's clock alone decides."""
-        own = self._board.session
+        """Sweep in a lone pass: where no other node watches, the store's clock alone decides who is dead."""
+        own = self._lease.session
         if own is None:
             return
-        holders = self._store.holders()
+        holders = self._context.store.holders()
         sessions = self.sessions()
-        now = self._store.clock()
-        others = [s for s in sessions if s.name != own and s.state is Life.LIVE]
-        # A session without pools belongs to a process that holds a lock or a key: it sweeps nobody.
-        watched = any(session.pools and session.expires_at > now for session in others)
-        for session in sessions:
-            if session.name == own or session.state is Life.SWEPT:
-                continue
-            may_bury = not watched and self._recovery.may_bury(session, now)
-            if session.state is Life.DEAD or (may_bury and self._bury(session, own)):
+        now = self._context.store.clock()
+        for session in _to_look_at(sessions, own):
+            if session.state is Life.DEAD or self._bury(session, Mode.TICK, own, now):
                 self.sweep(session)
         self._free_unknown(holders, sessions)
 
-    def _dead(self, session: Session, now: float, own: str) -> bool:
-        """Whether it may be buried by both clocks, and now is."""
-        watch = self._watched.get(session.name)
-        if watch is None or watch.beats != session.beats:
-            self._watched[session.name] = _Watch(session.beats, self._over(session))
-            return False
-        if now < watch.over:
-            return False
-        store_now = self._board.store_now()
-        if store_now is None or not self._recovery.may_bury(session, store_now):
-            watch.over = now + self._settings.beat / 4
-            return False
-        return self._bury(session, own)
+    def review_noted(self) -> bool:
+        """Propose the jobs that the claimer could not decide; False if there are none, or nothing was proposed."""
+        return self._registrar.has_notes and self._registrar.review()
 
-    def _over(self, session: Session) -> float:
-        """When a session that was just seen changed may be buried, if it does not change again."""
-        now, lease = self._runtime.clock.boot(), session.lease / 1_000_000
-        at = self._board.boot_of(session.expires_at)
-        if at is None or at <= now or not self._board.store_ran_evenly_since(session.expires_at - session.lease):
-            return now + lease
-        return min(at, now + lease)
-
-    def _bury(self, session: Session, own: str) -> bool:
-        """live to dead, unless it has been renewed since we looked, or the store has gone back."""
-        reason = f"not renewed in time, buried by {self._settings.node}"
-        asked = self._runtime.clock.boot()
-        applied = self._store.update(
-            Named(Kind.SESSION, (session.name,)),
-            lambda doc, at: bury(doc, now=at, reason=reason, seen=session.beats),
-            session=own,
-            gate=self._recovery.gate(Openness.OPEN, Openness.CHECKING),
-        )
-        self._board.saw_store_time(applied.now, asked=asked, replied=self._runtime.clock.boot())
-        if not applied.results or applied.results[0].verdict is not Verdict.APPLIED:
-            watch = self._watched.get(session.name)
-            if watch is not None:  # expired by our clock, not yet by the store's: look again in a moment
-                watch.over = self._runtime.clock.boot() + 0.05
+    def _bury(self, session: Session, mode: Mode, own: str, now: int | None = None) -> bool:
+        under = Authority(own, lambda: self._gate.gate(Openness.OPEN, Openness.CHECKING), self._gate.may_bury)
+        if not self._liveness.bury_if_over(session, mode, now=now, under=under):
             return False
-        self._events.emit("session buried", session=session.name, node=session.node, by=self._settings.node)
-        self._runtime.failpoint("buried")
+        node = self._context.settings.node
+        self._context.events.emit("session buried", session=session.name, node=session.node, by=node)
+        self._context.runtime.failpoint("buried")
         return True
 
     def sweep(self, session: Session) -> bool:
-        """Take over everything a dead session holds; it is swept only after a pass that skipped nothing.
+        """Take over everything that a dead session holds; False if something is left.
 
         While the store is being checked nothing is taken over: its node may be about to put back what was lost.
         """
-        own = self._board.session
-        if own is None or not self._recovery.is_open:
+        own = self._lease.session
+        if own is None or not self._gate.is_open:
             return False
-        return self.take_all(session, by=own, gate=self._recovery.gate())
+        return self._takeover.take_all(session, by=own, gate=self._gate.gate())
 
-    def take_all(self, session: Session, *, by: str | None = None, gate: Gate | None = None) -> bool:
-        """Take over everything a dead session holds and mark it swept; False when something is left."""
-        reason = f"{session.node}: {session.reason or 'its node died'}"
-        if not self.take_from(session.name, reason, by=by, gate=gate):
-            return False
-        self._store.update(
-            Named(Kind.SESSION, (session.name,)), lambda doc, at: swept(doc, now=at), session=by, gate=gate
-        )
-        self._watched.pop(session.name, None)
-        return True
-
-    def take_from(self, session: str, reason: str, *, by: str | None = None, gate: Gate | None = None) -> bool:
-        """End the holds of a session, of jobs, locks and keys; True when complete passes found nothing left.
-
-        `by` is the session of the node that takes over. A node that leaves takes from itself, without one.
-        """
-        return self._take_jobs(session, reason, by, gate) and self._notes.take_from(session, by=by, gate=gate)
-
-    def _take_jobs(self, session: str, reason: str, by: str | None, gate: Gate | None) -> bool:
-        for _ in range(20):
-            applied = self._store.update(
-                HeldBy(session),
-                lambda doc, at: take_over(doc, session=session, now=at, reason=reason, resolve=self._resolve),
-                session=by,
-                gate=gate,
-            )
-            if applied.shut or not applied.alive:
-                return False
-            if not applied.results:
-                return True
-            for result in applied.results:
-                self._taken(result, session)
-            if all(result.verdict is Verdict.APPLIED for result in applied.results):
-                return True
-        return False
-
-    def _taken(self, result: Result, session: str) -> None:
-        if result.verdict is Verdict.APPLIED and isinstance(result.doc, Job):
-            self._events.emit(
-                "taken over", job=result.name, session=session, by=self._settings.node, due_at=result.doc.due_at
-            )
-            if result.answer == PAUSED and result.doc.paused is not None:
-                self._events.emit("paused", job=result.name, reason=result.doc.paused.note)
-            self._wake_claimer(result.doc.due_at)
-
-    def _free_unknown(self, holders: frozenset[str], sessions: list[Session]) -> None:
-        """Holds of sessions that do not exist, or were swept, are nobody's; `holders` were read before `sessions`."""
-        own = self._board.session
-        if own is None or not self._recovery.is_open:
+    def _free_unknown(self, holders: frozenset[str], sessions: Sequence[Session]) -> None:
+        """Free the holds of sessions that do not exist, or were swept; `holders` were read before `sessions`."""
+        own = self._lease.session
+        if own is None or not self._gate.is_open:
             return
         known = {session.name for session in sessions if session.state is not Life.SWEPT}
         for session in sorted(holders - known - {own}):
-            self.take_from(session, "its session does not exist any more", by=own, gate=self._recovery.gate())
+            reason = "its session does not exist any more"
+            self._takeover.take_from(session, reason, by=own, gate=self._gate.gate())
 
-    def _prune(self) -> bool:
-        """Old history in small batches, True when there is more; nothing that control logic reads is ever in it."""
-        now = self._board.store_now()
-        if now is None:
-            return False
-        total, more = 0, True
-        while more and total < PRUNE_BATCHES * PRUNE_BATCH:
-            removed = self._store.prune(now - self._settings.keep, PRUNE_BATCH)
-            total += removed
-            more = removed >= PRUNE_BATCH
-        if not more:
-            total += self._notes.prune(now=now, keep=self._settings.keep)
-        if total:
-            self._events.emit("pruned", records=total)
-        return more
+
+def _to_look_at(sessions: Sequence[Session], own: str) -> list[Session]:
+    return [session for session in sessions if session.name != own and session.state is not Life.SWEPT]

@@ -1,4 +1,4 @@
-"""Turns triggers that were left by committed transactions into runs: each into one, whoever dies on the way.
+"""Turns triggers that were left by committed transactions into runs: each into one, whichever node dies on the way.
 
 A request is held before it is looked into, written as a run only while the holder's session is live, and removed after
 that. A successor that finds one half done sees in the job and in the log whether its run exists.
@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from solocron.engine.attempts import Board, Standing
-from solocron.events import Events
+from solocron.engine.attempts import Attempts
+from solocron.engine.node_context import NodeContext
+from solocron.lease.trust import Standing
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import request
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import group_of
-from solocron.model.timetable import Resolve
-from solocron.runtime import Runtime
-from solocron.stores.contract import All, Named, Query, Result, Store, Verdict
+from solocron.stores.contract import All, Named, Query, Result, Verdict
 
-__all__ = ["Intake"]
+__all__ = ["TransactionalTriggers"]
 
 PAGE = 500
 """Requests in one go; the runs of one job wait in the order of asking within it."""
@@ -28,36 +27,23 @@ ASIDE = 60.0
 """Seconds for which the requests of a broken job are left where they are; they are not lost."""
 
 
-class Intake:
+class TransactionalTriggers:
     """Run whenever something has changed in the store, and now and then in any case."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        board: Board,
-        runtime: Runtime,
-        events: Events,
-        resolve: Resolve,
-        wake_claimer: Callable[[int | None], None],
-    ) -> None:
-        self._store = store
-        self._board = board
-        self._runtime = runtime
-        self._events = events
-        self._resolve = resolve
-        self._wake_claimer = wake_claimer
+    def __init__(self, context: NodeContext, attempts: Attempts) -> None:
+        self._context = context
+        self._attempts = attempts
         self._aside: dict[str, float] = {}
         """Jobs that cannot be changed at all, and until when their requests are left alone."""
 
     def step(self) -> None:
-        """Take in everything that nobody else has in hand."""
+        """Take in every request that no other node holds."""
         after = ""
         while True:
-            session = self._board.session
-            if session is None or self._board.draining or self._board.standing() is not Standing.HELD:
+            session = self._attempts.lease.session
+            if session is None or self._attempts.draining or self._attempts.lease.standing() is not Standing.HELD:
                 return
-            page = self._store.read(All(Kind.REQUEST, after=after, limit=PAGE))
+            page = self._context.store.read(All(Kind.REQUEST, after=after, limit=PAGE))
             free = [note for note in page if isinstance(note, SmallDocument) and self._is_free(note, session)]
             if free and not self._take_in(free, session):
                 return
@@ -67,7 +53,7 @@ class Intake:
 
     def _is_free(self, note: SmallDocument, session: str) -> bool:
         until = self._aside.get(request.job_named(note), 0.0)
-        return note.session in (None, session) and self._runtime.clock.boot() >= until
+        return note.session in (None, session) and self._context.runtime.clock.boot() >= until
 
     def _take_in(self, free: Sequence[SmallDocument], session: str) -> bool:
         """False when the session is not live any more, and nothing may be written."""
@@ -77,7 +63,7 @@ class Intake:
         notes = [
             result.doc for result in held if result.verdict is Verdict.APPLIED and isinstance(result.doc, SmallDocument)
         ]
-        self._runtime.failpoint("request-held")
+        self._context.runtime.failpoint("request-held")
         fresh = [note for note in notes if not (request.may_be_known(note) and self._is_known(note))]
         done = [note for note in notes if note not in fresh]
         if fresh:
@@ -85,56 +71,60 @@ class Intake:
             if accepted is None:
                 return False
             done += accepted
-        self._runtime.failpoint("request-accepted")
+        self._context.runtime.failpoint("request-accepted")
         return not done or self._change(done, partial(request.taken_in, session=session), session) is not None
 
     def _accept(self, fresh: Sequence[SmallDocument], session: str) -> list[SmallDocument] | None:
-        """Write the runs; answers the requests that are settled, None when the session is gone."""
+        """Write the runs; returns the requests that are decided, None when the session is gone."""
         of_job: dict[str, list[SmallDocument]] = {}
         for note in fresh:
             of_job.setdefault(request.job_named(note), []).append(note)
 
         def change(doc: Job | Absent, now: int) -> Change | None:
-            return request.accept(doc, left=of_job[doc.name], now=now, resolve=self._resolve)
+            return request.accept(doc, left=of_job[doc.name], now=now, resolve=self._context.resolve)
 
-        applied = self._store.update(Named(Kind.JOB, tuple(sorted(of_job))), change, session=session)
+        applied = self._context.store.update(Named(Kind.JOB, tuple(sorted(of_job))), change, session=session)
         if not applied.alive:
             return None
-        settled: list[SmallDocument] = []
+        decided: list[SmallDocument] = []
         for result in applied.results:
             if result.verdict in (Verdict.APPLIED, Verdict.DECLINED):
-                settled += of_job[result.name]
-                self._tell(result, of_job[result.name])
+                decided += of_job[result.name]
+                self._report(result, of_job[result.name])
             elif result.verdict is Verdict.BLOCKED:
-                self._events.emit("job blocked", job=result.name, error=result.error)
-                self._aside[result.name] = self._runtime.clock.boot() + ASIDE
-        return settled
+                self._context.events.emit("job blocked", job=result.name, error=result.error)
+                self._aside[result.name] = self._context.runtime.clock.boot() + ASIDE
+        return decided
 
-    def _tell(self, result: Result, notes: Sequence[SmallDocument]) -> None:
+    def _report(self, result: Result, notes: Sequence[SmallDocument]) -> None:
         job = result.doc if result.verdict is Verdict.APPLIED and isinstance(result.doc, Job) else None
         if job is not None:
-            self._wake_claimer(job.due_at)
+            self._wake_claimer(job)
         for note in notes:
             run = request.run_named(note)
             if job is not None and request.is_of(note, job):
-                self._events.emit("request accepted", job=result.name, run=run)
+                self._context.events.emit("request accepted", job=result.name, run=run)
             else:
-                self._events.emit("request dropped", job=result.name, run=run)
+                self._context.events.emit("request dropped", job=result.name, run=run)
+
+    def _wake_claimer(self, job: Job) -> None:
+        if job.due_at is not None:
+            self._context.signals.claim.due(self._attempts.lease.boot_of(job.due_at))
 
     def _is_known(self, note: SmallDocument) -> bool:
         """Whether its run exists. The job before the log: a run that ends in between is found by its record."""
         run = request.run_named(note)
-        for job in self._store.read(Named(Kind.JOB, (request.job_named(note),))):
+        for job in self._context.store.read(Named(Kind.JOB, (request.job_named(note),))):
             if isinstance(job, Job) and run in map(group_of, _runs_of(job)):
                 return True
         # Of a sharded job, the first shard stands for all.
-        return any(self._store.history(Query(run=one, limit=1)) for one in (run, f"{run}#0"))
+        return any(self._context.store.history(Query(run=one, limit=1)) for one in (run, f"{run}#0"))
 
     def _change(
         self, notes: Sequence[SmallDocument], change: Callable[[SmallDocument | Absent], Change | None], session: str
     ) -> Sequence[Result] | None:
         names = tuple(sorted(note.name for note in notes))
-        applied = self._store.update(Named(Kind.REQUEST, names), lambda doc, now: change(doc), session=session)
+        applied = self._context.store.update(Named(Kind.REQUEST, names), lambda doc, now: change(doc), session=session)
         return applied.results if applied.alive else None
 
 

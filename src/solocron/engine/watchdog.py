@@ -6,14 +6,11 @@ A store call that hangs cannot hang this loop, so bodies are stopped in time wha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from solocron.dispatch.contract import Stop
-from solocron.engine.attempts import Board, Phase, Running
+from solocron.engine.attempts import Attempts, Phase, Running
+from solocron.engine.node_context import NodeContext
 from solocron.engine.runner import Runner
-from solocron.engine.settings import Settings
-from solocron.events import Events
-from solocron.runtime import Runtime
+from solocron.engine.session_loss import SessionLoss
 
 __all__ = ["Watchdog"]
 
@@ -21,43 +18,29 @@ __all__ = ["Watchdog"]
 class Watchdog:
     """Looks at trust and deadlines, on the boot clock."""
 
-    def __init__(
-        self,
-        *,
-        board: Board,
-        runtime: Runtime,
-        settings: Settings,
-        events: Events,
-        runner: Runner,
-        lost: Callable[[str], None],
-        rest: Callable[[], None],
-    ) -> None:
-        self._board = board
-        self._runtime = runtime
-        self._settings = settings
-        self._events = events
+    def __init__(self, context: NodeContext, attempts: Attempts, runner: Runner, loss: SessionLoss) -> None:
+        self._context = context
+        self._attempts = attempts
         self._runner = runner
-        self._lost = lost
-        self._rest = rest
+        self._loss = loss
 
     def step(self, now: float) -> float:
         """Stop what must stop; return the earliest moment at which something else may have to."""
-        moments = [now + self._settings.poll]
-        until = self._board.trusted_until()
+        moments = [now + self._context.settings.poll]
+        until = self._attempts.lease.trusted_until()
         if until is not None:
             if now >= until:
-                self._lost("it could not be renewed in time")
+                self._loss.lose("it could not be renewed in time")
             else:
                 moments.append(until)
-        since = self._board.unrecorded_since()
+        since = self._attempts.unrecorded_since()
         if since is not None:
-            patience = since + 2 * self._settings.lease
+            patience = since + 2 * self._context.settings.lease
             if now >= patience:  # renewals succeed, and still: another node may be able to
-                self._rest()
-                self._lost("the outcome of a run could not be recorded for two leases")
+                self._loss.lose_and_rest("the outcome of a run could not be recorded for two leases")
             else:
                 moments.append(patience)
-        for running in self._board.bodies():
+        for running in self._attempts.bodies():
             moments += self._look_at(running, now)
         return min(moments)
 
@@ -70,14 +53,14 @@ class Watchdog:
             self._runner.stop(running, Stop("timeout", "still running at its deadline"))
         if running.stop is None or running.stop_at is None or running.stuck:
             return []
-        # Asked to stop: a body that has not ended after a while holds its thread for ever, for all we know.
-        patience = running.stop_at + min(self._settings.lease, 10.0)
+        # Asked to stop: a body that has not ended after a while holds its thread forever, for all we know.
+        patience = running.stop_at + min(self._context.settings.lease, 10.0)
         if now < patience:
             return [patience]
-        if self._board.mark_stuck(running):
-            self._events.emit(
-                "stuck", job=running.job, run=running.hold.run, fence=running.hold.fence, node=self._settings.node,
-                reason=running.stop.reason, on_stuck=running.definition.on_stuck,
+        if self._attempts.mark_stuck(running):
+            self._context.events.emit(
+                "stuck", job=running.job, run=running.hold.run, fence=running.hold.fence,
+                node=self._context.settings.node, reason=running.stop.reason, on_stuck=running.definition.on_stuck,
             )  # fmt: skip
             if running.definition.on_stuck == "abandon":
                 self._runner.abandon(running)

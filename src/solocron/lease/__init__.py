@@ -1,1 +1,2 @@
-"""The lease of a session: what a node knows of the store's clock, and how far it may trust its own lease."""
+"""The lease of a session: trust in one's own (`trust`, `own`), holding it (`holder`), and burying those of others
+(`liveness`)."""

@@ -1,7 +1,7 @@
 """The store's clock as one node knows it: how far it is ahead of the node's boot clock, and since when it ran evenly.
 
-Every answer of the store is a reading, taken somewhere between the question and the reply. Nothing here talks to
-anybody; `Board` keeps one and guards it.
+Every answer of the store is a reading, taken somewhere between the question and the reply. Nothing here calls
+anything; `OwnLease` keeps one and guards it.
 """
 
 from __future__ import annotations

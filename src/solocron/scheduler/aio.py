@@ -15,7 +15,7 @@ from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
-from solocron.calendars import CalendarView
+from solocron.calendars.views import CalendarView
 from solocron.effects.locks.listing import LockView
 from solocron.effects.requests import check_connection, leave_async
 from solocron.jobs.options import AddOptions, Span

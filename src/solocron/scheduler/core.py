@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from solocron.calendars.revisions import Calendars
 from solocron.client import Client
 from solocron.dispatch.contract import Dispatcher
 from solocron.dispatch.lazy import LazyDispatcher
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.duration import parse_duration
-from solocron.engine.calendars import Calendars
 from solocron.engine.context import Run
 from solocron.engine.durable import MakeVerbs
 from solocron.engine.node import Node, Parts

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal, overload
 
 from solocron.effects.desk import Desk
-from solocron.effects.locks.session import Tie
+from solocron.effects.locks.session import SharedSession
 from solocron.effects.once import Once
 from solocron.effects.transaction import OnceInTransaction
 from solocron.effects.verbs import RunVerbs, once_of
@@ -51,7 +51,7 @@ class EffectOperations:
         """`with scheduler.once(key) as claim: if claim: ...`, as `Run.once`, for code outside jobs."""
         place, held = self._locks.place(), _Session(self._core, self._locks)
         desk = Desk(
-            store=place.store, runtime=place.runtime, watch=place.watch, tell=place.tell, owner=place.owner,
+            store=place.store, runtime=place.runtime, liveness=place.liveness, tell=place.tell, owner=place.owner,
             take=held.take, drop=held.drop, check=held.check, lease=held.check, ward=place.ward,
         )  # fmt: skip
         options = {"wait": wait, "keep": keep, "check": check}
@@ -70,21 +70,21 @@ class _Session:
     def __init__(self, core: Core, locks: LockRoom) -> None:
         self._core = core
         self._locks = locks
-        self._tie: Tie | None = None
+        self._shared: SharedSession | None = None
         self._name: str | None = None
 
     def take(self) -> str:
         self._core.open()
-        self._tie = self._locks.tie()
-        self._name = self._tie.take()
+        self._shared = self._locks.shared_session()
+        self._name = self._shared.take()
         return self._name
 
     def drop(self) -> None:
-        tie, self._tie, self._name = self._tie, None, None
-        if tie is not None:
-            tie.drop()
+        shared, self._shared, self._name = self._shared, None, None
+        if shared is not None:
+            shared.drop()
 
     def check(self) -> None:
         clock = self._core.runtime.clock
-        if self._name is not None and self._tie and clock.boot() >= self._tie.trusted_until(self._name):
+        if self._name is not None and self._shared and clock.boot() >= self._shared.trusted_until(self._name):
             raise LockLost("this process could not renew its session in time; stop, and begin anew.")

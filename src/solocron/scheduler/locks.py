@@ -8,7 +8,7 @@ from typing import Any
 from solocron.effects.locks.leader import Leader
 from solocron.effects.locks.listing import LockView, force_release, list_locks
 from solocron.effects.locks.lock import Lock, Place
-from solocron.effects.locks.session import NodeTie, PrivateTie, Tie
+from solocron.effects.locks.session import NodeSession, PrivateSession, SharedSession
 from solocron.effects.locks.writing import Ward
 from solocron.jobs.options import Span
 from solocron.scheduler.core import Core
@@ -22,7 +22,7 @@ class LockRoom:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._place: Place | None = None
-        self.private: PrivateTie | None = None
+        self.private: PrivateSession | None = None
         self.leaders: list[Leader] = []
         core.moved.append(self._move)
 
@@ -30,16 +30,16 @@ class LockRoom:
         """Return the one place of all locks of this scheduler."""
         core = self._core
         if self._place is None:
-            self.private = PrivateTie(core.store, core.runtime, core.settings)
-            self._place = Place(core.store, core.runtime, core.settings.node, self.tie, ward=self._ward)
+            self.private = PrivateSession(core.store, core.runtime, core.settings)
+            self._place = Place(core.store, core.runtime, core.settings.node, self.shared_session, ward=self._ward)
         self._place.owner = core.settings.node
         return self._place
 
-    def tie(self) -> Tie:
+    def shared_session(self) -> SharedSession:
         """Return the session of the running node, or a private one."""
         assert self.private is not None
         node = self._core.running_node
-        return NodeTie(node.board) if node is not None else self.private
+        return NodeSession(node.lease) if node is not None else self.private
 
     def release(self) -> None:
         """End leadership before the session that it is tied to."""
@@ -50,13 +50,13 @@ class LockRoom:
 
     def _ward(self) -> Ward | None:
         node = self._core.running_node
-        return node.recovery if node is not None else None
+        return node.gate if node is not None else None
 
     def _move(self) -> None:
         """Follow the scheduler to another store: a lock that a module made when it was imported follows too."""
         if self._place is not None:
             core = self._core
-            self.private = PrivateTie(core.store, core.runtime, core.settings)
+            self.private = PrivateSession(core.store, core.runtime, core.settings)
             self._place.move(core.store, core.settings.node)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any, Unpack, overload
 
-from solocron.calendars import CalendarView
+from solocron.calendars.views import CalendarView
 from solocron.client import Client
 from solocron.jobs.options import AddOptions, Span
 from solocron.scheduler.core import Core

@@ -214,11 +214,7 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
         self.events.on("finished", collect)
         node = self._start_node(ticking=True)
         try:
-            node.sweeper.sweep_for_tick()
-            node.intake.step()
-            node.claim_and_wait()
-            if node.alarms is not None:
-                node.alarms.step(core.runtime.clock.boot())
+            node.tick()
         finally:
             self.events.off("finished", collect)
             self.stop("30s")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from solocron import surroundings
-from solocron.calendars import unknown_calendar
-from solocron.engine.calendars import Calendars
+from solocron.calendars.revisions import Calendars
+from solocron.calendars.views import unknown_calendar
 from solocron.errors import ConfigurationError, StoreUnavailable
 from solocron.scheduler.core import Core
 

@@ -75,7 +75,7 @@ class GoingBack:
         world = self._world
         since = world.kernel.now - seconds
         nodes = [m for m in world.members.values() if m.process.alive]
-        sessions = [(m, s) for m in nodes if (s := (n := core_of(m.scheduler).node) and n.board.session)]
+        sessions = [(m, s) for m in nodes if (s := (n := core_of(m.scheduler).node) and n.lease.session)]
         noticed = all(member.store.last_confirmed.get(name, 0.0) >= since for member, name in sessions)
         gone = world.database.go_back(seconds, failover=failover)
         docs = world.database.docs.items()

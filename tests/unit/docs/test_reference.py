@@ -13,7 +13,7 @@ import pytest
 
 import solocron
 from solocron import AsyncRun, AsyncScheduler, Run, Scheduler, cron
-from solocron.calendars import CalendarView
+from solocron.calendars.views import CalendarView
 from solocron.cli.exits import EXITS
 from solocron.errors import RunStopped, SolocronError
 from solocron.events import NAMES

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from solocron import Run, Scheduler
-from solocron.engine.transactional_triggers import Intake
+from solocron.engine.transactional_triggers import TransactionalTriggers
 from solocron.errors import ConflictError, InvalidError, NotFoundError
 from solocron.events import Event
 from solocron.model.change import Kind
@@ -255,7 +255,7 @@ def test_i13_a_request_that_was_half_taken_in_is_recognised_after_the_job_has_fo
     with pytest.raises(ConnectionResetError):
         dying.scheduler.tick()
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(Intake, "step", lambda self: None)
+        meanwhile.setattr(TransactionalTriggers, "step", lambda self: None)
         for number in range(REMEMBERED + 1):
             house.scheduler.trigger("mail", number)
         house.tick()

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from solocron.effects.locks.watch import Watch
 from solocron.effects.once import Once
 from solocron.effects.steps import Steps
+from solocron.lease.liveness import Liveness
 from solocron.model.change import Change, SmallDocument
 from solocron.model.documents import key as key_model
 from solocron.model.documents import lock as lock_model
@@ -101,7 +101,7 @@ def key_ends_without_owner(original: Any) -> Any:
 
 
 def everybody_is_dead(original: Any) -> Any:
-    return lambda self, name, *, now, once: True
+    return lambda self, name, mode, *, now: True
 
 
 def key_of_the_attempt(original: Any) -> Any:
@@ -120,7 +120,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], set[str]]] = {
     "X-26 saved step carried out again": (Steps, "_find", step_carried_out_again, {"I17"}),
     "X-24 key of the attempt": (Once, "__init__", key_of_the_attempt, {"I16"}),
     "key ended by anybody": (key_model, "close", key_ends_without_owner, {"I4", "I16"}),
-    "everybody counts as dead": (Watch, "is_dead", everybody_is_dead, {"I1", "I4"}),
+    "everybody counts as dead": (Liveness, "is_dead", everybody_is_dead, {"I1", "I4"}),
 }
 
 

@@ -33,11 +33,11 @@ def test_nobody_tells_twice_of_one_alarm_whatever_goes_wrong() -> None:
 
 
 def test_a_node_that_tells_without_having_written_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Alarms._tell
+    real = Alarms._report
 
     def twice(self: Alarms, what: str, doc: SmallDocument) -> None:
         real(self, what, doc)
         real(self, what, doc)
 
-    monkeypatch.setattr(Alarms, "_tell", twice)
+    monkeypatch.setattr(Alarms, "_report", twice)
     assert any("alarms" in str(simulate(world(seed)).violation) for seed in range(3))

@@ -7,27 +7,22 @@ from typing import Any, cast
 
 import pytest
 
-from solocron.engine.attempts import Board
+from solocron.engine.attempts import Attempts
+from solocron.engine.claim_pass import ClaimPass, Starter
 from solocron.engine.claimer import Claimer
 from solocron.engine.memory import Memory
+from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
-from solocron.engine.recovery import Recovery
+from solocron.engine.registrar import Registrar
+from solocron.engine.requirements import Requirements
 from solocron.engine.runner import Runner
-from solocron.engine.settings import Settings
-from solocron.events import Events
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Origin
-from solocron.model.timetable import EMPTY
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Needs
-from solocron.runtime import Threads
-from solocron.stores.contract import Applied, ChangeFn, Due, Gate, Result, Store, Verdict
-
-SETTINGS = Settings.make(
-    node="n1", host="h", pid=1, pools=("default",), lease="15s", beat=None, max_running=8, keep="30d", revision=None,
-    version="",
-)  # fmt: skip
+from solocron.stores.contract import Applied, ChangeFn, Due, Result, Verdict
+from tests.unit.engine.kit import OPEN, attempts_of, context_of
 
 
 def claimed(name: str) -> tuple[Job, Hold]:
@@ -51,64 +46,46 @@ class Granting:
         return Applied(results=tuple(Result(j.name, Verdict.APPLIED, j, hold) for j, hold in self._batch), now=1)
 
 
-class Open:
-    """A namespace that is open and stays so."""
-
-    epoch = ""
-
-    def may_claim(self) -> bool:
-        return True
-
-    def gate(self) -> Gate:
-        return Gate(0, ("open",))
-
-
-def claiming(board: Board, runtime: Threads, store: object, runner: object) -> Claimer:
-    return Claimer(
-        store=cast(Store, store), board=board, runtime=runtime, settings=SETTINGS, events=Events(),
-        handlers={}, resolve=lambda spec: EMPTY, runner=cast(Runner, runner),
-        permits=cast(Permits, None), recovery=cast(Recovery, Open()), memory=Memory(runtime), wake_keeper=lambda: None,
-    )  # fmt: skip
+def claiming(context: NodeContext, attempts: Attempts, runner: object) -> Claimer:
+    requirements = Requirements(context, {}, cast(Permits, None), cast(Registrar, None))
+    starter = Starter(context, Memory(context.runtime), cast(Runner, runner))
+    return Claimer(context, attempts, OPEN, ClaimPass(context, attempts, OPEN, requirements, starter))
 
 
 def test_i2_a_claim_that_was_answered_and_not_yet_started_is_not_adopted() -> None:
-    """While the first of a batch is started, the keeper looks: the others are in the store and not on the board yet.
+    """While the first of a batch is started, the keeper looks: the others are in the store and not in the table yet.
 
     It took them for claims whose answer was lost, ran them, and the claimer ran them again.
     """
     batch = [claimed("one"), claimed("two")]
-    runtime = Threads()
-    board = Board(runtime, SETTINGS)
-    board.hold_session("s", runtime.clock.boot())
+    context = context_of(Granting(batch))
+    attempts = attempts_of(context)
     adopted: list[str] = []
 
     class Slow:
         """Takes its time to start a body, so that the keeper comes in between."""
 
         def start(self, job: Job, hold: Hold, session: str) -> bool:
-            adopted.extend(hold.run for _, hold in board.unknown(batch))
-            return board.add(job, hold, session) is not None
+            adopted.extend(hold.run for _, hold in attempts.unknown(batch))
+            return attempts.add(job, hold, session) is not None
 
-    claimer = claiming(board, runtime, Granting(batch), Slow())
-    claimer.step(runtime.clock.boot())
+    claiming(context, attempts, Slow()).step(context.runtime.clock.boot())
     assert adopted == []
-    assert {running.hold.run for running in board.running()} == {"one@1", "two@1"}
+    assert {running.hold.run for running in attempts.running()} == {"one@1", "two@1"}
 
 
 def test_i2_a_claim_that_has_ended_is_not_started_again() -> None:
-    runtime = Threads()
-    board = Board(runtime, SETTINGS)
-    board.hold_session("s", runtime.clock.boot())
+    attempts = attempts_of(context_of(None))
     job, hold = claimed("one")
-    running = board.add(job, hold, "s")
+    running = attempts.add(job, hold, "s")
     assert running is not None
-    assert board.add(job, hold, "s") is None, "it is under way"
-    board.body_ended(running)
-    board.done([running])
-    assert board.add(job, hold, "s") is None, "it is over"
+    assert attempts.add(job, hold, "s") is None, "it is under way"
+    attempts.body_ended(running)
+    attempts.done([running])
+    assert attempts.add(job, hold, "s") is None, "it is over"
 
 
-def test_the_end_of_a_flood_is_told_once() -> None:
+def test_a_drained_backlog_wakes_the_finisher_once() -> None:
     """Outcomes wait for each other while more is due than a claim can take, and not a moment longer."""
 
     class Falling:
@@ -129,17 +106,16 @@ def test_the_end_of_a_flood_is_told_once() -> None:
         def start(self, job: Job, hold: Hold, session: str) -> bool:
             return True
 
-    runtime = Threads()
-    board = Board(runtime, SETTINGS)
-    board.hold_session("s", runtime.clock.boot())
-    claimer, told = claiming(board, runtime, Falling(), Nothing()), []
-    claimer.calmed = lambda: told.append(claimer.flooded)
-    seen = []
+    context = context_of(Falling())
+    claimer, finish = claiming(context, attempts_of(context), Nothing()), context.signals.finish
+    seen, woken = [], []
     for _ in range(4):
-        claimer.step(runtime.clock.boot())
-        seen.append(claimer.flooded)
+        finish.clear()
+        claimer.step(context.runtime.clock.boot())
+        seen.append(context.signals.claim.backlog)
+        woken.append(finish.is_set())
     assert seen == [True, True, False, False]
-    assert told == [False]
+    assert woken == [False, False, True, False]
 
 
 def test_permits_of_a_claim_that_could_not_be_sent_are_looked_at_with_the_next_beat() -> None:
@@ -158,10 +134,8 @@ def test_permits_of_a_claim_that_could_not_be_sent_are_looked_at_with_the_next_b
         def doubt(self, permits: Iterable[str]) -> None:
             doubted.extend(permits)
 
-    runtime = Threads()
-    claimer = claiming(Board(runtime, SETTINGS), runtime, None, None)
-    claimer._permits = cast(Permits, Some())
+    requirements = Requirements(context_of(None), {}, cast(Permits, Some()), cast(Registrar, None))
     by = Claimant(session="s", node="n1", late_for=1)
     with pytest.raises(MemoryError):
-        claimer._equipped({"a": Needs(limit="one:1"), "b": Needs(limit="two:1")}, {}, by)
+        requirements.equip({"a": Needs(limit="one:1"), "b": Needs(limit="two:1")}, {}, by)
     assert doubted == ["one:1#0"]

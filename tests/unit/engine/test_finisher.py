@@ -1,29 +1,20 @@
-"""Outcomes that pile up hold claims back, recording them lets claims go on; in a flood they gather; none is dropped."""
+"""Outcomes that pile up hold claims back, recording them lets claims go on; under backlog they gather."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from solocron.engine.attempts import Board
 from solocron.engine.finisher import BATCH, GATHER, Finisher
 from solocron.engine.memory import Memory
 from solocron.engine.permits import Permits
-from solocron.engine.settings import Settings
-from solocron.events import Events
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Origin
-from solocron.model.timetable import EMPTY
 from solocron.model.transitions.finishing import Outcome
-from solocron.runtime import Threads
-from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Store, Verdict
-
-SETTINGS = Settings.make(
-    node="n1", host="h", pid=1, pools=("default",), lease="15s", beat=None, max_running=1, keep="30d", revision=None,
-    version="",
-)  # fmt: skip
+from solocron.stores.contract import Applied, ChangeFn, Named, Result, Verdict
+from tests.unit.engine.kit import OPEN, attempts_of, context_of
 
 
 class Refusing:
@@ -55,22 +46,18 @@ class Poisoned:
 class Stage:
     """A finisher with a store that only notes what it is asked."""
 
-    def __init__(self, *, flooded: bool = False, store: object = None) -> None:
+    def __init__(self, *, backlog: bool = False, store: object = None) -> None:
         self.seen: list[str] = []
-        self.flooded = flooded
-        self._runtime = Threads()
-        self._board = Board(self._runtime, SETTINGS)
-        self._board.hold_session("s", self._runtime.clock.boot())
+        context = self._context = context_of(store or Refusing(self.seen), max_running=1)
+        context.signals.claim.place_free = lambda: self.seen.append("a place is free")  # type: ignore[method-assign]
+        context.signals.finish.wake = lambda: self.seen.append("woken")  # type: ignore[method-assign]
+        self.backlog(backlog)
+        self._attempts = attempts_of(context)
         self._ended = 0
-        store = cast(Store, store or Refusing(self.seen))
-        self._finisher = Finisher(
-            store=store, board=self._board, runtime=self._runtime, settings=SETTINGS, events=Events(),
-            resolve=lambda spec: EMPTY, flooded=lambda: self.flooded,
-            wake_claimer=lambda due: self.seen.append("a place is free" if due is None else "due"),
-            permits=Permits(store=store, runtime=self._runtime, node="n", gate=lambda: Gate(0, ())),
-            memory=Memory(self._runtime),
-        )  # fmt: skip
-        self._finisher.wake = lambda: self.seen.append("woken")
+        self._finisher = Finisher(context, self._attempts, Permits(context, OPEN), Memory(context.runtime))
+
+    def backlog(self, backlog: bool) -> None:
+        self._context.signals.claim.backlog = backlog
 
     def end(self, count: int = 1) -> None:
         """So many bodies end."""
@@ -80,7 +67,7 @@ class Stage:
                 run=f"j@{number}", slot=1, origin=Origin.SCHEDULE, attempt=1, tries=0, session="s", node="n1",
                 fence=number, claimed_at=1,
             )  # fmt: skip
-            running = self._board.add(job, hold, "s")
+            running = self._attempts.add(job, hold, "s")
             assert running is not None
             self._finisher.add(running, Outcome.succeeded())
         self._ended += count
@@ -91,7 +78,7 @@ class Stage:
     def step(self, *, later: float = 0.0) -> tuple[list[str], float]:
         """What one step did, and in how many seconds it wants the next."""
         self.seen.clear()
-        now = self._runtime.clock.boot() + later
+        now = self._context.runtime.clock.boot() + later
         return self.seen, self._finisher.step(now) - now
 
 
@@ -103,7 +90,7 @@ def test_claims_that_outcomes_held_back_go_on_once_these_are_written() -> None:
 
 
 def test_outcomes_wait_a_moment_for_each_other_while_more_is_due() -> None:
-    stage = Stage(flooded=True)
+    stage = Stage(backlog=True)
     stage.end(3)
     assert stage.seen.count("woken") == 1  # the first one sets the moment; a switch of threads for each is too much
     seen, pause = stage.step()
@@ -113,16 +100,16 @@ def test_outcomes_wait_a_moment_for_each_other_while_more_is_due() -> None:
 
 
 def test_outcomes_that_fill_a_batch_wait_for_nothing() -> None:
-    stage = Stage(flooded=True)
+    stage = Stage(backlog=True)
     stage.end(BATCH)
     assert stage.seen.count("woken") == 2
     assert stage.step()[0] == ["written", "a place is free"]
 
 
-def test_outcomes_wait_for_nothing_once_the_flood_is_over() -> None:
-    stage = Stage(flooded=True)
+def test_outcomes_wait_for_nothing_once_the_backlog_is_drained() -> None:
+    stage = Stage(backlog=True)
     stage.end(2)
-    stage.flooded = False
+    stage.backlog(False)
     stage.seen.clear()
     stage.end()
     assert "woken" in stage.seen

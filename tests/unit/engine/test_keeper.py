@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from solocron.clock import SystemClock
-from solocron.engine.attempts import Standing
 from solocron.engine.registrar import BATCH
+from solocron.lease.trust import Standing
 from solocron.model.change import Kind
 from solocron.runtime import Threads
 from solocron.scheduler.hooks import make_node, scheduler_on
@@ -42,7 +42,7 @@ def test_a_start_with_more_jobs_than_fit_into_a_lease_keeps_its_session() -> Non
     node = make_node(scheduler)
     node.keeper.step(clock.boot())
     assert clock.now == 1_024.0, "longer than the lease"
-    assert node.board.standing() is Standing.HELD
+    assert node.lease.standing() is Standing.HELD
     assert scheduler.events.counts["session begun"] == 1
     assert scheduler.events.counts["session renewed"] == 4
     assert len(scheduler.jobs()) == 4 * BATCH

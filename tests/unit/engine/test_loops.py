@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from solocron import Run, Scheduler, every
-from solocron.engine.loop import Loop
 from solocron.errors import StoreUnavailable
 from solocron.events import Events
+from solocron.loop import Loop
 from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents.alarm import TURN
 from solocron.model.documents.session import Life
@@ -216,8 +216,7 @@ def test_a_loop_outlives_an_exit_and_an_exception_that_cannot_be_told() -> None:
 
     events = Events()
     events.on("*", lambda event: told.append(event.name))
-    loop = Loop("test", step, runtime=Threads(), events=events)
-    loop.recovered = lambda: told.append("recovered")
+    loop = Loop("test", step, runtime=Threads(), events=events, recovered=lambda: told.append("recovered"))
     loop.start()
     assert done.wait(10)
     loop.stop()

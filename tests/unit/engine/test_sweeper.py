@@ -6,7 +6,7 @@ from functools import partial
 
 from solocron import Scheduler
 from solocron.clock import SECOND
-from solocron.engine.sweeper import PRUNE_BATCHES, PRUNE_PAUSE
+from solocron.engine.housekeeping import PRUNE_BATCHES, PRUNE_PAUSE
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Session, begin

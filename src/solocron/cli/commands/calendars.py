@@ -13,7 +13,7 @@ from solocron.clock import from_us
 from solocron.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from solocron.calendars import CalendarView
+    from solocron.calendars.views import CalendarView
 
 __all__ = ["add_arguments", "execute"]
 

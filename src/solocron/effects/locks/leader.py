@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 
 from solocron.effects.locks.held import HELD, Held
 from solocron.effects.locks.lock import Lock, Place
-from solocron.engine.loop import Loop
 from solocron.errors import ConflictError, LockLost, NotEntered, RunStopped, StoreError
 from solocron.events import Events
+from solocron.loop import Loop
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.lock import state_of
 from solocron.stores.contract import Named

@@ -19,11 +19,11 @@ from typing import Any, NoReturn
 from solocron import surroundings
 from solocron.duration import parse_duration, to_us
 from solocron.effects.locks.held import HELD, Held, refuse_twice
-from solocron.effects.locks.session import PrivateTie, Tie
-from solocron.effects.locks.watch import Watch
+from solocron.effects.locks.session import PrivateSession, SharedSession
 from solocron.effects.locks.writing import Tell, Ward, check_text, tell, write
-from solocron.engine.settings import Settings
 from solocron.errors import InvalidError, LockBusy, NotEntered, StoreError, StoreRefused
+from solocron.lease.liveness import Liveness, Mode
+from solocron.lease.terms import LeaseTerms
 from solocron.model.change import Change, Kind
 from solocron.model.documents import lock as model
 from solocron.runtime import Runtime, Threads
@@ -47,22 +47,22 @@ class Place:
     store: Store
     runtime: Runtime
     owner: str
-    tie: Callable[[], Tie]
-    """What a lock with `keep_alive` is tied to."""
+    shared_session: Callable[[], SharedSession]
+    """The session that a lock with `keep_alive` is held by."""
     seen: dict[str, int] = field(default_factory=dict)
     """The highest fence of each lock that this process knows of."""
     tell: Tell = tell
     ward: Callable[[], Ward | None] = lambda: None
     """What the node of this process knows of the store going back; None where there is no node."""
-    watch: Watch = field(init=False)
+    liveness: Liveness = field(init=False)
 
     def __post_init__(self) -> None:
-        self.watch = Watch(self.store, self.runtime, self.owner)
+        self.liveness = Liveness(self.store, self.runtime, self.owner)
 
     def move(self, store: Store, owner: str) -> None:
         """Go to another store before any lock was taken here; locks that know this place follow."""
         self.store, self.owner, self.seen = store, owner, {}
-        self.watch = Watch(store, self.runtime, owner)
+        self.liveness = Liveness(store, self.runtime, owner)
 
     @classmethod
     def of(
@@ -75,12 +75,10 @@ class Place:
         where = surroundings.namespace() if namespace is None else namespace
         opened = make_store(url, namespace=where) if isinstance(url, str | Secret) else url
         host = os.uname().nodename
-        settings = Settings.make(
-            node=surroundings.node_name(host, os.getpid(), made.rng.token()), host=host, pid=os.getpid(),
-            pools=("default",), lease=lease, beat=None, max_running=1, keep="30d", revision=None, version=__version__,
-        )  # fmt: skip
-        tie = PrivateTie(opened, made, settings)
-        return cls(opened, made, settings.node, lambda: tie)
+        node = surroundings.node_name(host, os.getpid(), made.rng.token())
+        terms = LeaseTerms.of(node=node, host=host, pid=os.getpid(), version=__version__, lease=lease)
+        private = PrivateSession(opened, made, terms)
+        return cls(opened, made, node, lambda: private)
 
 
 class Lock:
@@ -173,9 +171,10 @@ class Lock:
         refuse_twice(self)
         place, token = self.place, self.place.runtime.rng.token()
         place.store.open()
-        tie = place.tie() if self.keep_alive else None
-        session = tie.take() if tie is not None else None
-        until, once = None if wait is None else self.boot() + wait, wait is None and not self.watching
+        shared = place.shared_session() if self.keep_alive else None
+        session = shared.take() if shared is not None else None
+        until = None if wait is None else self.boot() + wait
+        mode = Mode.TICK if wait is None and not self.watching else Mode.WATCH
         dead: frozenset[str] = frozenset()
         pause, heard, granted = 0.01, True, False
         try:
@@ -185,9 +184,9 @@ class Lock:
                 heard = True
                 if isinstance(answer, model.Granted):
                     granted = True
-                    return self._held(token, answer, asked, tie, session)
+                    return self._held(token, answer, asked, shared, session)
                 holder = answer.session
-                if holder and holder not in dead and place.watch.is_dead(holder, now=now, once=once):
+                if holder and holder not in dead and place.liveness.is_dead(holder, mode, now=now):
                     dead |= {holder}
                     continue
                 left = 0.0 if until is None else until - self.boot()
@@ -199,13 +198,13 @@ class Lock:
             if not granted:
                 if wait is not None or not heard:
                     self._give_up(token)
-                if tie is not None:
-                    tie.drop()
+                if shared is not None:
+                    shared.drop()
 
     def _worth_a_look(self, busy: model.Busy, now: int) -> list[float]:
         """Seconds until the holder's time is over, by either clock."""
         soon = [] if busy.until is None else [max((busy.until - now) / 1_000_000, 0.001)]
-        over = None if busy.session is None else self.place.watch.due(busy.session)
+        over = None if busy.session is None else self.place.liveness.due(busy.session)
         return soon if over is None else [*soon, max(over - self.boot(), 0.001)]
 
     def _ask(self, token: str, session: str | None, dead: frozenset[str], *, queue: bool) -> tuple[Any, int]:
@@ -222,12 +221,14 @@ class Lock:
             )
         return result, now
 
-    def _held(self, token: str, granted: model.Granted, asked: float, tie: Tie | None, session: str | None) -> Held:
+    def _held(
+        self, token: str, granted: model.Granted, asked: float, shared: SharedSession | None, session: str | None
+    ) -> Held:
         self.place.seen[self.name] = max(granted.fence, self.place.seen.get(self.name, 0))
-        if tie is not None and session is not None:
+        if shared is not None and session is not None:
             return Held(
-                self, token=token, fence=granted.fence, trusted_until=partial(tie.trusted_until, session),
-                dropped=tie.drop,
+                self, token=token, fence=granted.fence, trusted_until=partial(shared.trusted_until, session),
+                dropped=shared.drop,
             )  # fmt: skip
         over = asked + _trusted(self._at_most)
         return Held(self, token=token, fence=granted.fence, trusted_until=lambda: over, dropped=_nothing)

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from solocron.errors import InvalidError, LeaseLost, LockLost, StoreError, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.runtime import Runtime
-from solocron.stores.contract import ChangeFn, Gate, Named, Result, Store, Verdict
+from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Store, Verdict
+from solocron.stores.until_known import update_until_known
 
 __all__ = ["Tell", "Ward", "check_text", "tell", "write"]
 
@@ -62,42 +63,41 @@ def write(
     stubborn: bool = False,
     lost: type[LockLost | LeaseLost] = LockLost,
 ) -> tuple[Result, int]:
-    """The result, applied or declined, and the store's time. With `session`, only if that session is live, else `lost`.
+    """Return the result, applied or declined, and the store's time. With `session`, raise `lost` unless that one lives.
 
     With `ward`, what was written is remembered, and under a session nothing is written while the store is checked.
 
     With `check`, a store that does not answer is tried until `check` raises; else a few times if `stubborn`.
     """
-    tries = 0
-    while True:
-        tries += 1
-        trouble = "others keep changing it"
-        try:
-            gate = ward.gate() if ward is not None and session is not None else None
-            applied = store.update(Named(kind, (name,)), change, session=session, gate=gate)
-        except StoreUnavailable as error:
-            if check is None and (not stubborn or tries >= TRIES // 2):
-                raise
-            trouble = str(error)
-        else:
-            if not applied.alive:
-                raise lost(
-                    f"{kind} {name!r}: the session that should hold it is not live any more; nothing was written. "
-                    "Stop, and begin anew."
-                )
-            result = Result(name, Verdict.CONTENDED) if applied.shut else applied.results[0]
-            if result.verdict is Verdict.APPLIED and ward is not None:
-                ward.wrote(kind, name, result.doc)
-            if result.verdict in (Verdict.APPLIED, Verdict.DECLINED):
-                return result, applied.now
-            if result.verdict is Verdict.BLOCKED:
-                raise StoreError(f"{kind} {name!r} could not be changed: {result.error}; nothing was written.")
-            if applied.shut:
-                trouble = "the store went back, and is being checked"
-            elif result.verdict is Verdict.UNKNOWN:
-                trouble = "the store did not answer"
+
+    def again(tries: int, applied: Applied | None, error: StoreUnavailable | None) -> bool:
+        if applied is not None and not applied.alive:
+            raise lost(
+                f"{kind} {name!r}: the session that should hold it is not live any more; nothing was written. "
+                "Stop, and begin anew."
+            )
         if check is not None:
             check()
-        elif tries >= TRIES:
-            raise StoreUnavailable(f"{kind} {name!r} could not be changed: {trouble}; count it as not done.")
+        elif tries >= TRIES or (error is not None and (not stubborn or tries >= TRIES // 2)):
+            return False
         runtime.event().wait(min(0.005 * 2.0 ** min(tries, 8), 1.0) * runtime.rng.uniform(0.5, 1.5))
+        return True
+
+    gate = ward.gate if ward is not None and session is not None else None
+    applied = update_until_known(store, Named(kind, (name,)), change, session=session, gate=gate, again=again)
+    if applied.shut:
+        raise _not_done(kind, name, "the store went back, and is being checked")
+    (result,) = applied.results
+    if result.verdict is Verdict.APPLIED and ward is not None:
+        ward.wrote(kind, name, result.doc)
+    if result.verdict is Verdict.BLOCKED:
+        raise StoreError(f"{kind} {name!r} could not be changed: {result.error}; nothing was written.")
+    if result.verdict is Verdict.UNKNOWN:
+        raise _not_done(kind, name, "the store did not answer")
+    if result.verdict is Verdict.CONTENDED:
+        raise _not_done(kind, name, "others keep changing it")
+    return result, applied.now
+
+
+def _not_done(kind: Kind, name: str, trouble: str) -> StoreUnavailable:
+    return StoreUnavailable(f"{kind} {name!r} could not be changed: {trouble}; count it as not done.")

@@ -15,10 +15,10 @@ from solocron.model.documents.calendar import advance, calendar_of, document_of,
 from solocron.model.documents.job import Job
 from solocron.schedules.calendar import Calendar
 from solocron.stores.contract import All, Named, Store, Verdict
+from solocron.stores.paging import iter_job_pages, read_jobs
 
-__all__ = ["Calendars", "learned"]
+__all__ = ["Calendars"]
 
-PAGE = 500
 AGAIN = 5
 """Every so many times all jobs are looked at, also when no calendar was changed: a definition may come late."""
 
@@ -62,31 +62,27 @@ class Calendars:
         return {doc.name: doc.body["revision"] for doc in docs if isinstance(doc, SmallDocument) and named(doc.body)}
 
     def follow(self, late_for: int, latest: Mapping[str, int] | None = None) -> list[str]:
-        """Put every job under the latest revision of its calendar; answers which. Repeating it does no harm."""
+        """Put every job under the latest revision of its calendar; returns which. Repeating it does no harm."""
         heads = self.latest() if latest is None else dict(latest)
         self._looks += 1
         if not heads or (heads == self._followed and self._looks % AGAIN):
             return []
         self.fetch(heads.items())
         changed: list[str] = []
-        complete, after = True, ""
-        while True:
-            page = self.store.read(All(Kind.JOB, after=after, limit=PAGE))
-            behind = [doc for doc in page if isinstance(doc, Job) and _behind(doc, heads)]
+        complete = True
+        for page in iter_job_pages(self.store):
+            behind = [job for job in page if _behind(job, heads)]
             if behind:
                 done, all_done = self._advance(behind, heads, late_for)
                 changed += done
                 complete = complete and all_done
-            if len(page) < PAGE:
-                break
-            after = page[-1].name
         if complete and not changed:  # once more after a change: a job may have been registered beside it
             self._followed = heads
         return changed
 
     def bring(self, names: Iterable[str], late_for: int) -> None:
-        """Whoever has written these jobs looks again: a calendar may have been changed, and followed, meanwhile."""
-        jobs = [doc for doc in self.store.read(Named(Kind.JOB, tuple(names))) if isinstance(doc, Job)]
+        """Look again at jobs that were just written: a calendar may have been changed, and followed, meanwhile."""
+        jobs = read_jobs(self.store, tuple(names))
         heads = self.latest({calendar for job in jobs if (calendar := calendar_of(job.definition.schedule))})
         behind = [job for job in jobs if _behind(job, heads)]
         if behind:
@@ -102,11 +98,6 @@ class Calendars:
         )
         done = [result.name for result in applied.results if result.verdict is Verdict.APPLIED]
         return done, all(result.verdict in (Verdict.APPLIED, Verdict.DECLINED) for result in applied.results)
-
-
-def learned(calendars: Calendars | None, doc: object) -> bool:
-    """Whether a revision that a job is under was missing here, and has been fetched."""
-    return isinstance(doc, Job) and calendars is not None and calendars.learn([doc])
 
 
 def _behind(job: Job, latest: Mapping[str, int]) -> bool:

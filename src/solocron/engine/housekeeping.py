@@ -1,0 +1,59 @@
+"""Removes what is too old, and puts jobs under the latest revision of their calendar, every now and then."""
+
+from __future__ import annotations
+
+from solocron.engine.node_context import NodeContext
+from solocron.engine.small_documents import SmallDocuments
+from solocron.lease.own import OwnLease
+
+__all__ = ["Housekeeping"]
+
+PRUNE_BATCH = 500
+PRUNE_BATCHES = 10
+"""Batches in one step; where more is old, the next step follows at once, after a look at the sessions."""
+PRUNE_PAUSE = 0.05
+"""Seconds in between, in which the store has time for others."""
+
+
+class Housekeeping:
+    """What the sweeper does beside sweeping."""
+
+    def __init__(self, context: NodeContext, lease: OwnLease, small_documents: SmallDocuments) -> None:
+        self._context = context
+        self._lease = lease
+        self._small_documents = small_documents
+        self._next = 0.0
+        self._pruning = False
+
+    def is_due(self, now: float) -> bool:
+        return now >= self._next
+
+    def begin(self, now: float) -> None:
+        """Begin a round; an error in it is not repeated before the next one."""
+        self._next = now + max(4 * self._context.settings.lease, 60.0)
+        self._pruning = True
+        if self._context.calendars.follow(self._context.settings.late_for):
+            self._context.signals.claim.place_free()
+
+    def step(self) -> float:
+        """Go on with a round; return when to be called again."""
+        if self._pruning:
+            self._pruning = False
+            self._pruning = self._prune()
+        return self._context.runtime.clock.boot() + PRUNE_PAUSE if self._pruning else self._next
+
+    def _prune(self) -> bool:
+        """Remove old history in small batches, True when there is more; control logic never reads any of it."""
+        now, settings, store = self._lease.store_now(), self._context.settings, self._context.store
+        if now is None:
+            return False
+        total, more = 0, True
+        while more and total < PRUNE_BATCHES * PRUNE_BATCH:
+            removed = store.prune(now - settings.keep, PRUNE_BATCH)
+            total += removed
+            more = removed >= PRUNE_BATCH
+        if not more:
+            total += self._small_documents.prune(now=now, keep=settings.keep)
+        if total:
+            self._context.events.emit("pruned", records=total)
+        return more

@@ -1,0 +1,144 @@
+"""What a node knows of its namespace, and what it may do there: claim, take over, bury.
+
+The namespace's document (`model/documents/namespace.py`) is shut while the nodes check a store that went back. The
+commit of every claim tests it; what is known here only saves a node from asking in vain.
+"""
+
+from __future__ import annotations
+
+from solocron.engine.memory import Memory
+from solocron.engine.newcomer import Newcomer
+from solocron.engine.node_context import NodeContext
+from solocron.errors import StoreUnavailable
+from solocron.lease.holder import Holder
+from solocron.model.change import Kind, SmallDocument
+from solocron.model.documents import namespace as model
+from solocron.model.documents.namespace import NAME, Namespace, Openness
+from solocron.model.documents.session import Session
+from solocron.stores.contract import ChangeFn, Gate, Named, Store, Verdict
+from solocron.stores.until_known import update_until_known
+
+__all__ = ["NamespaceGate", "change_namespace"]
+
+
+class NamespaceGate:
+    """The state of the namespace as this node last read it, and the epoch that this node has checked."""
+
+    def __init__(self, context: NodeContext, holder: Holder, memory: Memory) -> None:
+        self._context = context
+        self._holder = holder
+        self._memory = memory
+        self.newcomer = Newcomer(context)
+        self.known: Namespace | None = None
+        """The namespace as this node last read it."""
+        self.epoch = ""
+        """The epoch that this node has checked and marked its session with."""
+        self.stale = True
+        """Whether the namespace has to be read again before anything else."""
+
+    # --- what the loops ask ----------------------------------------------------------------------------------------
+
+    @property
+    def checked(self) -> bool:
+        """Whether what the store says of this node's claims can be believed."""
+        return not self.stale and self.known is not None and self.known.epoch == self.epoch
+
+    @property
+    def is_open(self) -> bool:
+        """Whether runs may be claimed and taken over."""
+        return self.checked and self.known is not None and self.known.openness is Openness.OPEN
+
+    @property
+    def idle(self) -> bool:
+        """Whether the check asks nothing of this node until its next renewal."""
+        return self.checked and self.known is not None and self.known.openness is not Openness.CHECKING
+
+    def may_claim(self) -> bool:
+        return self.is_open and self._context.runtime.clock.boot() >= self.newcomer.claims_from
+
+    def claims_from(self) -> float | None:
+        """Boot time at which a newcomer may claim, if that alone keeps it from doing so."""
+        at = self.newcomer.claims_from
+        return at if self.is_open and self._context.runtime.clock.boot() < at else None
+
+    def may_bury(self, session: Session, now: int) -> bool:
+        """Return whether the namespace allows to bury a session that is expired by both clocks.
+
+        During a check every session may be expired, because the store was away: none is buried before a lease has
+        passed. Burying a node that has not taken part leaves claims that no node remembers: that is recorded first.
+        """
+        known = self.known
+        if not self.checked or known is None or known.openness is Openness.CLOSED:
+            return False
+        if known.openness is Openness.OPEN:
+            return True
+        if now < known.since + max(session.lease, self._context.settings.lease_us):
+            return False
+        if session.epoch == known.epoch:
+            return True
+        doubted = change_namespace(self._context.store, lambda doc, at: model.note_doubt(doc, epoch=known.epoch))
+        return doubted is not None
+
+    # --- what a commit tests ---------------------------------------------------------------------------------------
+
+    def gate(self, *openness: Openness) -> Gate:
+        """Return what the commit of a write tests; by default that claims are granted."""
+        words = tuple(f"{one} {self.epoch}" for one in openness or (Openness.OPEN,))
+        return Gate(self._holder.lease.beats, words)
+
+    def gate_of(self, session: str) -> Gate:
+        """Return the same for what is written under a session that this process has lost."""
+        former = self._holder.former.get(session)
+        return Gate(0 if former is None else former.beats, (f"{Openness.OPEN} {self.epoch}",))
+
+    def wrote(self, kind: Kind, name: str, doc: object) -> None:
+        """The store acknowledged a lock, a key or the steps of a run: they are put back if it goes back.
+
+        A process that waits for a lock writes its ticket into the document of the holder, which the holder puts back.
+        """
+        if not isinstance(doc, SmallDocument):
+            self._memory.removed(kind, name)
+        elif doc.session in (None, self._holder.lease.session, *self._holder.former):
+            self._memory.wrote(doc)
+
+    # --- what the store said ---------------------------------------------------------------------------------------
+
+    def shut(self) -> None:
+        """A write was refused at the gate: the namespace has to be read again."""
+        self.stale = True
+
+    def observe(self, gate: tuple[str, str] | None) -> None:
+        """Compare what a renewal was told of the namespace and the server; None if it was told nothing."""
+        known = self.known
+        if gate is None or known is None or gate != (known.gate, known.identity) or not self.checked:
+            self.stale = True
+
+    def no_answer(self) -> None:
+        """The store is away: what this process remembers does not grow older."""
+        self._memory.stand_still()
+
+    def renewed(self, session: Session, asked: float) -> None:
+        """The store acknowledged a renewal; a session that does not bear the mark any more has to be marked again."""
+        settings = self._context.settings
+        if session.epoch != self.epoch:
+            self.epoch = ""
+        if self.is_open:
+            self._memory.grow_older(asked, keep=2 * settings.lease + 2 * settings.beat)
+        else:
+            self._memory.stand_still()
+
+
+def change_namespace(
+    store: Store, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+) -> Namespace | None:
+    """Change the namespace's document, again where another node was faster; None where change or gate declines."""
+    applied = update_until_known(store, Named(Kind.NAMESPACE, (NAME,)), change, session=session, gate=gate)
+    if applied.shut or not applied.alive:
+        return None
+    (result,) = applied.results
+    if result.verdict is Verdict.APPLIED:
+        assert isinstance(result.answer, Namespace)
+        return result.answer
+    if result.verdict is Verdict.DECLINED:
+        return None
+    raise StoreUnavailable("the namespace's document could not be changed; it is worth trying again")

@@ -1,0 +1,61 @@
+"""The wait of a process that has just begun, beside others, who notice first that the store went back."""
+
+from __future__ import annotations
+
+from solocron.engine.node_context import NodeContext
+from solocron.model.documents.session import Life
+from solocron.stores.paging import read_sessions
+
+__all__ = ["Newcomer"]
+
+
+class Newcomer:
+    """From when on a node may claim: once every node that seemed to live was renewed or has ended, or after a barrier.
+
+    A node that renews its session has seen whether the store went back, and would have shut the namespace.
+    """
+
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
+        self._has_begun = False
+        self.claims_from = 0.0
+        """Boot time from which on this node may claim."""
+        self._awaited: dict[str, int] = {}
+        """The sessions to be renewed, or to end, before it may claim sooner, with their renewals when it began."""
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._awaited)
+
+    def begun(self, session: str) -> None:
+        """A session has begun. The first one of a process claims nothing for a while if others seem to live."""
+        first, self._has_begun = not self._has_begun, True
+        if not first:
+            return
+        self._awaited = {name: beats for name, beats in self._nodes().items() if name != session}
+        if self._awaited:
+            barrier = self._context.settings.barrier
+            self.claims_from = self._context.runtime.clock.boot() + barrier
+            self._context.events.emit("newcomer", node=self._context.settings.node, claims_in_s=barrier)
+
+    def look_at_others(self) -> None:
+        """End the wait if it is over."""
+        if not self._awaited:
+            return
+        if self._context.runtime.clock.boot() < self.claims_from:
+            found = self._nodes()
+            self._awaited = {name: beats for name, beats in self._awaited.items() if found.get(name) == beats}
+            if self._awaited:
+                return
+        self.claim_at_once()
+        self._context.signals.claim.look_again()
+        self._context.signals.sweep.wake()
+
+    def claim_at_once(self) -> None:
+        """Do not wait: the process makes one pass for an external trigger."""
+        self._awaited, self.claims_from = {}, 0.0
+
+    def _nodes(self) -> dict[str, int]:
+        """The sessions of nodes that seem to live, and how often each was renewed."""
+        found = read_sessions(self._context.store)
+        return {doc.name: doc.beats for doc in found if doc.pools and doc.state is Life.LIVE}

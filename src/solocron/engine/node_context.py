@@ -1,0 +1,28 @@
+"""What every service of a node works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solocron.calendars.revisions import Calendars
+from solocron.engine.settings import Settings
+from solocron.engine.signals import Signals
+from solocron.events import Events
+from solocron.model.timetable import Resolve
+from solocron.runtime import Runtime
+from solocron.stores.contract import Store
+
+__all__ = ["NodeContext"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeContext:
+    """The first argument of every service: the store, the seams to the outside, and the wake-ups of the other loops."""
+
+    store: Store
+    runtime: Runtime
+    settings: Settings
+    events: Events
+    resolve: Resolve
+    calendars: Calendars
+    signals: Signals

@@ -1,0 +1,101 @@
+"""What a claim needs besides the job: its calendar, the sessions of the fleet, a permit, a definition that stands.
+
+A claim that lacks something says so (`Needs`, `Later`) instead of taking the job. Most jobs need nothing, so nothing of
+this is fetched before a claim has asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from solocron.engine.node_context import NodeContext
+from solocron.engine.permits import Permits
+from solocron.engine.registrar import Registrar
+from solocron.jobs.registry import Handler
+from solocron.model.documents.job import Hold, Job
+from solocron.model.transitions.claimant import Claimant
+from solocron.model.transitions.claiming import Needs
+from solocron.stores.contract import Applied, Due, Verdict
+from solocron.stores.paging import read_sessions
+
+__all__ = ["Requirements"]
+
+
+class Requirements:
+    """Who claims for this node, and with what."""
+
+    def __init__(
+        self, context: NodeContext, handlers: Mapping[str, Handler], permits: Permits, registrar: Registrar
+    ) -> None:
+        self._context = context
+        self._handlers = handlers
+        self._permits = permits
+        self._registrar = registrar
+
+    def claimant(self, session: str, *, alone: bool) -> Claimant:
+        """Return this node as a claimant, without sessions or permits."""
+        settings = self._context.settings
+        return Claimant(
+            session=session,
+            node=settings.node,
+            late_for=settings.late_for,
+            alone=alone,
+            application=self._application,
+        )
+
+    def selection(self, limit: int, exclude: frozenset[str]) -> Due:
+        """Select the due jobs that this node can run."""
+        return Due(handlers=frozenset(self._handlers), pools=self._context.settings.pools, limit=limit, exclude=exclude)
+
+    def _application(self, handler: str) -> str | None:
+        known = self._handlers.get(handler)
+        return None if known is None else known.application
+
+    def calendar_fetched(self, doc: object) -> bool:
+        """Fetch the calendar of a job that was declined for the lack of it; True if that was the reason."""
+        return isinstance(doc, Job) and self._context.calendars.learn([doc])
+
+    def undecided(self, job: Job) -> None:
+        """Report a due job that this node could not decide: its definition may have to be written first."""
+        if self._registrar.note(job):
+            self._context.signals.sweep.wake()
+
+    def equip(self, needy: Mapping[str, Needs], claimants: Mapping[str, Claimant], by: Claimant) -> dict[str, Claimant]:
+        """Return the claimant of each job, with what it needs; without the jobs for which no permit is free."""
+        found: dict[str, Claimant] = {}
+        if any(need.sessions for need in needy.values()):
+            sessions = tuple(read_sessions(self._context.store))
+            found |= {name: replace(by, sessions=sessions) for name, need in needy.items() if need.sessions}
+        limits: dict[str, list[str]] = {}
+        for name, need in needy.items():
+            if need.limit is not None:
+                limits.setdefault(need.limit, []).append(name)
+        for limit, names in limits.items():
+            try:
+                taken = self._permits.take(limit, len(names), by.session)
+            except BaseException:
+                self.doubt(found)
+                raise
+            self._permits.release(taken[len(names) :], by.session)
+            found |= {
+                name: replace(claimants.get(name, by), permit=permit)
+                for name, permit in zip(names, taken, strict=False)
+            }
+        return found
+
+    def doubt(self, equipped: Mapping[str, Claimant]) -> None:
+        """The claims for which these permits were taken may or may not stand."""
+        self._permits.doubt(one.permit for one in equipped.values() if one.permit is not None)
+
+    def use(self, applied: Applied, equipped: Mapping[str, Claimant], session: str) -> None:
+        """Bind each permit to the claim that stands; doubt those of open claims; give the others back."""
+        for result in applied.results:
+            permit = equipped[result.name].permit if result.name in equipped else None
+            if permit is None:
+                continue
+            if result.verdict is Verdict.UNKNOWN:
+                self._permits.doubt([permit])
+            elif not (isinstance(result.answer, Hold) and self._permits.owns(result.answer)):
+                self._permits.release([permit], session)
+        self._permits.flush()

@@ -1,0 +1,83 @@
+"""The signs that the store went back: what it acknowledged to this process is not there any more.
+
+The rules, and what each of them prevents, are in docs/explanation/going-back.md.
+"""
+
+from __future__ import annotations
+
+from solocron.clock import SECOND
+from solocron.engine.node_context import NodeContext
+from solocron.lease.holder import Holder
+from solocron.model.change import Kind
+from solocron.model.documents.namespace import Namespace
+from solocron.model.documents.session import Session
+from solocron.stores.contract import Named
+
+__all__ = ["Signs"]
+
+EPOCHS = 64
+"""Epochs of which a node remembers when it saw them."""
+
+
+class Signs:
+    """What this process has met of signs, and how much was lost at least."""
+
+    def __init__(self, context: NodeContext, holder: Holder) -> None:
+        self._context = context
+        self._holder = holder
+        self.lost: float | None = None
+        """Seconds that were lost at least; None while there is no sign."""
+        self._epochs: dict[int, float] = {}
+        """Boot times at which this node first saw each epoch, by its count."""
+        self.observed_at = 0.0
+        """Boot time at which the store last said anything about the namespace."""
+
+    def session_went_back(self, doc: object, session: str) -> bool:
+        """Return whether the document of a session of ours is older than what the store has acknowledged."""
+        renewals = self._holder.former.get(session)
+        if renewals is None:
+            return False
+        if not isinstance(doc, Session):
+            # Sessions that were swept are removed once they are older than history is kept.
+            age = self._context.runtime.clock.boot() - renewals.renewed
+            if age > self._context.settings.keep / SECOND / 2:
+                del self._holder.former[session]
+                return False
+            lost = renewals.lost(None)
+        elif doc.beats < renewals.beats:
+            lost = renewals.lost(doc.beats)
+        else:
+            return False
+        self.lost = max(lost, self.lost or 0.0)
+        return True
+
+    def former_sessions_went_back(self) -> bool:
+        """Look, before a new session begins, whether the documents of the earlier ones are as they were left."""
+        names = tuple(name for name in self._holder.former if name != self._holder.lease.session)
+        if not names:
+            return False
+        found = {doc.name: doc for doc in self._context.store.read(Named(Kind.SESSION, names))}
+        back = [name for name in names if self.session_went_back(found.get(name), name)]
+        return bool(back)
+
+    def epoch_went_back(self, left: int, known: int) -> None:
+        """Compare the count of the epoch in the store with the one that this node knows.
+
+        Of sessions that were lost one after the other none is old: there the epochs tell how far the store went back.
+        """
+        if left < known:
+            since = min(at for epoch, at in self._epochs.items() if epoch > left)
+            self.lost = max(self.observed_at - since, self.lost or 0.0)
+
+    def epoch_seen(self, found: Namespace) -> None:
+        self.observed_at = self._context.runtime.clock.boot()
+        self._epochs.setdefault(found.count, self.observed_at)
+        while len(self._epochs) > EPOCHS:
+            del self._epochs[min(self._epochs)]
+
+    def accounted(self) -> None:
+        """A check has begun that takes the loss into account: former sessions tell nothing new."""
+        self.lost = None
+        own = self._holder.lease.session
+        for name in [name for name in self._holder.former if name != own]:
+            del self._holder.former[name]

@@ -1,0 +1,77 @@
+"""Takes over what a session that is over still holds: runs, locks, keys, requests, permits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from solocron.engine.node_context import NodeContext
+from solocron.engine.small_documents import SmallDocuments
+from solocron.model.change import Kind
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Session, swept
+from solocron.model.transitions.finishing import PAUSED, take_over
+from solocron.stores.contract import Gate, HeldBy, Named, Result, Verdict
+from solocron.stores.until_known import update_until_known
+
+__all__ = ["Takeover"]
+
+
+class Takeover:
+    """Ends the holds of dead sessions, and marks a session swept once it holds nothing."""
+
+    def __init__(self, context: NodeContext, boot_of: Callable[[int], float | None]) -> None:
+        """`boot_of` turns an instant of the store into boot time, so that the claimer knows when to look."""
+        self._context = context
+        self._boot_of = boot_of
+        self.small_documents = SmallDocuments(context)
+
+    def take_all(self, session: Session, *, by: str | None = None, gate: Gate | None = None) -> bool:
+        """Take over everything that a dead session holds and mark it swept; False if something is left.
+
+        It is swept only after a pass that skipped nothing.
+        """
+        reason = f"{session.node}: {session.reason or 'its node died'}"
+        if not self.take_from(session.name, reason, by=by, gate=gate):
+            return False
+        self.mark_swept(session.name, by=by, gate=gate)
+        return True
+
+    def mark_swept(self, session: str, *, by: str | None = None, gate: Gate | None = None) -> None:
+        self._context.store.update(
+            Named(Kind.SESSION, (session,)), lambda doc, at: swept(doc, now=at), session=by, gate=gate
+        )
+
+    def take_from(self, session: str, reason: str, *, by: str | None = None, gate: Gate | None = None) -> bool:
+        """End the holds of a session, of jobs and of small documents; True when complete passes found nothing left.
+
+        `by` is the session of the node that takes over. A node that leaves takes from itself, without one.
+        """
+        return self._take_jobs(session, reason, by, gate) and self.small_documents.take_from(session, by=by, gate=gate)
+
+    def _take_jobs(self, session: str, reason: str, by: str | None, gate: Gate | None) -> bool:
+        resolve = self._context.resolve
+        applied = update_until_known(
+            self._context.store,
+            HeldBy(session),
+            lambda doc, at: take_over(doc, session=session, now=at, reason=reason, resolve=resolve),
+            session=by,
+            gate=gate,
+            each=lambda result: self._report(result, session),
+        )
+        return _is_complete(applied.results) and applied.alive and not applied.shut
+
+    def _report(self, result: Result, session: str) -> None:
+        if result.verdict is not Verdict.APPLIED or not isinstance(result.doc, Job):
+            return
+        job, node = result.doc, self._context.settings.node
+        self._context.events.emit("taken over", job=job.name, session=session, by=node, due_at=job.due_at)
+        if result.answer == PAUSED and job.paused is not None:
+            self._context.events.emit("paused", job=job.name, reason=job.paused.note)
+        if job.due_at is None:
+            self._context.signals.claim.place_free()
+        else:
+            self._context.signals.claim.due(self._boot_of(job.due_at))
+
+
+def _is_complete(results: tuple[Result, ...]) -> bool:
+    return all(result.verdict is Verdict.APPLIED for result in results)

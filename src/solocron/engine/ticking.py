@@ -1,0 +1,52 @@
+"""One pass for an external trigger, by a node whose loops do not claim."""
+
+from __future__ import annotations
+
+from solocron.engine.claimer import Claimer
+from solocron.engine.finisher import Finisher
+from solocron.engine.node_context import NodeContext
+from solocron.engine.sweeper import Sweeper
+from solocron.engine.transactional_triggers import TransactionalTriggers
+
+__all__ = ["Tick"]
+
+
+class Tick:
+    """Sweeps, takes triggers in, runs what is due and what that makes due, then returns."""
+
+    def __init__(
+        self,
+        context: NodeContext,
+        claimer: Claimer,
+        finisher: Finisher,
+        sweeper: Sweeper,
+        triggers: TransactionalTriggers,
+    ) -> None:
+        self._context = context
+        self._claimer = claimer
+        self._finisher = finisher
+        self._sweeper = sweeper
+        self._triggers = triggers
+
+    def run(self) -> None:
+        self._sweeper.sweep_for_tick()
+        self._triggers.step()
+        self._claim_and_wait()
+
+    def _claim_and_wait(self) -> None:
+        """Claim until nothing is due and nothing runs.
+
+        Claims end after a lease, or a job that is due every second would keep one pass going forever.
+        """
+        clock, settings = self._context.runtime.clock, self._context.settings
+        until = clock.boot() + settings.lease
+        while True:
+            # Before the claim: what ends after it may have made something due that it could not see.
+            idle = self._finisher.begin_wait()
+            if clock.boot() < until and self._claimer.claim_once():
+                continue
+            if idle:
+                if clock.boot() < until and self._sweeper.review_noted():
+                    continue
+                return
+            self._finisher.wait_for_an_end(settings.beat)

@@ -1,0 +1,168 @@
+"""Bury the sessions of dead processes. This is the only place that decides that another process is dead.
+
+Expiry by the store's clock licenses a burial and is never enough for it: one leap of that clock would bury a whole
+fleet, whose bodies still run. So a session is buried when the store's clock says expired *and* this process has seen it
+unchanged, on its own boot clock, for the time that was left (rule 5 of the lease protocol). How much was left can be
+told only by a clock that has run evenly since the renewal; where this process cannot vouch for that, it watches for a
+whole lease. A process that looks only once has no time to watch: there the store's clock decides alone, unless a node
+is there to watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from solocron.clock import SECOND
+from solocron.lease.own import OwnLease
+from solocron.model.change import Kind
+from solocron.model.documents.session import Life, Session, bury
+from solocron.runtime import Runtime
+from solocron.stores.contract import All, Gate, Named, Store, Verdict
+
+__all__ = ["Authority", "Liveness", "Mode"]
+
+SOON = 0.05
+"""Seconds after which a burial that the store declined is tried again: its clock is a moment behind ours."""
+
+
+class Mode(StrEnum):
+    """Who buries, and so how long the session must have been silent."""
+
+    WATCH = "watch"
+    """A process that looks again and again: the time that was left, or a lease, on its own clock."""
+    TICK = "tick"
+    """A process that looks once: the store's clock alone, unless a node watches."""
+    REPAIR = "repair"
+    """A person's command: a whole lease on its own clock, whatever the store's clock says was left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Under which session and gate a node buries, and whether the state of its namespace allows it."""
+
+    session: str
+    gate: Callable[[], Gate]
+    allows: Callable[[Session, int], bool]
+    """Asked with the session and the store's time, right before the burial."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    beats: int
+    over: float
+    """Boot time at which it may be buried, if it has not been renewed by then."""
+
+    def not_before(self, at: float) -> None:
+        """Look again at `at`; never sooner than the silence that the rule asks for has passed."""
+        self.over = max(self.over, at)
+
+
+class Liveness:
+    """What this process has seen of the sessions of others, and the right to bury them."""
+
+    def __init__(self, store: Store, runtime: Runtime, by: str, lease: OwnLease | None = None) -> None:
+        """`by` names this process; `lease`, where it has one, knows how the store's clock has run."""
+        self._store = store
+        self._runtime = runtime
+        self.by = by
+        self._lease = lease
+        self._watched: dict[str, _Watched] = {}
+
+    def bury_if_over(
+        self, session: Session, mode: Mode, *, now: int | None = None, under: Authority | None = None
+    ) -> bool:
+        """Bury a live session if both clocks say that it is over; True if this call has buried it.
+
+        `now` is the store's time if the caller has just been told it. The commit compares the expiry with the store's
+        clock in any case, and declines if the session was renewed since it was read.
+        """
+        watched = self.watch(session, mode)
+        if not self._is_over(session, mode, watched, now, under):
+            return False
+        if under is not None and not self._allowed(session, now, under):
+            watched.not_before(self._runtime.clock.boot() + session.lease / SECOND / 12)
+            return False
+        if self._bury(session, mode, under):
+            self.forget(session.name)
+            return True
+        watched.not_before(self._runtime.clock.boot() + SOON)
+        return False
+
+    def is_dead(self, name: str, mode: Mode, *, now: int) -> bool:
+        """Return whether what a session holds may be taken: it is gone, dead, or over and buried by this call."""
+        found = [doc for doc in self._store.read(Named(Kind.SESSION, (name,))) if isinstance(doc, Session)]
+        if not found or found[0].state is not Life.LIVE:
+            self.forget(name)
+            return True
+        return self.bury_if_over(found[0], mode, now=now)
+
+    def watch(self, session: Session, mode: Mode) -> _Watched:
+        """Begin to watch a session, or begin anew because it was renewed."""
+        watched = self._watched.get(session.name)
+        if watched is None or watched.beats != session.beats:
+            watched = self._watched[session.name] = _Watched(session.beats, self._silent_until(session, mode))
+        return watched
+
+    def due(self, name: str) -> float | None:
+        """Boot time at which the session may be buried, if it is not renewed by then; None if it is not watched."""
+        watched = self._watched.get(name)
+        return None if watched is None else watched.over
+
+    def forget(self, name: str) -> None:
+        self._watched.pop(name, None)
+
+    def keep_only(self, names: Iterable[str]) -> None:
+        """Forget every session that is not among these."""
+        kept = set(names)
+        self._watched = {name: watched for name, watched in self._watched.items() if name in kept}
+
+    # --- the rule --------------------------------------------------------------------------------------------------
+
+    def _silent_until(self, session: Session, mode: Mode) -> float:
+        """When a session that was just seen renewed may be buried, if it is not renewed again."""
+        boot, lease = self._runtime.clock.boot(), session.lease / SECOND
+        if mode is not Mode.WATCH or self._lease is None:
+            return boot + lease
+        at = self._lease.boot_of(session.expires_at)
+        if at is None or at <= boot or not self._lease.ran_evenly_since(session.expires_at - session.lease):
+            return boot + lease
+        return min(at, boot + lease)
+
+    def _is_over(
+        self, session: Session, mode: Mode, watched: _Watched, now: int | None, under: Authority | None
+    ) -> bool:
+        if now is not None and session.expires_at > now:
+            return False
+        if self._runtime.clock.boot() >= watched.over:
+            return True
+        return mode is Mode.TICK and now is not None and not self._is_watched(session, now, under)
+
+    def _is_watched(self, session: Session, now: int, under: Authority | None) -> bool:
+        """Return whether a node lives that watches the session. A session without pools is no node's: it watches none.
+
+        A node of this very process watches whatever the store's clock says: a leap of it has expired them all.
+        """
+        sessions = [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+        own = None if under is None else under.session
+        nodes = [s for s in sessions if s.name not in (session.name, own) and s.pools and s.state is Life.LIVE]
+        return any(node.expires_at > now or (own is None and node.node == self.by) for node in nodes)
+
+    def _allowed(self, session: Session, now: int | None, under: Authority) -> bool:
+        known = now if now is not None or self._lease is None else self._lease.store_now()
+        return known is not None and under.allows(session, known)
+
+    def _bury(self, session: Session, mode: Mode, under: Authority | None) -> bool:
+        """live to dead, unless the session was renewed since it was read, or the store has gone back."""
+        by = "doctor --repair" if mode is Mode.REPAIR else self.by
+        asked = self._runtime.clock.boot()
+        applied = self._store.update(
+            Named(Kind.SESSION, (session.name,)),
+            lambda doc, at: bury(doc, now=at, reason=f"not renewed in time, buried by {by}", seen=session.beats),
+            session=None if under is None else under.session,
+            gate=None if under is None else under.gate(),
+        )
+        if self._lease is not None:
+            self._lease.observe(applied.now, asked=asked, replied=self._runtime.clock.boot())
+        return bool(applied.results) and applied.results[0].verdict is Verdict.APPLIED

@@ -1,0 +1,96 @@
+"""How far a process trusts its own lease. Pure: every question brings the time of the boot clock along.
+
+A session is trusted until the lease, less a margin, has passed since *before* its last acknowledged renewal was sent.
+The store counts from when it applied the renewal, which is later, so this process stops first. A reply that arrives
+after the trust has ended changes nothing: lost is final.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from solocron.lease.terms import LeaseTerms
+
+__all__ = ["Standing", "Trust"]
+
+
+class Standing(StrEnum):
+    """How sure a process is of its session."""
+
+    NONE = "none"
+    """It has no session yet, or has lost the last one."""
+    HELD = "held"
+    """The session was renewed in time: claim and run."""
+    JEOPARDY = "jeopardy"
+    """A renewal is overdue: start nothing new, keep trying."""
+
+
+_NONE, _HELD, _JEOPARDY = Standing.NONE, Standing.HELD, Standing.JEOPARDY
+
+
+class Trust:
+    """The trust of one process in one session after the other."""
+
+    def __init__(self, terms: LeaseTerms) -> None:
+        self._terms = terms
+        self.session: str | None = None
+        self.beats = 0
+        """The highest number of a renewal that the store has acknowledged."""
+        self._sent = 0
+        """The number of the last renewal that was sent."""
+        self._until = 0.0
+        self._renewed = 0.0
+        self._troubled = False
+
+    def begin(self, session: str, asked: float) -> None:
+        """Trust a new session from before it was asked for."""
+        self.session = session
+        self.beats = self._sent = 0
+        self._extend(asked)
+
+    def renew(self, session: str, asked: float, now: float) -> bool:
+        """Extend the trust from before the renewal was sent; False if the reply came after it had ended."""
+        if not self.holds(session, now):
+            return False
+        self._extend(asked)
+        return True
+
+    def _extend(self, asked: float) -> None:
+        self._renewed = asked
+        self._until = asked + self._terms.lease - self._terms.margin
+        self._troubled = False
+
+    def next_number(self) -> int:
+        """Return the number of the next renewal; each renewal has its own, whatever became of those before it."""
+        self._sent += 1
+        return self._sent
+
+    def acknowledge(self, session: str, number: int) -> None:
+        """Note that the store has acknowledged the renewal of that number."""
+        if self.session == session:
+            self.beats = max(self.beats, number)
+
+    def trouble(self) -> None:
+        """Note that a renewal failed: nothing new starts until one succeeds."""
+        self._troubled = True
+
+    def lose(self) -> str | None:
+        """Give the session up; returns it, None if there is none."""
+        session, self.session = self.session, None
+        return session
+
+    @property
+    def until(self) -> float | None:
+        """Boot time at which the trust ends; None without a session."""
+        return None if self.session is None else self._until
+
+    def holds(self, session: str, now: float) -> bool:
+        """Return whether that very session is trusted."""
+        return self.session == session and now < self._until
+
+    def standing(self, now: float) -> Standing:
+        if self.session is None or now >= self._until:
+            return _NONE
+        if self._troubled or now > self._renewed + 2 * self._terms.beat:
+            return _JEOPARDY
+        return _HELD

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from solocron.demo.screen import Row, Screen, sentences
+from solocron.demo.screen import AttemptRow, Screen, sentences
 from solocron.testing.fleet import Fleet, Replica, Verdict
 
 __all__ = ["LiveScreen"]
@@ -62,7 +62,7 @@ def _replicas(replicas: list[Replica]) -> Text:
     return text
 
 
-def _table(rows: list[Row]) -> Table:
+def _table(rows: list[AttemptRow]) -> Table:
     table = Table(expand=False)
     for name in ("job", "slot", "ran on", "attempt", "fence", "state"):
         table.add_column(name, justify="right" if name in ("attempt", "fence") else "left")

@@ -13,11 +13,11 @@ from typing import Self, TextIO
 from solocron.clock import from_us
 from solocron.testing.fleet import Fleet, Line, Verdict
 
-__all__ = ["Row", "Screen", "make_screen", "rows_of", "sentences"]
+__all__ = ["AttemptRow", "Screen", "make_screen", "rows_of", "sentences"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AttemptRow:
     """One attempt: its slot, its replica, and its state according to the ledger of the bodies."""
 
     job: str
@@ -32,7 +32,7 @@ class Row:
         return self.state not in ("running", "frozen")
 
 
-def rows_of(lines: Sequence[Line], *, dead: frozenset[int], frozen: frozenset[int]) -> Iterator[Row]:
+def rows_of(lines: Sequence[Line], *, dead: frozenset[int], frozen: frozenset[int]) -> Iterator[AttemptRow]:
     """Return every attempt in the order of its start."""
     ends = {(line.run, line.fence, line.pid): line for line in lines if line.event != "start"}
     starts = [line for line in lines if line.event == "start"]
@@ -48,7 +48,7 @@ def rows_of(lines: Sequence[Line], *, dead: frozenset[int], frozen: frozenset[in
             state = "refused: taken over"
         else:
             state = "done" if end.event == "end" else "failed"
-        yield Row(line.job, f"{from_us(line.slot):%H:%M:%S}", line.node, line.attempt, line.fence, state)
+        yield AttemptRow(line.job, f"{from_us(line.slot):%H:%M:%S}", line.node, line.attempt, line.fence, state)
 
 
 def sentences(verdict: Verdict, lease: float) -> list[tuple[str, str]]:
@@ -85,7 +85,7 @@ class Screen:
         """Show the verdict."""
 
     @staticmethod
-    def rows(fleet: Fleet) -> list[Row]:
+    def rows(fleet: Fleet) -> list[AttemptRow]:
         """Return every attempt so far."""
         dead = frozenset(replica.pid for replica in fleet.replicas if not replica.alive)
         frozen = frozenset(replica.pid for replica in fleet.replicas if replica.frozen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from solocron.model.documents.job import Job
-from solocron.model.documents.session import Life, Session
+from solocron.model.documents.session import Session, is_live
 
 __all__ = ["TICKED", "last_tick", "unserved"]
 
@@ -15,7 +15,7 @@ TICKED = "its tick is over"
 
 def unserved(jobs: Iterable[Job], sessions: Sequence[Session], *, now: int) -> dict[str, list[str]]:
     """The jobs that want to run, by pool, of every pool without a live node that is not served by ticks either."""
-    live = {pool for one in sessions if one.state is Life.LIVE and one.expires_at > now for pool in one.pools}
+    live = {pool for one in sessions if is_live(one, now=now) for pool in one.pools}
     found: dict[str, list[str]] = {}
     for job in jobs:
         pool = job.definition.pool

@@ -15,7 +15,7 @@ from solocron.model.applications import can_run
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job, WaitingRun
 from solocron.model.documents.run import group_of
-from solocron.model.documents.session import Life, Session
+from solocron.model.documents.session import Session, is_live
 
 __all__ = ["ELSEWHERE", "NODES", "PREFER", "fleet_of", "moved", "route"]
 
@@ -29,11 +29,7 @@ ELSEWHERE = 5 * SECOND
 
 def fleet_of(definition: Definition, sessions: Sequence[Session], *, now: int) -> frozenset[str]:
     """The names of the live nodes that can run a job."""
-    return frozenset(
-        session.node
-        for session in sessions
-        if session.state is Life.LIVE and session.expires_at > now and can_run(session, definition)
-    )
+    return frozenset(session.node for session in sessions if is_live(session, now=now) and can_run(session, definition))
 
 
 def route(waiting_run: WaitingRun, nodes: int | str, fleet: frozenset[str], *, node: str) -> tuple[WaitingRun, ...]:

@@ -14,7 +14,7 @@ from solocron.clock import SECOND, iso
 from solocron.model.applications import can_run, rivals
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job
-from solocron.model.documents.session import Life, Session
+from solocron.model.documents.session import Session, is_live
 
 __all__ = [
     "KINDS",
@@ -87,7 +87,7 @@ def causes(
     now: int,
 ) -> dict[str, Cause]:
     """Every cause that these documents give, by the alarm's name."""
-    live = [session for session in sessions if session.state is Life.LIVE and session.expires_at > now]
+    live = [session for session in sessions if is_live(session, now=now)]
     pools = {pool for session in live for pool in session.pools}
     found: dict[str, Cause] = {}
     if bounds.tier is not None and tier > bounds.tier:

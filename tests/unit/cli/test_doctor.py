@@ -96,7 +96,7 @@ def test_orphaned_jobs_and_stuck_holds_are_found_and_repaired(cli: Cli, monkeypa
     again = cli("doctor", "--repair", "--store", url, "--json")
     assert levels(again)["holds"] == "OK"
     assert again.json["repaired"] == ["freed the runs of session session of a, which does not exist; taken over: work"]
-    assert again.code == 1  # nobody has the handler, and no repair can change that
+    assert again.code == 1  # no node has the handler, and no repair can change that
 
 
 def test_repair_says_what_it_did_and_what_it_waits_for(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

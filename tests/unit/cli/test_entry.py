@@ -121,7 +121,7 @@ def test_a_bad_namespace_is_refused(cli: Cli) -> None:
     assert cli("jobs", "--store", "memory://", "--namespace", "a b").code == 2
 
 
-def test_a_file_that_is_no_database_is_refused(cli: Cli, elsewhere: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(cli: Cli, elsewhere: Path) -> None:
     (elsewhere / "notes.txt").write_text("Dear diary, " * 100)
     answer = cli("jobs", "--store", "sqlite:///notes.txt")
     assert answer.code == 5

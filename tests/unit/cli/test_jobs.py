@@ -48,13 +48,13 @@ def test_the_store_may_be_named_before_the_command_or_by_the_environment(
 
 
 def test_an_empty_namespace_is_said_on_stderr(cli: Cli, shop: Shop) -> None:
-    """It is most often a wrong one: green, it would hide that nobody looks at the right one."""
+    """It is most often a wrong one: green, it would hide that the right one is not monitored."""
     answer = cli("jobs", "--store", shop.url, "--namespace", "other")
     assert (answer.code, answer.out) == (3, "")
     assert "namespace 'other' is empty" in answer.err
 
 
-def test_a_namespace_whose_jobs_are_gone_is_no_error(cli: Cli, shop: Shop) -> None:
+def test_a_namespace_whose_jobs_are_gone_is_not_an_error(cli: Cli, shop: Shop) -> None:
     for job in shop.scheduler.jobs():
         cli("remove", job.name, "--store", shop.url)
     answer = cli("jobs", "--store", shop.url)

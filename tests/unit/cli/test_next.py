@@ -78,7 +78,7 @@ def test_seconds_are_shown_where_there_are_any(cli: Cli) -> None:
     assert line == "Thu 2026-01-01 12:00:15 +00:00   in 12 h    (12:00:15 UTC)"
 
 
-def test_the_end_of_the_calendar_is_no_error(cli: Cli) -> None:
+def test_the_end_of_the_calendar_is_not_an_error(cli: Cli) -> None:
     answer = cli("next", "0 0 1 1 *", "--tz", "Pacific/Kiritimati", "--from", "9998-12-30T00:00:00Z", "--json")
     assert answer.code == 0
     assert len(answer.json["next"]) < 10

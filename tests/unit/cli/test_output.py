@@ -76,13 +76,13 @@ def test_users_words_are_no_markup(terminal: Terminal) -> None:
     assert "[red]not a colour[/red]" in terminal.getvalue()
 
 
-def test_waiting_is_said_once_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_waiting_is_said_once_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with output.waiting("for paper"):
         pass
     assert capsys.readouterr().err == "for paper\n"
 
 
-def test_waiting_turns_a_spinner_where_somebody_watches(terminal: Terminal) -> None:
+def test_waiting_turns_a_spinner_on_a_terminal(terminal: Terminal) -> None:
     require_module("rich")
     with redirect_stderr(terminal), output.waiting("for [paper]"):
         pass

@@ -39,7 +39,7 @@ def test_runs_of_an_unknown_job_are_not_found(cli: Cli, shop: Shop) -> None:
     assert "did you mean 'invoices'?" in answer.err
 
 
-def test_a_job_without_runs_is_no_error(cli: Cli, shop: Shop) -> None:
+def test_a_job_without_runs_is_not_an_error(cli: Cli, shop: Shop) -> None:
     assert cli("runs", "report", "--store", shop.url, "--json").json == []
     assert "no runs on record of report" in cli("runs", "report", "--store", shop.url).err
 

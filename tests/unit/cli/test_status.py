@@ -77,7 +77,7 @@ def test_status_finds_what_is_overdue_without_any_node(cli: Cli) -> None:
 
 
 def test_a_pool_with_jobs_and_no_live_node_is_exit_1_and_named(cli: Cli) -> None:
-    url = "memory://nobody-home"
+    url = "memory://no-node"
     scheduler = Scheduler(url, pools=("default", "gpu"))
     for name in ("train", "infer"):
         scheduler.every("1000d", name=name, pool="gpu")(lambda: None)
@@ -93,7 +93,7 @@ def test_a_pool_with_jobs_and_no_live_node_is_exit_1_and_named(cli: Cli) -> None
     assert cli("doctor", "--store", url).code == 1
 
 
-def test_a_pool_that_ticks_serve_is_no_fault(cli: Cli, shop: Shop) -> None:
+def test_a_pool_that_ticks_serve_is_not_a_fault(cli: Cli, shop: Shop) -> None:
     answer = cli("status", "--store", shop.url, "--json")
     assert (answer.code, answer.json["unserved"]) == (0, {})
 
@@ -102,7 +102,7 @@ def test_a_pool_that_ticks_serve_is_no_fault(cli: Cli, shop: Shop) -> None:
 def test_a_run_that_does_not_stop_is_stuck_for_status_show_and_doctor(
     cli: Cli, held: Callable[..., Any], how: str
 ) -> None:
-    """A thread cannot be stopped from outside: whoever looks must learn it from the first command they think of."""
+    """A thread cannot be stopped from outside: the user must learn it from the first command that comes to mind."""
     url = f"memory://stuck-{how}"
     run, scheduler = held(url, **({"timeout": "1h"} if how == "timeout" else {}))
     if how == "cancel":

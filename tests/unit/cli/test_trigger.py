@@ -10,14 +10,14 @@ from solocron import Run, Scheduler
 from tests.unit.cli.kit import Cli, Shop
 
 
-def test_trigger_answers_the_runs_id(cli: Cli, shop: Shop) -> None:
+def test_trigger_prints_the_runs_id(cli: Cli, shop: Shop) -> None:
     answer = cli("trigger", "invoices", "--store", shop.url)
     assert answer.code == 0
     assert shop.scheduler.get_run(answer.out.strip()).status == "waiting"
     assert set(cli("trigger", "invoices", "--store", shop.url, "--json").json) == {"run"}
 
 
-def test_trigger_says_when_nobody_can_run_it(cli: Cli, shop: Shop) -> None:
+def test_trigger_says_when_no_node_can_run_it(cli: Cli, shop: Shop) -> None:
     assert "no live node can run invoices" in cli("trigger", "invoices", "--store", shop.url).err
     with shop.scheduler:
         assert cli("trigger", "invoices", "--store", shop.url).err == ""
@@ -42,7 +42,7 @@ def test_the_payload_reaches_the_run(cli: Cli) -> None:
     assert seen == [{"to": ["kim"]}]
 
 
-def test_a_payload_that_is_no_json_triggers_nothing(cli: Cli, shop: Shop) -> None:
+def test_a_payload_that_is_not_json_triggers_nothing(cli: Cli, shop: Shop) -> None:
     answer = cli("trigger", "invoices", "--payload", "{to: kim}", "--store", shop.url)
     assert answer.code == 2
     assert "--payload is not JSON" in answer.err

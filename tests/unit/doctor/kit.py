@@ -1,4 +1,4 @@
-"""A namespace as the doctor sees it, and a clock that moves only when somebody waits."""
+"""A namespace as the doctor sees it, and a clock that moves only while a caller waits."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _to(doc: Doc) -> Callable[[Any, int], Change]:
 
 
 class _Moving:
-    """An event that nobody sets: whoever waits for it moves the clock."""
+    """An event that is never set: waiting for it moves the clock."""
 
     def __init__(self, runtime: PatientRuntime) -> None:
         self._runtime = runtime

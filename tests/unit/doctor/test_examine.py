@@ -95,10 +95,10 @@ def test_every_line_has_something_to_do_unless_it_is_fine() -> None:
 
 def test_a_store_that_is_away_is_one_failure() -> None:
     store = Odd()
-    store.broken["open"] = StoreUnavailable("nobody answers at db:5432")
+    store.broken["open"] = StoreUnavailable("no server responds at db:5432")
     found = examine(store, Threads(), Circumstances())
     assert [check.level for check in found] == ["FAIL"]
-    assert "nobody answers" in found[0].detail
+    assert "no server responds" in found[0].detail
     assert failed(found)
 
 
@@ -168,7 +168,7 @@ def test_the_document_written_to_try_it_is_gone_afterwards() -> None:
     assert store.read(All(Kind.KEY)) == ()
 
 
-def test_a_store_that_nobody_chose_is_a_warning_and_in_a_container_a_failure() -> None:
+def test_a_store_that_was_not_chosen_is_a_warning_and_in_a_container_a_failure() -> None:
     assert "default store" not in lines(Odd())
     assert lines(Odd(), store_given=False)["default store"].level == "WARN"
     assert lines(Odd(), store_given=False, in_container=True)["default store"].level == "FAIL"

@@ -59,14 +59,14 @@ def test_a_node_that_has_just_fallen_silent_is_a_warning() -> None:
     assert "b has not renewed its lease, over since 3 s" in found.detail
 
 
-def test_a_silent_node_that_nobody_buries_is_a_failure() -> None:
+def test_a_silent_node_that_no_node_buries_is_a_failure() -> None:
     found = only(fleet.silent_nodes(sight(silent("b", since=31))))
     assert found.level == "FAIL"
     assert found.remedy is not None
     assert "--repair" in found.remedy
 
 
-def test_a_dead_node_that_nobody_sweeps_is_a_failure() -> None:
+def test_a_dead_node_that_no_node_sweeps_is_a_failure() -> None:
     assert levels(fleet.silent_nodes(sight(dead("b", since=31)))) == ["FAIL"]
     assert levels(fleet.silent_nodes(sight(dead("b", since=3)))) == []
     assert only(fleet.silent_nodes(sight(session("a")))).level == "OK"

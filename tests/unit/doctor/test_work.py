@@ -66,15 +66,15 @@ def test_a_stored_definition_of_a_higher_revision_than_the_live_nodes_is_a_warni
     assert "solocron adopt --all" in (found.remedy or "")
 
 
-def test_a_due_job_that_nobody_claims_is_a_warning() -> None:
+def test_a_due_job_that_no_node_claims_is_a_warning() -> None:
     found = only(work.overdue(sight(job(late=120), session("a"))))
     assert found.level == "WARN"
     assert "work: due for up to 120 s" in found.detail
     assert only(work.overdue(sight(job(late=20), session("a")))).level == "OK"
-    assert only(work.overdue(sight(job(late=120)))).level == "OK"  # nobody is there: said elsewhere
+    assert only(work.overdue(sight(job(late=120)))).level == "OK"  # no node is there: another line says so
 
 
-def test_a_request_that_nobody_takes_in_is_a_warning() -> None:
+def test_a_request_that_no_node_accepts_is_a_warning() -> None:
     def left(seconds: int) -> SmallDocument:
         asked = (NOW - seconds * SECOND, 1)
         return leave(run="work@1", request="r", payload=None, at=None, keyed=False, asked=asked, token="t")

@@ -1,4 +1,4 @@
-"""A real HTTPS server on loopback with a certificate made for the test, which answers as it is told."""
+"""A real HTTPS server on loopback with a certificate made for the test, which responds as the test says."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Posted:
 
 
 class Server:
-    """Answers the statuses in turn, the last one for ever; `slow` sends a byte at a time and never comes to an end."""
+    """Returns the statuses in turn, the last one forever; `slow` sends a byte at a time and never comes to an end."""
 
     def __init__(self, port: int) -> None:
         self.url = f"https://localhost:{port}"

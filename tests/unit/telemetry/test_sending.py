@@ -139,7 +139,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_used(server: Server, mo
     assert asked.count("localhost") == 1
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_without_a_trusted_issuer_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(NotDelivered, match="CERTIFICATE_VERIFY_FAILED"):
         Target(server.url, "webhook", True).post(b"x", {})

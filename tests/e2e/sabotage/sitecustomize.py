@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from solocron import scheduler
 from solocron.model.documents.job import Hold
+from solocron.scheduler import core
 from solocron.stores import url
 from solocron.stores.contract import Applied, ChangeFn, Due, Gate, Result, Store, Which
 
@@ -43,4 +43,4 @@ def make_careless_store(*args: Any, **kwargs: Any) -> CarelessStore:
     return CarelessStore(_make_store(*args, **kwargs))
 
 
-setattr(scheduler, "make_store", make_careless_store)  # noqa: B010 - not an attribute that the module exports
+setattr(core, "make_store", make_careless_store)  # noqa: B010 - not an attribute that the module exports

@@ -52,7 +52,7 @@ NAMES = {
 STILL_IN_PROSE = {
     *("dispatch", "effects", "isolation", "model", "simulator", "stores", "testing"),
 }
-STILL_IN_NAMES = {"effects", "model", "schedules", "simulator", "stores", "testing"}
+STILL_IN_NAMES = {"model", "schedules", "simulator", "stores", "testing"}
 
 STILL_TWICE = {
     *("Address", "Change", "Clients", "Draft", "Event", "Faults", "Fleet", "GoingBack", "Ledger", "Life", "Line"),

@@ -20,12 +20,12 @@ def make(folder: Path) -> Scheduler:
 
     @scheduler.cron("0 6 1 * *", name="billing", retries=100)
     def billing(run: Run) -> int:
-        invoices = run.step("invoices", books.make_invoices, run)
+        invoices = run.step("invoices").call(books.make_invoices, run)
         for invoice in run.track(invoices):
             customer, cents = invoice["customer"], invoice["cents"]
             # The gateway knows the key: should we die before the step is saved, it charges nobody twice.
             headers = {"Idempotency-Key": f"{run.key}:{customer}"}
-            receipt = run.step(f"charge {customer}", gateway.charge, customer, cents, headers=headers)
+            receipt = run.step(f"charge {customer}").call(gateway.charge, customer, cents, headers=headers)
             # Mail knows no keys: should we die while sending, the sent folder is asked before anything is sent again.
             subject = f"receipt {receipt}"
             with run.once(

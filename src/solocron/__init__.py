@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from solocron.effects.locks.decorator import locked
     from solocron.effects.locks.held import assert_locked
     from solocron.effects.locks.lock import Lock
-    from solocron.engine.context import AsyncRun, Run
     from solocron.errors import (
         Cancelled,
         ConfigurationError,
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from solocron.jobs.retrying import RetryDecision
     from solocron.model.documents.run import Status
     from solocron.model.policy import Backoff, allow, catch_up_all
+    from solocron.runs.async_run import AsyncRun
+    from solocron.runs.run import Run
     from solocron.scheduler import Scheduler
     from solocron.scheduler.aio import AsyncScheduler
     from solocron.schedules import At, Cron, Every, Schedule
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from solocron.views import JobView, NodeView, RunView, StatusView
 
 _HOMES = {
-    "solocron.engine.context": ("AsyncRun", "Run"),
+    "solocron.runs.async_run": ("AsyncRun",),
+    "solocron.runs.run": ("Run",),
     "solocron.errors": (
         *(
             "Cancelled",

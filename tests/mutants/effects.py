@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from solocron.effects.steps import Steps
-from solocron.engine.context import Run
 from solocron.model.change import Change, SmallDocument
 from solocron.model.documents import steps as steps_model
+from solocron.runs import making
+from solocron.runs.base import BaseRun
 from tests.mutants import checks
 from tests.mutants.mutant import Bites, Mutant, Patches
 from tests.mutants.suites import Check, Worlds
@@ -28,22 +29,22 @@ def _x25(bites: Bites) -> Patches:
 
 
 def _x26(bites: Bites) -> Patches:
-    real = Steps._find
+    real = Steps.find
 
     def never_there(self: Steps, name: str) -> None:
         bites(real(self, name) is not None)
 
-    return [(Steps, "_find", never_there)]
+    return [(Steps, "find", never_there)]
 
 
 def _x56(bites: Bites) -> Patches:
-    real = Run._bind
+    real = making.make_effects
 
-    def the_job(self: Run, make: Any, *, session: str, scope: str) -> None:
-        bites(scope != self.job)
-        real(self, make, session=session, scope=self.job)
+    def the_job(verbs: making.MakeVerbs, session: str, scope: str, run: BaseRun) -> Any:
+        bites(scope != run.job)
+        return real(verbs, session, run.job, run)
 
-    return [(Run, "_bind", the_job)]
+    return [(making, "make_effects", the_job)]
 
 
 MUTANTS = [

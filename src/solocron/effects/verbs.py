@@ -1,21 +1,39 @@
-"""What a run can do so that its effects happen once: the verbs behind `Run` and `AsyncRun`, made per attempt."""
+"""The methods with I/O of `Run` and `AsyncRun`, made per attempt when they are first used."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from solocron.effects.desk import Desk
 from solocron.effects.guard import guard, guard_async
 from solocron.effects.locks.lock import Place
 from solocron.effects.once import Once
+from solocron.effects.step import AsyncStep, Step
 from solocron.effects.steps import Steps
 from solocron.effects.tables import schema_of
 from solocron.effects.transaction import OnceInTransaction, claim_items, claim_items_async
-from solocron.engine.durable import Attempt
 from solocron.errors import InvalidError, LeaseLost
 
-__all__ = ["RunVerbs", "once_of"]
+__all__ = ["Attempt", "RunVerbs", "once_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """The facts and rights of one attempt."""
+
+    run: str
+    node: str
+    session: str
+    fence: int
+    scope: str
+    """Where fences are compared: the job, or the run where several may run at once."""
+    check: Callable[[], None]
+    """Raises if the body must stop."""
+    lease: Callable[[], None]
+    """Raises only if the lease is lost."""
 
 
 class RunVerbs:
@@ -40,8 +58,8 @@ class RunVerbs:
             lost=LeaseLost,
         )
         self._steps = Steps(self._desk)
-        self.step = self._steps.step
-        self.step_async = self._steps.step_async
+        self.step = partial(Step, self._steps)
+        self.step_async = partial(AsyncStep, self._steps)
         self.sleep = self._steps.sleep
         self.sleep_async = self._steps.sleep_async
 

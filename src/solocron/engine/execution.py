@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.dispatch.contract import Away, Elsewhere, Stop
 from solocron.engine.attempts import Running
-from solocron.engine.context import Run, make_run
 from solocron.errors import Cancelled, RunStopped, TimedOut
 from solocron.jobs.registry import Handler
 from solocron.jobs.results import NotKept, error_text, result_text
@@ -44,7 +43,7 @@ class Execution:
         self._handler: Handler | None = None
         self._asks = False
         """Whether the function to call next is `on_retry`, which decides whether the job's own follows."""
-        self._run: Run | None = None
+        self._run: Any = None
 
     # --- prepare: may this node run it? ----------------------------------------------------------------------------
 
@@ -149,10 +148,10 @@ class Execution:
         """Return the function to call: the job's inside its wrappers, or its `on_retry`."""
         return self.handler.bind(self.run()) if self._asks else self._node.calling.around(self.handler, self.run)
 
-    def run(self) -> Run:
+    def run(self) -> Any:
         """Return the run for the function, built when first asked for: many functions take none."""
         if self._run is None:
-            self._run = make_run(self, self._node.calling.verbs)
+            self._run = self._node.calling.make_run(self)
         return self._run
 
     def away(self) -> Away:

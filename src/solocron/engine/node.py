@@ -12,7 +12,6 @@ from solocron.engine.attempts import Attempts
 from solocron.engine.claim_pass import ClaimPass, Starter
 from solocron.engine.claimer import Claimer
 from solocron.engine.draining import TO_THE_END, Departure, Drain
-from solocron.engine.durable import MakeVerbs
 from solocron.engine.finisher import Finisher
 from solocron.engine.keeper import Keeper
 from solocron.engine.listener import LONGEST_PAUSE, ChangeListener
@@ -25,7 +24,7 @@ from solocron.engine.reconciler import Reconciler
 from solocron.engine.recovery import Recovery
 from solocron.engine.registrar import Registrar
 from solocron.engine.requirements import Requirements
-from solocron.engine.runner import Around, Calling, Runner
+from solocron.engine.runner import Around, Calling, MakeRun, Runner
 from solocron.engine.session_loss import SessionLoss
 from solocron.engine.settings import Settings
 from solocron.engine.signals import Signals
@@ -61,10 +60,10 @@ class Parts:
     handlers: Mapping[str, Handler]
     dispatchers: Mapping[str, Dispatcher]
     around: Around
+    make_run: MakeRun
     resolve: Resolve
     zone_data: str
     calendars: Calendars
-    verbs: MakeVerbs | None = None
     alarms: Bounds | None = None
 
 
@@ -86,7 +85,7 @@ class Node:
         registrar = Registrar(context, lease, parts.declared, parts.handlers, parts.zone_data)
         finisher = Finisher(context, attempts, permits, memory)
         calling = Calling(
-            handlers=parts.handlers, dispatchers=parts.dispatchers, around=parts.around, verbs=parts.verbs
+            handlers=parts.handlers, dispatchers=parts.dispatchers, around=parts.around, make_run=parts.make_run
         )
         runner = Runner(context, attempts, permits, finisher.add, calling)
         recovery = Recovery(context, gate, holder, PutBack(context, memory, permits, registrar))

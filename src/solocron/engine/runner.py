@@ -10,8 +10,6 @@ from typing import Any
 
 from solocron.dispatch.contract import Dispatcher, Stop
 from solocron.engine.attempts import Attempts, Running
-from solocron.engine.context import Run
-from solocron.engine.durable import MakeVerbs
 from solocron.engine.execution import Execution
 from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
@@ -20,10 +18,12 @@ from solocron.model._fast.values import replace
 from solocron.model.documents.job import Hold, Job
 from solocron.model.transitions.finishing import HandBack, Outcome
 
-__all__ = ["Around", "Calling", "Runner"]
+__all__ = ["Around", "Calling", "MakeRun", "Runner"]
 
 Ended = Callable[[Running, Outcome | HandBack], None]
-Around = Callable[[Handler, Callable[[], Run]], Callable[[], Any]]
+MakeRun = Callable[[Execution], Any]
+"""Builds what the function of an execution gets as its run."""
+Around = Callable[[Handler, Callable[[], Any]], Callable[[], Any]]
 """The call of a handler inside its wrappers. The run is built only if the handler or a wrapper takes it."""
 
 
@@ -34,7 +34,7 @@ class Calling:
     handlers: Mapping[str, Handler]
     dispatchers: Mapping[str, Dispatcher]
     around: Around
-    verbs: MakeVerbs | None = None
+    make_run: MakeRun
 
 
 class Runner:

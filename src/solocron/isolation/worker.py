@@ -18,15 +18,13 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from solocron import surroundings
 from solocron.clock import SystemClock, from_us
 from solocron.dispatch.contract import Stop
 from solocron.effects.locks.lock import Place
-from solocron.effects.verbs import RunVerbs
-from solocron.engine.context import AsyncRun, Previous, Run
-from solocron.engine.durable import Attempt, Verbs
+from solocron.effects.verbs import Attempt, RunVerbs
 from solocron.errors import Cancelled, ConflictError, LeaseLost, TimedOut
 from solocron.isolation.shared import Shared
 from solocron.jobs.address import Address, find
@@ -35,6 +33,8 @@ from solocron.jobs.registry import Handler, make_handler
 from solocron.jobs.results import NotKept, error_text, result_text
 from solocron.jobs.unfinished import awaited, unfinished
 from solocron.model.documents.run import Status
+from solocron.runs.base import BaseRun, Previous
+from solocron.runs.making import make_effects, run_class
 from solocron.runtime import Threads
 from solocron.schedules.zone import load_zone
 from solocron.stores.url import Secret, make_store
@@ -98,7 +98,7 @@ def _call(order: dict[str, Any], shared: Shared, line: _Line) -> Any:
     return _await(body, run) if handler.is_async else body()
 
 
-def _await(body: Callable[[], Any], run: Run) -> Any:
+def _await(body: Callable[[], Any], run: BaseRun) -> Any:
     """Drive a coroutine; one that is asked to stop is cancelled."""
     import asyncio
 
@@ -119,7 +119,7 @@ def _await(body: Callable[[], Any], run: Run) -> Any:
 # --- the run ---------------------------------------------------------------------------------------------------------
 
 
-def _run(order: dict[str, Any], handler: Handler, shared: Shared, line: _Line) -> Run:
+def _run(order: dict[str, Any], handler: Handler, shared: Shared, line: _Line) -> BaseRun:
     boot, zone = SystemClock().boot, load_zone(order["zone"]).info
 
     def stopped() -> Stop | None:
@@ -133,9 +133,8 @@ def _run(order: dict[str, Any], handler: Handler, shared: Shared, line: _Line) -
     facts = {
         name: _unpacked(packed, lambda us: from_us(us).astimezone(zone)) for name, packed in order["facts"].items()
     }
-    run = (AsyncRun if handler.is_async else Run)(**facts, stopped=stopped, report=line.progress)
-    run._bind(partial(_make_verbs, order), session=order["session"], scope=order["scope"])
-    return run
+    effects = partial(make_effects, _Verbs(order).make, order["session"], order["scope"])
+    return run_class(handler.is_async)(**facts, stopped=stopped, report=line.progress, effects=effects)
 
 
 def _unpacked(packed: Any, moment: Callable[[int], datetime]) -> Any:
@@ -150,33 +149,25 @@ def _unpacked(packed: Any, moment: Callable[[int], datetime]) -> Any:
     return value
 
 
-def _make_verbs(order: dict[str, Any], attempt: Attempt) -> Verbs:
-    return cast("Verbs", _VerbsWhenNeeded(order, attempt))
+class _Verbs:
+    """Opens the store when the body first asks for something that needs it, once however many threads ask."""
 
-
-class _VerbsWhenNeeded:
-    """Opens the store when the body first asks for something that needs it."""
-
-    def __init__(self, order: dict[str, Any], attempt: Attempt) -> None:
+    def __init__(self, order: dict[str, Any]) -> None:
         self._order = order
-        self._attempt = attempt
         self._mutex = threading.Lock()
         self._made: RunVerbs | None = None
 
-    def __getattr__(self, name: str) -> Any:
-        with self._mutex:
-            if self._made is None:
-                self._made = self._make()
-        return getattr(self._made, name)
-
-    def _make(self) -> RunVerbs:
+    def make(self, attempt: Attempt) -> RunVerbs:
         order = self._order
         if order["store"] is None:
-            raise ConflictError(f"{self._attempt.run}: {order['why']} Nothing was written.")
-        lease = timedelta(seconds=order["lease"])
-        store = make_store(Secret(order["store"]), namespace=order["namespace"], lease=lease)
-        store.open()
-        return RunVerbs(self._attempt, Place(store, Threads(), self._attempt.node, _no_tie))
+            raise ConflictError(f"{attempt.run}: {order['why']} Nothing was written.")
+        with self._mutex:
+            if self._made is None:
+                lease = timedelta(seconds=order["lease"])
+                store = make_store(Secret(order["store"]), namespace=order["namespace"], lease=lease)
+                store.open()
+                self._made = RunVerbs(attempt, Place(store, Threads(), attempt.node, _no_tie))
+        return self._made
 
 
 def _no_tie() -> Any:

@@ -17,8 +17,8 @@ __all__ = ["Taking", "taking"]
 
 _EMPTY: Mapping[str, Any] = {}
 _OPTIONAL = re.compile(r"(?:[\w.]+\.)?(?:Optional|Union)\[(.*)\]")
-_RUN = ("solocron.engine.context", "Run")
-"""Where the class is defined: this folder lies below that one and cannot import it. `AsyncRun` derives from it."""
+_RUN = ("solocron.runs.base", "BaseRun")
+"""Base of `Run` and `AsyncRun`, by name: this folder lies below theirs and cannot import it."""
 
 
 class Taking(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from solocron.calendars.revisions import Calendars
@@ -16,8 +17,6 @@ from solocron.dispatch.contract import Dispatcher
 from solocron.dispatch.lazy import LazyDispatcher
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.duration import parse_duration
-from solocron.engine.context import Run
-from solocron.engine.durable import MakeVerbs
 from solocron.engine.node import Node, Parts
 from solocron.engine.settings import Settings
 from solocron.errors import ConfigurationError
@@ -26,6 +25,8 @@ from solocron.jobs.address import address_of
 from solocron.jobs.around import Wrapper, wrap
 from solocron.jobs.registry import Handler, Registry
 from solocron.model.documents.alarm import Bounds
+from solocron.runs.base import BaseRun
+from solocron.runs.making import MakeVerbs, make_run
 from solocron.runtime import Runtime, Threads
 from solocron.scheduler.configuration import Configuration
 from solocron.schedules import load_zone, zone_data_version
@@ -136,9 +137,9 @@ class Core:
                 handlers=dict(self.registry.handlers),
                 dispatchers=self._dispatchers or self._make_dispatchers(),
                 around=self._around,
+                make_run=partial(make_run, verbs=verbs),
                 resolve=self.registry.resolve,
                 zone_data=zone_data_version(),
-                verbs=verbs,
                 alarms=self.bounds,
                 calendars=Calendars(self.store, self.registry),
             )
@@ -184,7 +185,7 @@ class Core:
             )
         )
 
-    def _around(self, handler: Handler, run: Callable[[], Run]) -> Callable[[], Any]:
+    def _around(self, handler: Handler, run: Callable[[], BaseRun]) -> Callable[[], Any]:
         if self.wrappers:
             made = run()
             return wrap(self.wrappers, made, handler.bind(made), is_async=handler.is_async)

@@ -9,8 +9,7 @@ from solocron.effects.desk import Desk
 from solocron.effects.locks.session import SharedSession
 from solocron.effects.once import Once
 from solocron.effects.transaction import OnceInTransaction
-from solocron.effects.verbs import RunVerbs, once_of
-from solocron.engine.durable import Attempt
+from solocron.effects.verbs import Attempt, RunVerbs, once_of
 from solocron.errors import LockLost
 from solocron.jobs.options import Span
 from solocron.scheduler.core import Core

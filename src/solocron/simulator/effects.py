@@ -86,7 +86,7 @@ class Effects:
             line = write_lines(world, process, run, stoppable=False)
             line("start")
             for step in STEPS:
-                run.step(step, carry_out, step, run)
+                run.step(step).call(carry_out, step, run)
             key = f"{run.key}/effect"
             asked = world.kernel.now
             with run.once(key, on_uncertain="repeat" if self._may_repeat(key) else "skip") as claim:

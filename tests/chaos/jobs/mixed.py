@@ -68,8 +68,8 @@ def flaky(run: Run) -> None:
 def stepping(run: Run) -> None:
     """Saves what it did, twice, and does an effect under a key."""
     with witness(run):
-        run.step("first", _nothing.wait, 0.05)
-        run.step("second", _nothing.wait, 0.05)
+        run.step("first").call(_nothing.wait, 0.05)
+        run.step("second").call(_nothing.wait, 0.05)
         with run.once(run.key, on_uncertain="repeat", wait="10s") as claim:
             if claim:
                 claim.save("done")
@@ -82,7 +82,7 @@ async def impatient(run: AsyncRun) -> None:
         for number in range(4):
             try:
                 async with asyncio.timeout(random.uniform(0, 0.03)):
-                    await run.step(f"part-{number}", asyncio.sleep, 0)
+                    await run.step(f"part-{number}").call(asyncio.sleep, 0)
             except TimeoutError:
                 continue
 
@@ -120,7 +120,7 @@ async def patient(run: AsyncRun) -> None:
     """Works until it is cancelled, at an await."""
     with witness(run):
         for number in range(1000):
-            await run.step(f"part-{number}", asyncio.sleep, 0.01)
+            await run.step(f"part-{number}").call(asyncio.sleep, 0.01)
 
 
 @every(YEAR, name="crowding", retries=RETRIES, backoff=QUICKLY, overlap=allow(64))

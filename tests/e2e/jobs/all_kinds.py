@@ -16,14 +16,14 @@ def plain(run: Run) -> None:
 @every("1s")
 def durable(run: Run) -> None:
     with run.once(run.key):
-        run.step("first", lambda: 1)
+        run.step("first").call(lambda: 1)
     run.sleep("1ms")
 
 
 @every("1s")
 async def awaited(run: AsyncRun) -> None:
     async with run.once(run.key):
-        await run.step("first", lambda: 1)
+        await run.step("first").call(lambda: 1)
 
 
 @every("1s", timeout="100ms")

@@ -81,7 +81,7 @@ def effects(run: Run) -> list[Any]:
     with run.once(f"key:{run.slot:%F}") as claim:
         if claim:
             claim.save("first")
-    again = run.step("count", lambda: 7)
+    again = run.step("count").call(lambda: 7)
     if run.attempt == 1:
         raise RuntimeError("once more")
     return [bool(claim), again]

@@ -96,12 +96,14 @@ def test_the_fields_of_a_view(view: Any) -> None:
 def test_the_facts_and_methods_of_a_run() -> None:
     facts = {row[0] for row in table(REFERENCE / "run.md", "Facts")}
     text = (REFERENCE / "run.md").read_text()
-    made = {name for name in inspect.signature(Run.__init__).parameters if name not in ("self", "stopped", "report")}
-    properties = {name for name, value in vars(Run).items() if isinstance(value, property)}
-    assert facts == made | properties
-    methods = {name: value for name, value in vars(Run).items() if inspect.isfunction(value) and name[0] != "_"}
-    assert written_methods(text) == {name: without_types(value) for name, value in methods.items()}
-    assert {name for name in vars(AsyncRun) if not name.startswith("_")} <= methods.keys()
+    wired = ("self", "stopped", "report", "effects")
+    made = {name for name in inspect.signature(Run.__init__).parameters if name not in wired}
+    for kind in (Run, AsyncRun):
+        members = {name: value for name, value in inspect.getmembers(kind) if name[0] != "_"}
+        properties = {name for name, value in members.items() if isinstance(value, property)}
+        assert facts == made | properties
+        methods = {name: value for name, value in members.items() if inspect.isfunction(value)}
+        assert written_methods(text) == {name: without_types(value) for name, value in methods.items()}
 
 
 def test_the_statuses_and_origins() -> None:

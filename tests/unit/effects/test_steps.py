@@ -42,8 +42,8 @@ def test_i17_a_retry_replays_what_is_finished_and_does_the_rest(crowd: Crowd) ->
 
     @a.every("1h", name="bill", retries=2, backoff=AT_ONCE)
     def bill(run: Run) -> object:
-        receipt = run.step("charge", charge, "ada", amount=5)["receipt"]
-        run.step("mail", mail, receipt)
+        receipt = run.step("charge").call(charge, "ada", amount=5)["receipt"]
+        run.step("mail").call(mail, receipt)
         run.sleep(0)
         return receipt
 
@@ -72,9 +72,9 @@ def test_i17_in_coroutines_too(room: Callable[[], Crowd]) -> None:
 
     @a.every("1h", name="bill", retries=1, backoff=AT_ONCE)
     async def bill(run: AsyncRun) -> int:
-        number: int = await run.step("charge", charge)
-        assert await run.step("plain", len, "abc") == 3
-        await run.step("slow", slow, timeout="10ms", retries=1, backoff=AT_ONCE)
+        number: int = await run.step("charge").call(charge)
+        assert await run.step("plain").call(len, "abc") == 3
+        await run.step("slow", timeout="10ms", retries=1, backoff=AT_ONCE).call(slow)
         await run.sleep("1ms")
         if run.attempt == 1:
             raise ValueError("once more")
@@ -97,11 +97,34 @@ def test_a_step_has_retries_and_a_backoff_of_its_own(room: Callable[[], Crowd]) 
 
     @a.every("1h", name="job")
     def job(run: Run) -> str:
-        value: str = run.step("flaky", flaky, retries=2, backoff=Backoff(first="1ms", cap="1ms"))
+        value: str = run.step("flaky", retries=2, backoff=Backoff(first="1ms", cap="1ms")).call(flaky)
         return value
 
     assert a.get_run(all_runs(a, "job")).result == "there"
     assert len(tries) == 3
+
+
+def test_the_functions_own_keywords_reach_it_whatever_they_are_called(room: Callable[[], Crowd]) -> None:
+    """`timeout=` and `retries=` used to be taken from it."""
+    a = room().join("a")
+
+    def fetch(url: str, *, timeout: int, retries: int, name: str) -> list[Any]:
+        return [url, timeout, retries, name]
+
+    async def fetch_async(url: str, *, timeout: int, retries: int, name: str) -> list[Any]:
+        return [url, timeout, retries, name]
+
+    @a.every("1h", name="plain")
+    def plain(run: Run) -> list[Any]:
+        return run.step("fetch", retries=1, timeout="1m").call(fetch, "here", timeout=5, retries=7, name="n")
+
+    @a.every("1h", name="coroutine")
+    async def coroutine(run: AsyncRun) -> list[Any]:
+        step = run.step("fetch", retries=1, timeout="1m")
+        return await step.call(fetch_async, "here", timeout=5, retries=7, name="n")
+
+    for job in ("plain", "coroutine"):
+        assert a.get_run(all_runs(a, job)).result == ["here", 5, 7, "n"]
 
 
 def test_a_plain_function_past_its_time_is_given_up_and_its_result_not_saved() -> None:
@@ -114,7 +137,7 @@ def test_a_plain_function_past_its_time_is_given_up_and_its_result_not_saved() -
     @every("1m", name="job")
     def job(run: Run) -> None:
         try:
-            run.step("slow", slow, timeout="5s", retries=3)
+            run.step("slow", timeout="5s", retries=3).call(slow)
         except WaitTimeout as error:
             told.append(error)
             raise
@@ -139,7 +162,7 @@ def test_i17_after_a_crash_another_node_goes_on_where_the_first_one_was() -> Non
     @every("1h", name="job", retries=3)
     def job(run: Run) -> None:
         for name in ("one", "two", "three"):
-            run.step(name, lambda name=name: done.append((name, run.node)))
+            run.step(name).call(lambda name=name: done.append((name, run.node)))
             cluster.sleep("10s")
 
     cluster = Cluster(job, nodes=3)
@@ -164,7 +187,7 @@ def test_i17_a_frozen_predecessor_can_neither_save_nor_begin_a_step() -> None:
             return f"attempt {run.attempt}"
 
         try:
-            run.step("work", work)
+            run.step("work").call(work)
         except (LeaseLost, StaleFence) as error:
             told.append(error)
             raise
@@ -188,7 +211,7 @@ def test_i17_a_save_that_arrives_after_the_successor_has_entered_is_refused() ->
 
     @every("1h", name="job", retries=3)
     def job(run: Run) -> None:
-        saved.append((run.attempt, run.step("work", lambda: run.attempt)))
+        saved.append((run.attempt, run.step("work").call(lambda: run.attempt)))
         cluster.sleep("40s")
 
     cluster = Cluster(job, nodes=2, locking=False)
@@ -228,7 +251,7 @@ def test_a_lost_answer_costs_a_round_trip_and_no_second_result() -> None:
 
     @every("1h", name="job", retries=1)
     def job(run: Run) -> object:
-        return run.step("work", lambda: calls.append(1) or len(calls))
+        return run.step("work").call(lambda: calls.append(1) or len(calls))
 
     cluster = Cluster(job, nodes=1)
     cluster.run("3599s")
@@ -242,15 +265,15 @@ def test_a_lost_answer_costs_a_round_trip_and_no_second_result() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda run: run.step("", len, ""), "1 to 200 printable"),
-        (lambda run: run.step("sleep:1", len, ""), "kept for sleeps"),
-        (lambda run: run.step("x", 3), "cannot be called"),
-        (lambda run: run.step("x", len, "", retries=-1), "whole number from 0 up"),
-        (lambda run: run.step("x", len, "", timeout=-1), "is negative"),
-        (lambda run: run.step("x", set), "is not JSON"),
-        (lambda run: run.step("x", lambda: "x" * 70_000), "more than 65536"),
-        (lambda run: [run.step("x", len, ""), run.step("x", len, "")], "was used before in this attempt"),
-        (lambda run: [run.step(f"x{n}", lambda: "y" * 60_000) for n in range(20)], "bytes together"),
+        (lambda run: run.step("").call(len, ""), "1 to 200 printable"),
+        (lambda run: run.step("sleep:1").call(len, ""), "kept for sleeps"),
+        (lambda run: run.step("x").call(3), "cannot be called"),
+        (lambda run: run.step("x", retries=-1).call(len, ""), "whole number from 0 up"),
+        (lambda run: run.step("x", timeout=-1).call(len, ""), "is negative"),
+        (lambda run: run.step("x").call(set), "is not JSON"),
+        (lambda run: run.step("x").call(lambda: "x" * 70_000), "more than 65536"),
+        (lambda run: [run.step("x").call(len, ""), run.step("x").call(len, "")], "was used before in this attempt"),
+        (lambda run: [run.step(f"x{n}").call(lambda: "y" * 60_000) for n in range(20)], "bytes together"),
         (lambda run: run.sleep(-1), "is negative"),
     ],
 )
@@ -277,7 +300,7 @@ def test_a_coroutine_step_in_a_plain_job_is_refused(room: Callable[[], Crowd]) -
 
     @a.every("1h", name="job")
     def job(run: Run) -> None:
-        run.step("work", work)
+        run.step("work").call(work)
 
     assert "await it in a coroutine job" in (a.get_run(all_runs(a, "job")).error or "")
 
@@ -287,7 +310,7 @@ def test_old_keys_and_steps_are_removed_but_not_those_of_a_run_that_may_come_bac
     def job(run: Run) -> None:
         with run.once(f"key:{run.slot:%H}", keep="1m"):
             pass
-        run.step("work", len, "")
+        run.step("work").call(len, "")
         if f"{run.slot:%H}" == "03" and run.attempt == 1:
             raise ValueError("later")
 

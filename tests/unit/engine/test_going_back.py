@@ -178,7 +178,7 @@ def test_locks_keys_and_steps_are_put_back(kind: Kind) -> None:
     @every("30s", name="job", retries=1)
     def body(run: Run) -> None:
         if kind is Kind.STEP:
-            seen.append(run.step("charge", lambda: run.attempt))
+            seen.append(run.step("charge").call(lambda: run.attempt))
             cluster.sleep("17s")
         elif kind is Kind.KEY:
             with run.once("charge") as claim:

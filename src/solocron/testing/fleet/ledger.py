@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from solocron.clock import SystemClock, to_us
-from solocron.engine.context import Run
 from solocron.errors import InvalidError
+from solocron.runs.base import BaseRun
 
 __all__ = ["FOLDER", "Ledger", "Line", "witness"]
 
@@ -47,7 +47,7 @@ class Line:
 
 
 @contextmanager
-def witness(run: Run) -> Iterator[None]:
+def witness(run: BaseRun) -> Iterator[None]:
     """Write down that a body starts, and how it ended; for plain functions and coroutines alike."""
     _write(START, run)
     try:
@@ -101,7 +101,7 @@ _books: dict[tuple[str, int], int] = {}
 """The open file of a folder and a process; a fork gets one of its own."""
 
 
-def _write(event: str, run: Run) -> None:
+def _write(event: str, run: BaseRun) -> None:
     line = Line(
         event=event,
         job=run.job,

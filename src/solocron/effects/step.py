@@ -1,0 +1,152 @@
+"""One step of a run: `run.step("charge", retries=2).call(charge, customer, amount=5)`.
+
+The options belong to the step and the arguments of `call` to the function, so neither takes a keyword from the other.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, ParamSpec, TypeVar, cast, overload
+
+from solocron.duration import parse_duration
+from solocron.effects.locks.writing import check_text
+from solocron.effects.results import close
+from solocron.effects.steps import SLEEP, Steps
+from solocron.errors import InvalidError, WaitTimeout
+from solocron.model.policy import Backoff, whole
+
+__all__ = ["AsyncStep", "Step"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Span = timedelta | int | float | str
+
+
+class _Options:
+    """The name and the options of a step, checked when it is made."""
+
+    def __init__(
+        self, steps: Steps, name: str, *, retries: int = 0, timeout: Span | None = None, backoff: Backoff | None = None
+    ) -> None:
+        check_text(name, "step", untouched="Nothing was run.")
+        if name.startswith(SLEEP):
+            raise InvalidError(f"step {name!r}: names that begin with {SLEEP!r} are kept for sleeps. Nothing was run.")
+        if not whole(retries) or retries < 0:
+            raise InvalidError(f"step {name!r}: retries={retries!r}; give a whole number from 0 up. Nothing was run.")
+        self.name = name
+        self._steps = steps
+        self._retries = retries
+        self._limit = (
+            None if timeout is None else parse_duration(timeout, what=f"step {name!r}: timeout").total_seconds()
+        )
+        self._backoff = backoff or Backoff()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}, not called yet>"
+
+    def _check_function(self, function: Any) -> None:
+        if not callable(function):
+            raise InvalidError(
+                f"step {self.name!r}: {function!r:.60} cannot be called; pass a function and its arguments."
+            )
+
+    def _delay(self, tries: int) -> float:
+        """Return the seconds before the next try."""
+        return self._backoff.delay(tries, f"{self._steps.desk.run}/{self.name}") / 1_000_000
+
+
+class Step(_Options):
+    """A step of a plain function."""
+
+    def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the saved result, or call the function and save what it returns, as JSON gives it back."""
+        self._check_function(function)
+        done = self._steps.find(self.name)
+        if done is not None:
+            return cast("T", done.value)
+        value: Any = None
+        call, tries = partial(function, *args, **kwargs), 0
+        while True:
+            self._steps.desk.check()
+            try:
+                value = call() if self._limit is None else self._within(self._limit, call)
+                break
+            except WaitTimeout:
+                raise
+            except Exception:
+                tries += 1
+                if tries > self._retries:
+                    raise
+            self._steps.pause(self._delay(tries))
+        if inspect.isawaitable(value):
+            close(value)
+            raise InvalidError(f"step {self.name!r} is a coroutine; await it in a coroutine job. Nothing was saved.")
+        return cast("T", self._steps.save(self.name, value))
+
+    def _within(self, limit: float, call: Callable[[], Any]) -> Any:
+        """Call on a thread of its own. After its time a plain function goes on, but its result is not saved."""
+        runtime = self._steps.desk.runtime
+        done = runtime.event()
+        box: list[tuple[Any, BaseException | None]] = []
+        context = contextvars.copy_context()
+
+        def body() -> None:
+            try:
+                box.append((context.run(call), None))
+            except BaseException as error:  # noqa: BLE001 - raised again on the waiting thread
+                box.append((None, error))
+            done.set()
+
+        runtime.spawn(body, f"solocron step {self.name}")
+        if not done.wait(limit):
+            raise WaitTimeout(
+                f"step {self.name!r} still runs after {limit:g} s; its result will not be saved, and it is not tried "
+                "again in this attempt, because it may still do its work."
+            )
+        value, error = box[0]
+        if error is not None:
+            raise error
+        return value
+
+
+class AsyncStep(_Options):
+    """A step of a coroutine: its timeout cancels the function, which may then be tried again."""
+
+    @overload
+    async def call(self, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    @overload
+    async def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    async def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Return the saved result, or await the function and save what it returns, as JSON gives it back."""
+        import asyncio
+
+        from solocron.effects.locks.aio import in_thread
+
+        self._check_function(function)
+        done = await in_thread(partial(self._steps.find, self.name))
+        if done is not None:
+            return done.value
+        tries, value = 0, None
+        while True:
+            self._steps.desk.check()
+            try:
+                value = function(*args, **kwargs)
+                if inspect.isawaitable(value):
+                    value = await asyncio.wait_for(value, self._limit)
+                elif self._limit is not None:
+                    raise InvalidError(f"step {self.name!r}: timeout= needs a coroutine function in a coroutine job.")
+                break
+            except InvalidError:
+                raise
+            except Exception:
+                tries += 1
+                if tries > self._retries:
+                    raise
+            await asyncio.sleep(self._delay(tries))
+        return await in_thread(partial(self._steps.save, self.name, value))

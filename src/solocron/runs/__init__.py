@@ -1,0 +1,1 @@
+"""A run in the hands of its function: `Run` for plain functions, `AsyncRun` for coroutines."""

@@ -82,19 +82,19 @@ test-mysql: $(READY) ## The conformance tests on a MySQL: SOLOCRON_TEST_MYSQL=my
 
 .PHONY: simulate
 simulate: $(READY) ## Put the engine through simulated faults for about two minutes
-	@$(BIN)/solocron simulate --seeds 150 --hours 0.4 --jobs $(WORKERS) $(ARGS)
+	@$(BIN)/python -m proof simulate --seeds 150 --hours 0.4 --jobs $(WORKERS) $(ARGS)
 
 .PHONY: mutants
 mutants: $(READY) ## Put every bug of the list into the code: each must be noticed
-	@$(BIN)/python -m tests.mutants $(ARGS)
+	@$(BIN)/python -m proof mutants $(ARGS)
 
 .PHONY: proof
 proof: $(READY) ## The long gate, most of an hour on two cores; goes on where it was interrupted, and writes its report
-	@$(BIN)/python scripts/proof.py --jobs $(WORKERS) --report $(ARGS)
+	@$(BIN)/python -m proof gate --jobs $(WORKERS) --report $(ARGS)
 
 .PHONY: chaos
 chaos: servers ## Real nodes on real servers under every fault of the matrix, in about twenty-five minutes
-	@$(BIN)/python -m tests.chaos $(ARGS)
+	@$(BIN)/python -m proof chaos $(ARGS)
 
 .PHONY: coverage
 coverage: servers ## Run every test and show the lines that none has reached

@@ -50,9 +50,9 @@ NAMES = {
 """Words of identifiers that were given up, each with the one to use instead."""
 
 STILL_IN_PROSE = {
-    *("dispatch", "effects", "isolation", "model", "simulator", "stores", "testing"),
+    *("dispatch", "effects", "isolation", "model", "stores", "testing"),
 }
-STILL_IN_NAMES = {"model", "schedules", "simulator", "stores", "testing"}
+STILL_IN_NAMES = {"model", "schedules", "stores", "testing"}
 
 STILL_TWICE = {
     *("Address", "Change", "Clients", "Draft", "Event", "Faults", "Fleet", "GoingBack", "Ledger", "Life", "Line"),

@@ -8,18 +8,18 @@ from typing import cast
 
 import pytest
 
-from tests.chaos import report
-from tests.chaos.arena import Arena
-from tests.chaos.fault import Fault, Scene
-from tests.chaos.figures import Figures
-from tests.chaos.forgetful import ACKNOWLEDGED, forgetful
-from tests.chaos.network_faults import CUT, LOST_REPLY
-from tests.chaos.node_faults import FREEZE, KILL
-from tests.chaos.outage import OUTAGE, outage
-from tests.chaos.places import STORES, Place
-from tests.chaos.scenarios import beside, storm
-from tests.chaos.store_faults import CRASH, RESTART, RIVALS
-from tests.chaos.storm import Storm
+from proof.chaos import report
+from proof.chaos.arena import Arena
+from proof.chaos.fault import Fault, Scene
+from proof.chaos.figures import Figures
+from proof.chaos.forgetful import ACKNOWLEDGED, forgetful
+from proof.chaos.network_faults import CUT, LOST_REPLY
+from proof.chaos.node_faults import FREEZE, KILL
+from proof.chaos.outage import OUTAGE, outage
+from proof.chaos.places import STORES, Place
+from proof.chaos.scenarios import beside, storm
+from proof.chaos.store_faults import CRASH, RESTART, RIVALS
+from proof.chaos.storm import Storm
 from tests.servers import SERVERS
 from tests.servers.fixtures import require
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from proof.chaos.jobs.quiet import PERIOD
+from proof.chaos.places import STORES, Place
+from proof.chaos.recall import Recall, first_start
+from proof.chaos.vaults import SETTINGS, vault_of
 from solocron.clock import SECOND
 from solocron.model.documents.run import Origin, key_of
 from solocron.stores.url import make_store
 from solocron.testing.fleet import Fleet, Line
-from tests.chaos.jobs.quiet import PERIOD
-from tests.chaos.places import STORES, Place
-from tests.chaos.recall import Recall, first_start
-from tests.chaos.vaults import SETTINGS, vault_of
 from tests.servers import SERVERS, Postgres
 from tests.servers.fixtures import require
 from tests.servers.standby import Pair
@@ -113,7 +113,7 @@ class Case:
 @pytest.fixture
 def case(tmp_path: Path) -> Iterator[Case]:
     store = f"sqlite:///{tmp_path / 'store.db'}"
-    with Fleet(["tests.chaos.jobs.quiet"], store=store, folder=tmp_path, lease="3s") as fleet:
+    with Fleet(["proof.chaos.jobs.quiet"], store=store, folder=tmp_path, lease="3s") as fleet:
         yield Case(fleet)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mutants.catalogue import MUTANTS, OF_POLICIES, WAITING
-from tests.mutants.mutant import Bites, Killed, Mutant
+from proof.mutants.catalogue import MUTANTS, OF_POLICIES, WAITING
+from proof.mutants.mutant import Bites, Killed, Mutant
 
 QUICK = [mutant for mutant in MUTANTS if mutant.quick]
 SLOW = [mutant for mutant in MUTANTS if not mutant.quick]

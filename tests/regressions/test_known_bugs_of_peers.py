@@ -9,6 +9,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from proof.mutants import checks
+from proof.simulator.options import Options
+from proof.simulator.world import simulate
 from solocron import InvalidError, LeaseLost, LockLost, Run, Scheduler, cron, every
 from solocron.clock import to_us
 from solocron.effects.locks.held import Held
@@ -16,12 +19,9 @@ from solocron.errors import StoreError
 from solocron.model.change import Kind
 from solocron.model.documents.session import Life
 from solocron.schedules import Cron
-from solocron.simulator.database import Past
-from solocron.simulator.faults import Options
-from solocron.simulator.world import simulate
 from solocron.stores.sql.pool import Pool
 from solocron.testing.cluster import Cluster
-from tests.mutants import checks
+from solocron.testing.simulation.database import Past
 
 LEASE = 15
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from solocron.simulator.faults import Options, draw
-from solocron.simulator.seams import SimRng
-from solocron.simulator.world import simulate
+from proof.simulator.options import Options, draw
+from proof.simulator.world import simulate
+from solocron.testing.simulation.seams import SimRng
 
 ROOT = Path(__file__).parents[2]
 SEEDS = (3, 25, 27)
@@ -56,7 +56,7 @@ def test_the_history_does_not_depend_on_the_hash_seed() -> None:
 
 
 def _in_a_process(hash_seed: str) -> list[tuple[str, int]]:
-    command = [sys.executable, "-m", "solocron.cli", "simulate", "--lines", "--from", "11", "--seeds", "3"]
+    command = [sys.executable, "-m", "proof", "simulate", "--lines", "--from", "11", "--seeds", "3"]
     seen = subprocess.run(
         [*command, "--hours", "0.02"],
         env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")},

@@ -11,10 +11,11 @@ from unittest.mock import patch
 
 import pytest
 
+from proof.explorer import STUCK, Report
+from proof.protocol_model import world
+from proof.protocol_model.explorer import Faults, Rules, Small, explore
 from solocron.model.change import Absent, Change
 from solocron.model.documents import session
-from solocron.simulator import small_world
-from solocron.simulator.explorer import STUCK, Faults, Report, Rules, Small, explore
 from tests.simulation.model_mutants import MUTANTS
 
 NONE = Faults(0, 0, 0, 0, 0)
@@ -100,7 +101,7 @@ class TestABrokenMachine:
         assert bites.count
 
     def test_a_node_that_does_not_stop_when_its_trust_ends_is_found(self) -> None:
-        with patch.object(small_world, "trust", lambda state, i: state):
+        with patch.object(world, "trust", lambda state, i: state):
             report = explore(Small(faults=TWO))
         assert report.wrong == "I8: a second body starts beside one that still runs"
 

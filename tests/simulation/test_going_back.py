@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from solocron.simulator.explorer import STUCK, Report
-from solocron.simulator.going_back import Faults, GoingBack, Rules, explore, walk
+from proof.explorer import STUCK, Report
+from proof.going_back.explorer import Faults, GoingBack, Rules, explore, walk
 
 TWICE = "I22: an attempt starts twice"
 

@@ -21,10 +21,10 @@ from solocron.model.documents import namespace
 from solocron.model.documents.namespace import NAME, Openness
 from solocron.model.documents.session import Life
 from solocron.scheduler.hooks import core_of
-from solocron.simulator.database import Past
-from solocron.simulator.fleet import Member
 from solocron.stores.contract import Applied, Due, Named, Which
 from solocron.testing.cluster import Cluster
+from solocron.testing.simulation.database import Past
+from solocron.testing.simulation.fleet import Member
 
 LEASE, BEAT, BARRIER = 15.0, 5.0, 10.0
 SLOT = 600.0

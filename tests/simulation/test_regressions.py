@@ -12,9 +12,9 @@ from solocron.clock import to_us
 from solocron.model._fast.values import replace
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.job import Job
-from solocron.simulator.database import Commit
 from solocron.stores.contract import HeldBy, Named, Result, Verdict
 from solocron.testing.cluster import Cluster
+from solocron.testing.simulation.database import Commit
 
 
 def test_a_session_that_began_while_the_sweeper_worked_is_not_unknown() -> None:

@@ -12,21 +12,21 @@ from typing import Any
 
 import pytest
 
-from solocron.cli import main
+from proof.__main__ import main
+from proof.invariants.checker import Violation
+from proof.invariants.ledger import i16_key_stability
+from proof.oracles.slots import Daily, Even
+from proof.oracles.workdays import Workdays
+from proof.simulator.campaign import INVARIANTS, Summary, shrink
+from proof.simulator.coverage import POLICIES
+from proof.simulator.options import CLOCK_CHANGES, FAULTS, WEAK_STORES, Options, draw
+from proof.simulator.world import Report, simulate
 from solocron.cli.parser import parse
 from solocron.clock import to_us
 from solocron.errors import InvalidError
 from solocron.model.documents.run import Origin
 from solocron.schedules import Calendar, Calendared, Cron, Every, instants
-from solocron.simulator.campaign import INVARIANTS, Summary, shrink
-from solocron.simulator.checker import Violation
-from solocron.simulator.exercised import POLICIES
-from solocron.simulator.faults import CLOCK_CHANGES, FAULTS, WEAK_STORES, Options, draw
-from solocron.simulator.kernel import Kernel, Storm
-from solocron.simulator.oracle import Daily, Even
-from solocron.simulator.over_ledger import i16_key_stability
-from solocron.simulator.workdays import Workdays
-from solocron.simulator.world import Report, simulate
+from solocron.testing.simulation.kernel import Kernel, Storm
 
 SEEDS = 16
 
@@ -247,7 +247,7 @@ def test_a_world_that_fails_says_how_to_see_it_again(capsys: pytest.CaptureFixtu
     assert main(words) == 1
     out = capsys.readouterr().out
     assert "FAIL  seed 1: I" in out
-    assert "replay:  solocron simulate --seed 1 --nodes 5 --set hours=0.05 " in out
+    assert "replay:  python -m proof simulate --seed 1 --nodes 5 --set hours=0.05 " in out
     assert "--set forget=10.0" in out
     assert "FAIL  1 of 1 worlds broke an invariant" in out
 

@@ -45,7 +45,6 @@ COMMANDS: dict[str, str] = {
     "limits": "list the limits across jobs, and who has their permits",
     "doctor": "look for what is wrong, and say what to do",
     "migrate": "make the store's tables, or bring them up to date",
-    "simulate": "put the engine through simulated faults, and check it",
     "completion": "print what makes a shell complete the command line",
 }
 """Every command with its summary, in the order of `--help`; its file in `cli/commands/` has its name."""

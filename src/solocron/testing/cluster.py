@@ -24,9 +24,9 @@ from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
 from solocron.scheduler import Scheduler
-from solocron.simulator.faults import Options
-from solocron.simulator.fleet import Member, SimFleet
-from solocron.simulator.kernel import Process, SimEvent
+from solocron.testing.simulation.conditions import Conditions
+from solocron.testing.simulation.fleet import Member, SimFleet
+from solocron.testing.simulation.kernel import Process, SimEvent
 from solocron.views import RunView
 
 __all__ = ["Cluster", "Start"]
@@ -65,14 +65,13 @@ class Cluster:
         self.events: Counter[str] = Counter()
         self._settings = settings
         begin = start or datetime(2026, 1, 1, tzinfo=UTC)
-        options = Options(
+        conditions = Conditions(
             seed=seed,
-            nodes=nodes,
             lease=parse_duration(lease, what="lease").total_seconds(),
             max_running=settings.pop("max_running", 32),
             locking=locking,
         )
-        self.fleet = SimFleet(options, declare=self._declare, epoch=to_us(begin) / 1_000_000)
+        self.fleet = SimFleet(conditions, declare=self._declare, epoch=to_us(begin) / 1_000_000)
         for number in range(nodes):
             self.start(number)
 

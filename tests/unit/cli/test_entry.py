@@ -174,7 +174,7 @@ def test_help_and_completion_import_nothing_that_a_command_needs(argv: tuple[str
         "from solocron.cli import main\n"
         f"with contextlib.redirect_stdout(io.StringIO()): assert main({argv!r}) == 0\n"
         "heavy = {'rich', 'cronsim', 'tzdata', 'asyncio', 'sqlite3', 'subprocess'}\n"
-        "ours = ('client', 'doctor', 'effects', 'engine', 'scheduler', 'schedules', 'simulator', 'stores', 'views')\n"
+        "ours = ('client', 'doctor', 'effects', 'engine', 'scheduler', 'schedules', 'stores', 'views')\n"
         "heavy |= {f'solocron.{name}' for name in ours}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from proof.simulator.options import Options, draw
+from proof.simulator.world import Report, simulate
 from solocron.effects.once import Once
 from solocron.effects.steps import Steps
 from solocron.lease.liveness import Liveness
@@ -16,8 +18,6 @@ from solocron.model.change import Change, SmallDocument
 from solocron.model.documents import key as key_model
 from solocron.model.documents import lock as lock_model
 from solocron.model.documents import steps as steps_model
-from solocron.simulator.faults import Options, draw
-from solocron.simulator.world import Report, simulate
 
 SEEDS = range(20)
 

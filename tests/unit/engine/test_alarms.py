@@ -11,8 +11,8 @@ from solocron import Run, Scheduler, every
 from solocron.events import Event
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.alarm import is_open
-from solocron.simulator.kernel import Process
 from solocron.testing.cluster import Cluster
+from solocron.testing.simulation.kernel import Process
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from proof.simulator.options import Options, draw
+from proof.simulator.world import simulate
 from solocron.engine.alarms import Alarms
 from solocron.model.change import SmallDocument
-from solocron.simulator.faults import Options, draw
-from solocron.simulator.world import simulate
 
 
 def world(seed: int) -> Options:

@@ -10,8 +10,8 @@ from solocron import Run, every
 from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.documents.namespace import NAME, Namespace, Openness
-from solocron.simulator.database import Past
 from solocron.testing.cluster import Cluster
+from solocron.testing.simulation.database import Past
 
 LEASE, BEAT, BARRIER = 15, 5, 10
 

@@ -8,8 +8,8 @@ import pytest
 
 from solocron import Cancelled, InvalidError, Run, Scheduler, allow, every, surroundings
 from solocron.model.documents.session import Life
-from solocron.simulator.database import Past
 from solocron.testing.cluster import Cluster
+from solocron.testing.simulation.database import Past
 
 LEASE = 15
 

@@ -23,10 +23,10 @@ from solocron.model.documents.alarm import TURN
 from solocron.model.documents.session import Life
 from solocron.runtime import Threads
 from solocron.scheduler.hooks import core_of
-from solocron.simulator.kernel import Process
-from solocron.simulator.wire import _label
 from solocron.stores.contract import Named, Which
 from solocron.testing.cluster import Cluster
+from solocron.testing.simulation.kernel import Process
+from solocron.testing.simulation.wire import _label
 
 OTHERS = (OSError, RuntimeError)
 """They take the same way as a MemoryError: with --long."""

@@ -1,0 +1,136 @@
+"""`make chaos`: five nodes on every store, every fault of the matrix, a table; exit 1 if all is not as promised."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from proof.chaos import report
+from proof.chaos.failover import failover
+from proof.chaos.figures import HEAD, HEAD_OF_RETURN, Figures, table
+from proof.chaos.forgetful import forgetful
+from proof.chaos.outage import outage
+from proof.chaos.places import STORES, Place
+from proof.chaos.restore import restore
+from proof.chaos.scenarios import LEASE, beside, crowd, storm
+from proof.chaos.storm import Tell
+
+__all__ = ["add_arguments", "execute"]
+
+RETURNS = ("failover-async", "failover-sync", "failover-kill", "restore")
+"""Scenarios in which the store goes back."""
+SCENARIOS = ("beside", "outage", "storm", "crowd", "forgetful", *RETURNS)
+FORGETFUL = ("redis", "valkey")
+
+
+def execute(options: argparse.Namespace) -> int:
+    stores = [name for name in STORES if name in (options.stores or STORES)]
+    lacking = {name: hint for name in stores if (hint := Place.missing(name))}
+    for name, hint in lacking.items():
+        print(f"{name} is not installed: {hint}", file=sys.stderr)
+    stores = [name for name in stores if name not in lacking]
+    scenarios = options.only or SCENARIOS
+    found: list[Figures] = []
+    began = time.monotonic()
+    for scenario in ("beside", "outage"):
+        if scenario in scenarios and stores:
+            # Nearly idle, and long: all stores at once.
+            with ThreadPoolExecutor(len(stores)) as pool:
+                found += pool.map(partial(_perform, scenario, options=options), stores)
+    for name in stores:
+        found += [_perform(scenario, name, options) for scenario in ("storm", "crowd") if scenario in scenarios]
+        if "forgetful" in scenarios and name in FORGETFUL:
+            found.append(_perform("forgetful", name, options))
+        for scenario in RETURNS:
+            if scenario in scenarios and (scenario == "restore" or name == "postgres"):
+                found.append(_perform(scenario, name, options))
+    for figures in found:
+        report.keep(figures)
+    for scenario in SCENARIOS[: -len(RETURNS)]:
+        rows = [figures.row(LEASE) for figures in found if figures.scenario == scenario != "outage"]
+        if rows:
+            print("", scenario, *table(HEAD, rows), sep="\n")
+    if rows := [figures.row_of_return() for figures in found if figures.scenario in RETURNS]:
+        print("", "the store goes back", *table(HEAD_OF_RETURN, rows), sep="\n")
+    for figures in found:
+        if not figures.clean:
+            print(
+                f"{figures.store} {figures.scenario}: {len(figures.faults)} not as promised, see above", file=sys.stderr
+            )
+    print(f"\n{sum(figures.slots for figures in found):,} slots in {time.monotonic() - began:.0f} s", flush=True)
+    if options.report:
+        report.write(report.kept())
+    return 0 if found and not lacking and all(figures.clean for figures in found) else 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("stores", nargs="*", type=_store, metavar="store", help=f"of {', '.join(STORES)} (all)")
+    parser.add_argument("--only", action="append", choices=SCENARIOS, help="a scenario (all)")
+    parser.add_argument("--seconds", type=float, default=45.0, help="under fire, in the storm (45)")
+    parser.add_argument("--crowd-seconds", type=float, default=60.0, help="under fire, with 200 jobs (60)")
+    parser.add_argument("--frozen", type=float, default=40.0, help="seconds that a node is frozen beside another (40)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quiet", action="store_true", help="do not tell each strike")
+    parser.add_argument("--report", action="store_true", help="write the figures into docs/explanation/chaos.md")
+
+
+def _store(name: str) -> str:
+    if name not in STORES:
+        raise argparse.ArgumentTypeError(f"no such store: {name}; there are {', '.join(STORES)}")
+    return name
+
+
+def _perform(scenario: str, name: str, options: argparse.Namespace) -> Figures:
+    """Play one scenario on a store of its own; its folder stays where something is not as promised.
+
+    An exception is a result too: the other stores still have their turn.
+    """
+    said = threading.Lock()
+
+    def tell(text: str) -> None:
+        with said:
+            if not options.quiet:
+                print(f"{name:9} {text}", flush=True)
+
+    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{scenario}-{name}-"))
+    print(f"{name:9} {scenario} ...", flush=True)
+    try:
+        figures = _act(scenario, name, folder, options, tell)
+    except Exception as error:
+        traceback.print_exc()
+        figures = Figures(store=name, scenario=scenario, faults=[f"the scenario broke off: {error!r}"[:500]])
+    if figures.clean:
+        shutil.rmtree(folder)
+    else:
+        print(f"{name:9} {scenario} is NOT as promised; logs, events and ledgers are in {folder}", flush=True)
+        for fault in figures.faults[:20]:
+            print(f"{name:9} {fault}", flush=True)
+    return figures
+
+
+def _act(scenario: str, name: str, folder: Path, options: argparse.Namespace, tell: Tell) -> Figures:
+    if scenario == "forgetful":
+        return forgetful(name, folder, tell=tell)
+    if scenario == "restore":
+        return restore(name, folder, tell=tell)
+    if scenario in RETURNS:
+        return failover(folder, tell=tell, synchronous=scenario == "failover-sync", kill=scenario == "failover-kill")
+    with Place(name, small_disk=scenario == "storm") as place:
+        if scenario == "storm":
+            figures = storm(place, folder, seconds=options.seconds, seed=options.seed, tell=tell)
+        elif scenario == "crowd":
+            figures = crowd(place, folder, seconds=options.crowd_seconds, seed=options.seed, tell=tell)
+        elif scenario == "outage":
+            figures = outage(place, folder, tell=tell)
+        else:
+            figures = beside(place, folder, frozen_for=options.frozen, tell=tell)
+        figures.version = place.version()
+    return figures

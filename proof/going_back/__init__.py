@@ -1,0 +1,1 @@
+"""A store that goes back, as a model of a small fleet, explored completely or by random walks."""

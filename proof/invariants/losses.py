@@ -1,0 +1,222 @@
+"""The promise about a store that goes back, put to the test: no attempt starts twice, and no slot goes missing.
+
+What the store forgot, the checker of ordinary worlds would call a violation of its own. So in worlds in which the store
+goes back, invariants over the history of commits are left out; what the bodies themselves wrote is judged instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from proof.invariants.checker import Violation, new_holds
+from proof.workloads.ledger import Line
+from solocron.clock import iso
+from solocron.errors import StoreError
+from solocron.model.change import Kind
+from solocron.model.documents import namespace as model
+from solocron.model.documents.job import Job
+from solocron.model.documents.namespace import NAME, Openness
+from solocron.model.documents.run import Origin
+from solocron.model.documents.session import Life, Session
+from solocron.scheduler.hooks import core_of
+from solocron.testing.simulation.commits import Commit
+from solocron.testing.simulation.kernel import Process
+
+if TYPE_CHECKING:
+    from proof.simulator.world import World
+
+__all__ = ["HISTORY", "GoingBack"]
+
+HISTORY = frozenset({"I2", "I3", "I4", "I5", "I6", "I9", "I10", "I11", "I12", "I13", "I15", "I17", "I20"})
+"""Invariants that compare a commit with what was committed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One time at which the store went back."""
+
+    at: float
+    seconds: float
+    failover: bool
+    live: frozenset[str]
+    """Sessions that live in what is left."""
+    all_noticed: bool
+    """Whether a renewal that its node was told of, of every living node, is among what was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    line: Line
+    session: str
+
+
+class GoingBack:
+    """Remembers when the store went back and which attempts had started by then."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.losses: list[Loss] = []
+        self.did: Counter[str] = Counter()
+        self._starts: dict[tuple[str, int], _Start] = {}
+        self._reached: dict[str, list[float]] = {}
+        """When each process wrote its session."""
+        self._claimed: dict[tuple[str, int], float] = {}
+        """When each claim was granted for the first time."""
+        self._openings: list[float] = []
+        self._closings: list[float] = []
+        self._operator = False
+        if world.options.goes_back:
+            world.database.on_commit.append(self.commit)
+
+    def happens(self, seconds: float, *, failover: bool) -> None:
+        """The store goes back now."""
+        world = self._world
+        since = world.kernel.now - seconds
+        nodes = [m for m in world.members.values() if m.process.alive]
+        sessions = [(m, s) for m in nodes if (s := (n := core_of(m.scheduler).node) and n.lease.session)]
+        noticed = all(member.store.last_confirmed.get(name, 0.0) >= since for member, name in sessions)
+        gone = world.database.go_back(seconds, failover=failover)
+        docs = world.database.docs.items()
+        live = frozenset(
+            name for (kind, name), (doc, _) in docs
+            if kind is Kind.SESSION and isinstance(doc, Session) and doc.state is Life.LIVE
+        )  # fmt: skip
+        self.losses.append(Loss(world.kernel.now, seconds, failover, live, noticed))
+        self.did["lost commits"] += gone
+        self._call_operator()
+
+    def _call_operator(self) -> None:
+        """Somebody who is told that the namespace is closed runs `solocron restored` after a while."""
+        if not self._operator:
+            self._operator = True
+            self._world.kernel.after(3 * self._world.options.lease, self._operate)
+
+    def _operate(self) -> None:
+        world = self._world
+        self._operator = False
+        held = world.database.docs.get((Kind.NAMESPACE, NAME))
+        known = model.read(held[0]) if held is not None else None
+        self._call_operator()
+        if known is None or known.openness is not Openness.CLOSED:
+            return
+        member = world.join(f"operator{len(self.losses)}.{world.kernel.now:.0f}")
+
+        def restored() -> None:
+            try:
+                core_of(member.scheduler).client.restored()
+            except StoreError:
+                pass  # the store is away, or it says which documents it cannot read; this person looks again
+            self.did["restored by a person"] += 1
+            member.process.kill()
+
+        member.process.spawn(restored, f"{member.process.name} restored")
+
+    # --- I22 -----------------------------------------------------------------------------------------------------
+
+    def line(self, line: Line) -> None:
+        if line.what != "start" or not self._world.options.goes_back:
+            return
+        key = (line.run, line.attempt)
+        hold = self._world.checker.granted.get((line.run, line.fence))
+        session = "" if hold is None else hold.session
+        before = self._starts.get(key)
+        self._starts[key] = _Start(line, session)
+        self.did["i22_no_attempt_starts_twice"] += 1
+        if before is not None and self._is_promised(before, line):
+            first = before.line
+            raise Violation(
+                "I22",
+                f"{line.run} attempt {line.attempt} started on {first.process.name} at {first.at:.3f} s (fence "
+                f"{first.fence}) and again on {line.process.name} at {line.at:.3f} s (fence {line.fence})",
+            )
+
+    def _is_promised(self, first: _Start, second: Line) -> bool:
+        claimed = self._claimed.get((first.line.run, first.line.fence), first.line.at)
+        losses = [loss for loss in self.losses if claimed <= loss.at <= second.at]
+        if not losses:
+            return True
+        if not all(loss.failover or loss.all_noticed for loss in losses):
+            return False
+        if all(self._reaches(first.line.process, loss.at, second.at) for loss in losses):
+            return True
+        return self._world.most_attempts(second.job) == 1 and all(first.session in loss.live for loss in losses)
+
+    def went_back_since(self, moment: float) -> bool:
+        return any(loss.at >= moment for loss in self.losses)
+
+    def is_kept(self, process: Process, since: float) -> bool:
+        """Whether it is promised that the store has now what a process wrote at a time, however often it went back.
+
+        A process puts back its own locks, keys and steps if it reaches the store in time. Of what a killed process had
+        written, and of what is lost when the namespace is closed, nothing is promised.
+        """
+        now = self._world.kernel.now
+        losses = [loss for loss in self.losses if since <= loss.at <= now]
+        if not all((loss.failover or loss.all_noticed) and self._reaches(process, loss.at, now) for loss in losses):
+            return False
+        return not losses or not any(since <= at for at in self._closings)
+
+    def _reaches(self, process: Process, since: float, until: float) -> bool:
+        """Whether the process wrote its session between the loss and the opening after it.
+
+        The node that opens has looked at the sessions before: who comes within a call or two of it comes too late.
+        """
+        options = self._world.options
+        unsteady = options.slow or options.lost_request or options.lost_reply or options.late_request
+        call = options.patience if unsteady else 20 * options.delay
+        opened = next((at for at in self._openings if at >= since), until) - 2 * call
+        return process.alive and any(since <= at <= opened for at in self._reached.get(process.name, ()))
+
+    def commit(self, commit: Commit) -> None:
+        if commit.kind is Kind.SESSION and isinstance(commit.after, Session) and commit.after.state is Life.LIVE:
+            self._reached.setdefault(commit.client, []).append(commit.at)
+        elif commit.kind is Kind.JOB:
+            for hold in new_holds(commit):
+                self._claimed.setdefault((hold.run, hold.fence), commit.at)
+        elif commit.kind is Kind.NAMESPACE:
+            before, after = model.read(commit.before), model.read(commit.after)
+            if after is not None and after.openness is Openness.CLOSED:
+                self._closings.append(commit.at)
+            if after is not None and after.openness is Openness.OPEN and before is not None:
+                self._openings.append(commit.at)
+
+    # --- at rest -------------------------------------------------------------------------------------------------
+
+    def at_rest(self) -> None:
+        if not self._world.options.goes_back:
+            return
+        self._is_open()
+        for job in self._world.database.jobs.values():
+            if not self._world.is_nobodys(job):
+                self._accounted(job)
+
+    def _is_open(self) -> None:
+        held = self._world.database.docs.get((Kind.NAMESPACE, NAME))
+        known = model.read(held[0]) if held is not None else None
+        if known is None or known.openness is not Openness.OPEN:
+            raise Violation("I22", f"the namespace is {known and known.openness} although every fault is over")
+        self.did["i22_the_namespace_opens"] += 1
+
+    def _accounted(self, job: Job) -> None:
+        """Every slot of the schedule since the job was made has a record, lies in one, or is held or waits."""
+        world = self._world
+        slots = world.checker.slots_of(job.definition.schedule)
+        if job.back is not None and job.paused is None:
+            raise Violation("I22", f"{job.name} still waits for what nodes remember")
+        if slots is None or job.removed or world.options.request or world.options.deploy or world.options.calendars:
+            return  # somebody has changed what its slots are
+        covered: set[int] = set()
+        spans: list[tuple[int, int]] = []
+        for record in world.database.log.values():
+            if record.job == job.name and record.origin is Origin.SCHEDULE:
+                if record.count > 1 and record.first is not None:
+                    spans.append((record.first, record.slot))
+                covered.add(record.slot)
+        covered |= {hold.slot for hold in job.active} | {waiting_run.slot for waiting_run in job.waiting_runs}
+        spans += [(one.first, one.last) for one in job.waiting_ranges]
+        self.did["i22_every_slot_is_accounted_for"] += 1
+        for slot in slots.between(job.incarnation, job.cursor):
+            if slot not in covered and not any(first <= slot <= last for first, last in spans):
+                raise Violation("I22", f"{job.name} {iso(slot)} has no record, is not held and does not wait")

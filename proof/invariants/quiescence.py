@@ -1,0 +1,115 @@
+"""What must hold once the faults are over and time has passed: nothing stuck, nothing lost, nothing left behind."""
+
+from __future__ import annotations
+
+from proof.invariants import limits
+from proof.invariants.checker import Checker, Violation
+from proof.invariants.shards import slot_of
+from solocron.clock import SECOND, iso
+from solocron.model.change import Kind
+from solocron.model.documents.request import is_of, job_named
+from solocron.model.documents.run import Status
+from solocron.model.documents.session import Life, Session
+
+__all__ = ["AT_REST", "DRAINED"]
+
+
+def i14_nothing_is_stuck(checker: Checker, patience: float) -> None:
+    """No hold outlives its body, and nothing that is due stays undecided."""
+    database = checker.world.database
+    long_ago = database.clock() - round(patience * SECOND)
+    live = _live(checker)
+    for job in database.jobs.values():
+        for hold in job.active:
+            if hold.claimed_at < long_ago or hold.session not in live:
+                raise Violation("I14", f"{hold.run} of {hold.node} is still held, since {iso(hold.claimed_at)}")
+        if job.due_at is not None and job.due_at < long_ago and not checker.world.is_nobodys(job):
+            raise Violation("I14", f"{job.name} has been due since {iso(job.due_at)} and nobody decides it")
+
+
+def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
+    """What waits has been run."""
+    database = checker.world.database
+    long_ago = database.clock() - round(patience * SECOND)
+    for job in database.jobs.values():
+        if job.waiting and job.paused is None and job.definition.enabled and not checker.world.is_nobodys(job):
+            # What is paced takes its time.
+            ready = [waiting_run.ready_at for waiting_run in job.waiting_runs] + [
+                s.first for s in job.waiting_ranges if s.pace is None
+            ]
+            if ready and (oldest := min(ready)) < long_ago:
+                raise Violation("I5", f"{job.name} owes a run since {iso(oldest)}")
+
+
+def i13_answers_were_kept(checker: Checker, _: float) -> None:
+    """Every run that somebody was promised has been recorded, or is still waiting."""
+    known = _known(checker)
+    for run in checker.world.clients.promised:
+        if run not in known:
+            raise Violation("I13", f"{run} was promised to a client, and nothing is known of it")
+
+
+def i5_no_request_lies_there(checker: Checker, _: float) -> None:
+    """What a committed transaction has asked for became a run, or its job is gone; of a broken job it may wait."""
+    database, known = checker.world.database, _known(checker)
+    for run, note in checker.world.clients.left.items():
+        job = database.jobs.get(job_named(note))
+        if job is None or job.removed or not is_of(note, job) or checker.world.is_nobodys(job):
+            continue
+        if run not in known:
+            raise Violation("I5", f"{run} was asked for by a committed transaction, and nothing is known of it")
+        if (Kind.REQUEST, note.name) in database.docs:
+            raise Violation("I5", f"{run} is known, and its request still lies there")
+
+
+def _known(checker: Checker) -> set[str]:
+    """The runs that are on record or waiting, shards by what they have in common."""
+    waiting_run = {
+        slot_of(waiting_run.run) for job in checker.world.database.jobs.values() for waiting_run in job.waiting_runs
+    }
+    return waiting_run | {slot_of(run) for run in checker.attempts} | {slot_of(run) for run, _ in checker.ended}
+
+
+def i14_takeover_in_time(checker: Checker, _: float) -> None:
+    """A node that died in the healed world was buried within its lease and a second of its last renewal."""
+    world = checker.world
+    for name, died in world.killed_in_peace.items():
+        for session in _sessions(checker):
+            if session.node == name and session.state is Life.LIVE:
+                raise Violation("I14", f"{name} died {world.kernel.now - died:.1f} s ago and was not buried")
+    for took, why in world.takeovers:
+        # Rates of clocks, four round trips, and the pause that a sweeper makes when it came a moment too soon.
+        bound = world.options.lease * (1 + 2 * world.options.clock_rate) + 1 + 16 * world.options.delay
+        if took > bound:
+            raise Violation("I14", f"{why} was taken over {took:.3f} s after its last renewal, {bound:.1f} s allowed")
+
+
+def i21_drained(checker: Checker) -> None:
+    """No live claim is left, and nothing is on record as running for ever."""
+    for job in checker.world.database.jobs.values():
+        if job.active:
+            raise Violation("I21", f"{job.name} is still held after every node has drained: {job.active[0].run}")
+    for record in checker.world.database.log.values():
+        if record.status is Status.RUNNING:
+            raise Violation("I21", f"{record.run} attempt {record.attempt} is on record as running for ever")
+    if checker.world.unclean:
+        raise Violation("I21", f"{checker.world.unclean[0]} left something running when it was told to stop")
+
+
+def _sessions(checker: Checker) -> list[Session]:
+    docs = checker.world.database.docs
+    return [doc for (kind, _), (doc, _) in docs.items() if kind is Kind.SESSION and isinstance(doc, Session)]
+
+
+def _live(checker: Checker) -> set[str]:
+    return {session.name for session in _sessions(checker) if session.state is Life.LIVE}
+
+
+AT_REST = {
+    test.__name__: test
+    for test in (
+        *(i14_nothing_is_stuck, i5_nothing_is_left_lying, i13_answers_were_kept),
+        *(i5_no_request_lies_there, i14_takeover_in_time, limits.i5_no_permit_leaks),
+    )
+}
+DRAINED = {test.__name__: test for test in (i21_drained, limits.i21_no_permit_is_left)}

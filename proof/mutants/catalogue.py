@@ -1,0 +1,36 @@
+"""Every bug of the list: X-01 and on, G-01 and on of a store that goes back, P-01 and on of policies."""
+
+from __future__ import annotations
+
+from proof.mutants import (
+    applications,
+    calendars,
+    claims,
+    effects,
+    going_back,
+    holder,
+    lease,
+    outages,
+    placing,
+    policies,
+    records,
+    sessions,
+)
+from proof.mutants.mutant import Mutant, Waiting
+
+__all__ = ["MUTANTS", "OF_POLICIES", "WAITING"]
+
+MUTANTS: list[Mutant] = sorted(
+    (
+        *(*lease.MUTANTS, *claims.MUTANTS, *holder.MUTANTS, *records.MUTANTS, *sessions.MUTANTS, *effects.MUTANTS),
+        *outages.MUTANTS,
+        *going_back.MUTANTS,
+        *applications.MUTANTS,
+    ),
+    key=lambda mutant: mutant.name,
+)
+
+OF_POLICIES: list[Mutant] = [*placing.MUTANTS, *calendars.MUTANTS, *policies.MUTANTS]
+
+WAITING: list[Waiting] = []
+"""None at the moment."""

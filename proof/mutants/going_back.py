@@ -1,0 +1,253 @@
+"""Bugs of what nodes do when the store goes back: each leaves out one rule of docs/explanation/going-back.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from proof.mutants.mutant import Bites, Mutant, Patches
+from proof.mutants.suites import Check, Worlds
+from solocron.engine import put_back as put_back_module
+from solocron.engine import recovery as recovery_module
+from solocron.engine.memory import Memory
+from solocron.engine.namespace_gate import NamespaceGate
+from solocron.engine.newcomer import Newcomer
+from solocron.engine.put_back import PutBack
+from solocron.engine.reconciler import Reconciler
+from solocron.engine.settings import Settings
+from solocron.engine.signs import Signs
+from solocron.lease import holder as holder_module
+from solocron.model.change import Change, Kind, SmallDocument
+from solocron.model.documents import namespace as namespace_model
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.namespace import Namespace, Openness
+from solocron.model.documents.session import Life, Session
+from solocron.model.transitions import claiming
+from solocron.stores.contract import Gate
+from solocron.testing.simulation.database import Database
+from tests.simulation import test_going_back_histories as histories
+from tests.unit.engine import test_going_back as going_back
+
+__all__ = ["MUTANTS"]
+
+
+def _g01(bites: Bites) -> Patches:
+    real = Database._is_open
+
+    def any_server(self: Database, session: str, gate: Gate) -> bool:
+        if real(self, session, gate):
+            return True
+        own = self.docs[("session", session)][0]  # type: ignore[index]
+        found = self._gate().rpartition(" ")[0] in gate.words and own.beats >= gate.beats  # type: ignore[union-attr]
+        bites(found)
+        return found
+
+    return [(Database, "_is_open", any_server)]
+
+
+def _g02(bites: Bites) -> Patches:
+    real = Database._is_open
+
+    def any_age(self: Database, session: str, gate: Gate) -> bool:
+        found = real(self, session, replace(gate, beats=0))
+        bites(found and not real(self, session, gate))
+        return found
+
+    return [(Database, "_is_open", any_age)]
+
+
+def _g03(bites: Bites) -> Patches:
+    def nothing(self: PutBack, *_: Any) -> None:
+        bites()
+
+    return [(PutBack, "_runs", nothing)]
+
+
+def _g04(bites: Bites) -> Patches:
+    real = recovery_module.all_marked
+
+    def nobody_waits(sessions: Any, epoch: str) -> bool:
+        bites(not real(sessions, epoch))
+        return True
+
+    return [(recovery_module, "all_marked", nobody_waits)]
+
+
+def _g05(bites: Bites) -> Patches:
+    def none(self: Settings) -> float:
+        bites()
+        return 0.0
+
+    return [(Settings, "barrier", property(none))]
+
+
+def _g06(bites: Bites) -> Patches:
+    real = NamespaceGate.gate
+
+    def untested(self: NamespaceGate, *openness: Openness) -> Any:
+        if openness != (Openness.OPEN, Openness.CHECKING):
+            return real(self, *openness)
+        bites()
+        return None  # a burial is then tested for the life of the sweeper's own session only
+
+    return [(NamespaceGate, "gate", untested)]
+
+
+def _g08(bites: Bites) -> Patches:
+    real = Memory.claimed
+
+    def whenever(self: Memory, epoch: str, claims: Any) -> bool:
+        bites(epoch != self.epoch)
+        return real(self, self.epoch, claims)
+
+    return [(Memory, "claimed", whenever)]
+
+
+def _g09(bites: Bites) -> Patches:
+    real = Signs.session_went_back
+
+    def only_the_living(self: Signs, doc: object, session: str) -> bool:
+        if isinstance(doc, Session) and doc.state is not Life.LIVE:
+            bites()
+            return False
+        return real(self, doc, session)
+
+    return [(Signs, "session_went_back", only_the_living)]
+
+
+def _g11(bites: Bites) -> Patches:
+    real = namespace_model._next
+
+    def sure(*args: Any, doubt: bool, **more: Any) -> Namespace:
+        bites(doubt)
+        return real(*args, doubt=False, **more)
+
+    return [(namespace_model, "_next", sure)]
+
+
+def _g12(bites: Bites) -> Patches:
+    def silent(job: Job, slots: Any, *, now: int) -> tuple[Job, tuple[Any, ...]]:
+        bites(job.back is not None)
+        return replace(job, back=None), ()
+
+    return [(claiming, "write_off_untold", silent)]
+
+
+def _g16(bites: Bites) -> Patches:
+    real = recovery_module.change_namespace
+
+    def anywhere(store: Any, change: Any, **more: Any) -> Namespace | None:
+        bites(more)
+        return real(store, change)
+
+    return [(recovery_module, "change_namespace", anywhere)]
+
+
+def _g17(bites: Bites) -> Patches:
+    real = holder_module.renew
+
+    def lifted(doc: Any, *, lift: bool, epoch: str | None, **more: Any) -> Change | None:
+        bites(epoch is not None and not lift)
+        return real(doc, lift=lift or epoch is not None, epoch=epoch, **more)
+
+    def untested(*words: Any) -> None:
+        """The gate of the mark."""
+
+    return [(holder_module, "renew", lifted), (recovery_module, "gate_of_mark", untested)]
+
+
+def _without(kind: Kind) -> Callable[[Bites], Patches]:
+    """Put back everything but effects of one kind."""
+
+    def make(bites: Bites) -> Patches:
+        real = Memory.effects
+
+        def others(self: Memory) -> dict[Kind, dict[str, SmallDocument]]:
+            found = real(self)
+            bites(found.pop(kind, None))
+            return found
+
+        return [(Memory, "effects", others)]
+
+    return make
+
+
+def _g20(bites: Bites) -> Patches:
+    def every(self: NamespaceGate, kind: Kind, name: str, doc: object) -> None:
+        if isinstance(doc, SmallDocument):
+            bites(doc.session not in (None, self._holder.lease.session))
+            self._memory.wrote(doc)
+        else:
+            self._memory.removed(kind, name)
+
+    return [(NamespaceGate, "wrote", every)]
+
+
+def _x82(bites: Bites) -> Patches:
+    real = Reconciler._can_be_new
+
+    def anything(self: Reconciler, hold: Hold) -> bool:
+        bites(not real(self, hold))
+        return True
+
+    return [(Reconciler, "_can_be_new", anything)]
+
+
+def _g14(bites: Bites) -> Patches:
+    real = Newcomer.begun
+
+    def at_once(self: Newcomer, session: str) -> None:
+        real(self, session)
+        bites(self.claims_from)
+        self.claims_from = 0.0
+
+    return [(Newcomer, "begun", at_once)]
+
+
+def _g15(bites: Bites) -> Patches:
+    real = put_back_module.write_off
+
+    def left(*args: Any, **more: Any) -> Change | None:
+        bites(real(*args, **more))
+        return None
+
+    return [(put_back_module, "write_off", left)]
+
+
+FAILOVER = {"failover": 6.0, "jobs": 25}
+RESTORE = {"restore": 20.0}
+LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
+
+MUTANTS = [
+    Mutant("G-01", "a claim is granted whichever server answers", "I22", _g01, Worlds(FAILOVER), quick=False),
+    Mutant("G-02", "a claim is granted to a session that went back", "I22", _g02, Worlds(RESTORE), quick=False),
+    Mutant("G-03", "nobody puts back what it remembers", "I22", _g03, Worlds(FAILOVER), quick=False),
+    Mutant("G-04", "claims are granted before every node has checked", "I22", _g04, Worlds(LOSSES), quick=False),
+    Mutant("G-05", "claims are granted as soon as those who are there have checked", "I22", _g05,
+           Check(histories.test_a_node_whose_session_was_lost_has_the_time_to_come_back)),
+    Mutant("G-06", "a burial does not ask whether the store went back", "I22", _g06,
+           Check(histories.test_nobody_is_buried_by_a_node_that_has_not_seen_that_the_store_went_back)),
+    Mutant("G-08", "a claim that is answered after the check starts", "I22", _g08,
+           Check(histories.test_an_answer_that_comes_after_the_check_starts_nothing)),
+    Mutant("G-09", "a dead session with too few renewals is no sign", "I22", _g09,
+           Check(histories.test_a_node_that_was_frozen_learns_from_its_dead_session_that_the_store_went_back)),
+    Mutant("G-11", "the doubt of an earlier check is forgotten", "I22", _g11,
+           Check(histories.test_a_doubt_outlives_the_check_in_which_it_came_up)),
+    Mutant("G-12", "slots that lost claims had passed leave no record", "I22", _g12, Worlds(LOSSES), quick=False),
+    Mutant("G-14", "a node that begins claims at once", "I22", _g14,
+           Worlds(RESTORE | {"kill": 10.0}), quick=False),
+    Mutant("G-15", "what a node that is gone may have started is left as it is", "I22", _g15,
+           Worlds(LOSSES), quick=False),
+    Mutant("G-16", "a namespace is opened whichever server answers", "I22", _g16,
+           Check(histories.test_a_namespace_opens_only_on_the_server_on_which_it_was_checked)),
+    Mutant("G-17", "a session that went back is marked as checked", "I22", _g17,
+           Check(histories.test_a_node_that_puts_back_what_is_lost_again_before_it_marks_its_session_notices)),
+    Mutant("G-18", "a holder does not put its lock back", "I22", _without(Kind.LOCK),
+           Check(going_back.test_locks_keys_and_steps_are_put_back, (Kind.LOCK,), by="I22")),
+    Mutant("G-19", "a run does not put its steps back", "I22", _without(Kind.STEP),
+           Check(going_back.test_locks_keys_and_steps_are_put_back, (Kind.STEP,), by="I22")),
+    Mutant("G-20", "a process that waits for a lock puts back what it wrote of the holder", "I22", _g20,
+           Check(histories.test_a_lock_that_is_lost_with_its_queue_is_put_back_as_its_holder_has_it, by="I22")),
+    Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE), quick=False),
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The lease protocol as a model of a small fleet, explored completely."""

@@ -1,0 +1,383 @@
+"""The simulated store's own side: documents, locks, versions, the log, and everyone who watches each commit.
+
+Two profiles. *locking* is a SQL server: what a transaction selects stays locked until it commits, is rolled back, or
+idles too long; *swapping* compares versions at commit. Both test the claim's session in the very commit. Weaker
+stores, which answer from a stale replica or forget their last commits in a crash, keep a `past` to go back to.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from collections.abc import Callable
+
+from solocron.clock import SECOND
+from solocron.model.change import Absent, Kind, SmallDocument
+from solocron.model.documents.job import Job
+from solocron.model.documents.namespace import NAME, gate_of
+from solocron.model.documents.run import Entry, Op, Record, Status
+from solocron.model.documents.session import Life, Session
+from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, Named, ToSweep, Which, wakes
+from solocron.testing.simulation.commits import Commit, Key, LogKey, Outcome, Past, Selection, Undo, Write
+from solocron.testing.simulation.kernel import Kernel
+
+__all__ = ["Commit", "Database", "Key", "Past", "Selection", "Write"]
+
+_ASIDE = 10 * SECOND
+
+
+class Database:
+    """The one store of a simulated world."""
+
+    def __init__(self, kernel: Kernel, *, locking: bool, idle_timeout: float, past: Past | None = None) -> None:
+        self.kernel = kernel
+        self.locking = locking
+        self._idle_timeout = idle_timeout
+        self.past = past
+        self.docs: dict[Key, tuple[Doc, int]] = {}
+        self.log: dict[LogKey, Record] = {}
+        self.commits: deque[Commit] = deque(maxlen=200)
+        """The last of them."""
+        self.up = True
+        self.identity = "server-1"
+        """Which server answers."""
+        self.step = 0.0
+        """How far its clock has been stepped, in seconds."""
+        self.on_commit: list[Callable[[Commit], None]] = []
+        self.on_wake: dict[str, Callable[[], None]] = {}
+        self.on_prune: list[Callable[[Record, int], None]] = []
+        self.aside: dict[Key, Blocked] = {}
+        self.jobs: dict[str, Job] = {}
+        self._names: dict[Kind, list[str]] = {kind: [] for kind in Kind}
+        self._held: dict[str, dict[str, None]] = {}
+        self._locks: dict[Key, int] = {}
+        self._open: dict[int, Selection] = {}
+        self._waiting: list[Callable[[], None]] = []
+        self._version = 0
+        self._number = 0
+        self._servers = 1
+        self._since = 0
+        """The last selection of a connection that is broken."""
+
+    def clock(self) -> int:
+        return round((self.kernel.epoch + self.kernel.now + self.step) * SECOND)
+
+    # --- transactions --------------------------------------------------------------------------------------------
+
+    def select(
+        self, client: str, which: Which, done: Callable[[Selection], None], *, lock: bool, until: float | None = None
+    ) -> None:
+        """Select for a change; waits for others' locks, for a while, unless the selection may pass over them."""
+        lock = lock and self.locking
+        next_due = None
+        if isinstance(which, Due):
+            keys, next_due = self._due(which, lock=lock)
+        else:
+            keys = self._keys(which)
+            if lock and any(key in self._locks for key in keys):
+                # As long as an idle transaction may keep its locks; who waits longer is turned away unanswered.
+                limit = self.kernel.now + self._idle_timeout if until is None else until
+                if self.kernel.now <= limit:
+                    self._waiting.append(lambda: self.select(client, which, done, lock=lock, until=limit))
+                return
+        self._number += 1
+        chosen = Selection(
+            self._number, client, [self._read(key) for key in keys], self.clock(), self.kernel.now, next_due
+        )
+        if lock and keys:
+            chosen.locked = frozenset(keys)
+            for key in keys:
+                self._locks[key] = chosen.number
+            self._open[chosen.number] = chosen
+            self.kernel.after(self._idle_timeout, self._abort, chosen)
+        done(chosen)
+
+    def rollback(self, chosen: Selection) -> None:
+        self._release(chosen)
+
+    def commit(self, chosen: Selection, writes: list[Write], session: str | None, gate: Gate | None = None) -> Outcome:
+        """Apply what still may be applied, if the session is live and the gate open at this very moment."""
+        if chosen.aborted or chosen.number <= self._since:
+            return Outcome({write.name: False for write in writes})
+        try:
+            if session is not None and not self._is_live(session):
+                return Outcome({}, alive=False)
+            if gate is not None and session is not None and not self._is_open(session, gate):
+                return Outcome({}, shut=True)
+            applied = {write.name: self._apply(chosen.client, write) for write in writes}
+            if len(writes) > 1 or writes[0].kind is not Kind.SESSION:
+                return Outcome(applied)
+            return Outcome(applied, holds=writes[0].name in self._held, gate=(self._gate(), self.identity))
+        finally:
+            self._release(chosen)
+
+    def _gate(self) -> str:
+        held = self.docs.get((Kind.NAMESPACE, NAME))
+        return (gate_of(held[0]) or "") if held is not None and isinstance(held[0], SmallDocument) else ""
+
+    def _is_open(self, session: str, gate: Gate) -> bool:
+        own = self.docs[(Kind.SESSION, session)][0]
+        assert isinstance(own, Session)
+        return own.beats >= gate.beats and self._gate() in [f"{word} {self.identity}" for word in gate.words]
+
+    def _is_live(self, session: str) -> bool:
+        held = self.docs.get((Kind.SESSION, session))
+        return held is not None and isinstance(held[0], Session) and held[0].state is Life.LIVE
+
+    def restart(self, forgets: int = 0) -> int:
+        """What was not committed is gone; a store that does not sync forgets its last commits too. Answers how many."""
+        self._break_off()
+        gone = 0
+        while self.past is not None and self.past.undo and gone < forgets:
+            self._forget(self.past.undo.pop())
+            gone += 1
+        return gone
+
+    def go_back(self, seconds: float, *, failover: bool) -> int:
+        """Be as it was so long ago; answers how many commits are gone. In a failover another server answers then."""
+        assert self.past is not None
+        self._break_off()
+        since, gone = self.kernel.now - seconds, 0
+        while self.past.undo and self.past.undo[-1].at >= since:
+            self._forget(self.past.undo.pop())
+            gone += 1
+        if failover:
+            self._servers += 1
+            self.identity = f"server-{self._servers}"
+        return gone
+
+    def _break_off(self) -> None:
+        """Every connection breaks: what was selected through it can no longer be committed."""
+        for chosen in list(self._open.values()):
+            self._abort(chosen)
+        self._since = self._number
+
+    def _forget(self, undo: Undo) -> None:
+        self._version += 1
+        self._put(undo.key, None if undo.doc is None else undo.doc[0], self._version)
+        for key, record in undo.records:
+            if record is None:
+                self.log.pop(key, None)
+            else:
+                self.log[key] = record
+
+    def set_aside(self, kind: Kind, name: str, reason: str) -> None:
+        """A document that fails on its own is left out for a while, longer each time."""
+        known = self.aside.get((kind, name))
+        times = known.times + 1 if known else 1
+        until = self.clock() + min(_ASIDE * 2 ** min(times - 1, 10), 3600 * SECOND)
+        self.aside[(kind, name)] = Blocked(kind, name, until, reason, times)
+
+    def _apply(self, client: str, write: Write) -> bool:
+        key = (write.kind, write.name)
+        known = self.docs.get(key)
+        if (known[1] if known else 0) != write.version:
+            return False
+        commit = Commit(
+            self.kernel.now, self.clock(), client, write.kind, write.name, write.before, write.after, write.entries,
+            write.decided, write.selected,
+        )  # fmt: skip
+        records = tuple((key, self.log.get(key)) for key in map(_log_key, write.entries)) if self.past else ()
+        self._append(write.entries)
+        if write.after is not write.before:
+            self._version += 1
+            self._put(key, write.after, self._version)
+            if self.aside:
+                self.aside.pop(key, None)
+        if self.past is not None:
+            self._remember(self.past, Undo(self.kernel.now, key, known, records))
+        self.commits.append(commit)
+        for observer in self.on_commit:
+            observer(commit)
+        if wakes(write.before, write.after):
+            self.wake()
+        return True
+
+    def wake(self) -> None:
+        for wake in list(self.on_wake.values()):
+            wake()
+
+    def _append(self, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            key = _log_key(entry)
+            known = self.log.get(key)
+            if entry.op is Op.OPEN:
+                if known is not None:
+                    raise AssertionError(f"I12: a second record of {key[0]} attempt {key[1]}")
+                self.log[key] = entry.record
+            elif known is not None and known.status is Status.RUNNING:
+                self.log[key] = entry.record
+
+    def _put(self, key: Key, doc: Doc | None, version: int) -> None:
+        """Keep a document, and everything by which it is found."""
+        kind, name = key
+        before = self.docs.get(key)
+        if isinstance(doc, Job) or (before is not None and isinstance(before[0], Job)):
+            self._index(name, before[0] if before else None, doc)
+        names = self._names[kind]
+        if doc is None:
+            if self.docs.pop(key, None) is not None:
+                del names[bisect_left(names, name)]
+            return
+        if before is None:
+            insort(names, name)
+        self.docs[key] = (doc, version)
+
+    def _index(self, name: str, before: Doc | None, after: Doc | None) -> None:
+        old = before.active if isinstance(before, Job) else ()
+        new = after.active if isinstance(after, Job) else ()
+        if old is not new:
+            for hold in old:
+                held = self._held.get(hold.session)
+                if held is not None:
+                    held.pop(name, None)
+                    if not held:
+                        del self._held[hold.session]
+            for hold in new:
+                self._held.setdefault(hold.session, {})[name] = None
+        if isinstance(after, Job):
+            self.jobs[name] = after
+        else:
+            self.jobs.pop(name, None)
+
+    def _remember(self, past: Past, undo: Undo) -> None:
+        past.undo.append(undo)
+        while past.undo and past.undo[0].at < self.kernel.now - past.seconds:
+            past.undo.popleft()
+
+    def _abort(self, chosen: Selection) -> None:
+        if chosen.number in self._open:
+            chosen.aborted = True
+            self._release(chosen)
+
+    def _release(self, chosen: Selection) -> None:
+        if self._open.pop(chosen.number, None) is None:
+            return
+        for key in chosen.locked:
+            if self._locks.get(key) == chosen.number:
+                del self._locks[key]
+        waiting, self._waiting = self._waiting, []
+        for again in waiting:
+            self.kernel.after(0.0, again)
+
+    def put(self, doc: Doc) -> None:
+        """Put a document there as it is, past every client."""
+        kind = doc.kind if isinstance(doc, SmallDocument) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
+        self._version += 1
+        self._put((kind, doc.name), doc, self._version)
+
+    # --- selecting -----------------------------------------------------------------------------------------------
+
+    def read(self, which: Which, *, age: float = 0.0) -> list[Doc]:
+        """Documents as they are; with `age`, as a replica has them that is so many seconds behind."""
+        old = self._as_of(self.kernel.now - age) if age else {}
+        found = []
+        for key in self._keys(which):
+            held = old[key] if key in old else self.docs.get(key)
+            if held is not None:
+                found.append(held[0])
+        return found
+
+    def _as_of(self, moment: float) -> dict[Key, tuple[Doc, int] | None]:
+        old: dict[Key, tuple[Doc, int] | None] = {}
+        for undo in reversed(self.past.undo if self.past else ()):
+            if undo.at <= moment:
+                break
+            old[undo.key] = undo.doc
+        return old
+
+    def holders(self) -> frozenset[str]:
+        return frozenset(self._held)
+
+    def held(self, session: str) -> list[str]:
+        """The jobs that name a session as a holder."""
+        return list(self._held.get(session, ()))
+
+    def prune(self, before: int, limit: int) -> int:
+        """Old records, oldest first, and swept sessions."""
+        gone: list[LogKey] = []
+        for key, record in self.log.items():
+            if record.recorded_at >= before or len(gone) >= limit:
+                break  # records were opened in about this order
+            if record.finished_at is not None and record.finished_at < before:
+                gone.append(key)
+        for key in gone:
+            record = self.log.pop(key)
+            for observer in self.on_prune:
+                observer(record, before)
+        for name in list(self._names[Kind.SESSION]):
+            doc = self.docs[(Kind.SESSION, name)][0]
+            if isinstance(doc, Session) and doc.state is Life.SWEPT and (doc.ended_at or 0) < before:
+                self._put((Kind.SESSION, name), None, 0)
+        return len(gone)
+
+    def next_due(self, which: Due) -> int | None:
+        """The earliest moment at which something of a selection can be had."""
+        return min(map(self._ready_at, self._due_jobs(which)), default=None)
+
+    def _due(self, which: Due, *, lock: bool) -> tuple[list[Key], int | None]:
+        """What is due and may be had now, and when the rest is."""
+        now, chosen, moments = self.clock(), [], []
+        for job in self._due_jobs(which):
+            ready = self._ready_at(job)
+            if ready <= now and not (lock and (Kind.JOB, job.name) in self._locks):
+                chosen.append((job.due_at or 0, job.name, ready))
+            else:
+                moments.append(ready)
+        chosen.sort()
+        moments += [ready for _, _, ready in chosen[which.limit :]]
+        return [(Kind.JOB, name) for _, name, _ in chosen[: which.limit]], min(moments, default=None)
+
+    def _read(self, key: Key) -> tuple[Doc | Absent, int]:
+        return self.docs.get(key) or (Absent(*key), 0)
+
+    def _keys(self, which: Which) -> list[Key]:
+        if isinstance(which, Named):
+            return [(which.kind, name) for name in which.names]
+        if isinstance(which, Due):
+            return self._due(which, lock=False)[0]
+        if isinstance(which, HeldBy):
+            if which.kind is Kind.JOB:
+                return [(Kind.JOB, name) for name in sorted(self._held.get(which.session, ()))]
+            return [
+                (which.kind, name)
+                for name in self._names[which.kind]
+                if self._small_document_of(which.kind, name, which.session)
+            ]
+        if isinstance(which, ToSweep):
+            return [(Kind.SESSION, name) for name in self._names[Kind.SESSION] if self._to_sweep(name)]
+        names = self._names[which.kind]
+        first = bisect_right(names, which.after) if which.after else 0
+        last = len(names) if which.limit is None else first + which.limit
+        return [(which.kind, name) for name in names[first:last]]
+
+    def _small_document_of(self, kind: Kind, name: str, session: str) -> bool:
+        doc = self.docs[(kind, name)][0]
+        return isinstance(doc, SmallDocument) and doc.session == session
+
+    def _to_sweep(self, name: str) -> bool:
+        doc = self.docs[(Kind.SESSION, name)][0]
+        if not isinstance(doc, Session) or doc.state is Life.SWEPT:
+            return False
+        return doc.state is Life.DEAD or doc.expires_at <= self.clock()
+
+    def _due_jobs(self, which: Due) -> list[Job]:
+        return [
+            job
+            for job in self.jobs.values()
+            if job.due_at is not None
+            and job.definition.handler in which.handlers
+            and job.definition.pool in which.pools
+            and job.name not in which.exclude
+        ]
+
+    def _ready_at(self, job: Job) -> int:
+        due = job.due_at or 0
+        if self.aside:
+            aside = self.aside.get((Kind.JOB, job.name))
+            return max(due, aside.until) if aside else due
+        return due
+
+
+def _log_key(entry: Entry) -> LogKey:
+    return entry.record.run, entry.record.attempt

@@ -1,0 +1,74 @@
+"""The long gate: it knows what it proved, and says what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from argparse import Namespace
+from collections import Counter
+from pathlib import Path
+
+from proof import gate
+from proof.simulator.campaign import INVARIANTS, Summary
+from proof.simulator.options import Options
+from proof.simulator.world import Report
+
+PAGE = f"before\n{gate.BEGIN}\nold figures\n{gate.END}\nafter"
+
+ENTRIES = {
+    "proof/__main__.py",
+    "proof/simulator/command.py",
+    *(f"src/solocron/cli/{name}.py" for name in ("__init__", "arguments", "entry", "exits", "output", "parser")),
+}
+"""The command around the world."""
+
+
+def told(lease: float, **more: object) -> dict[str, object]:
+    options = Options(seed=1, lease=lease, hours=1.0)
+    return Report(options=options, hours=20.0, slots=300, checked=Counter(INVARIANTS)).to_json() | more
+
+
+def summary(*worlds: dict[str, object]) -> Summary:
+    made = Summary()
+    for world in worlds:
+        made.add(world)
+    return made
+
+
+def test_every_place_that_names_the_code_exists() -> None:
+    assert [place for place in (*gate.PROVED, *gate.APART) if not (gate.ROOT / place).exists()] == []
+
+
+def test_everything_that_a_simulated_world_imports_is_in_the_fingerprint() -> None:
+    """Otherwise results of old code would count for new code."""
+    look = (
+        "import sys\n"
+        "from proof.__main__ import main\n"
+        "assert main(['simulate', '--seed', '20', '--set', 'lease=3', '--set', 'hours=0.005', '--json']) == 0\n"
+        "files = [m.__file__ for n, m in sys.modules.items() if n.startswith(('solocron.', 'proof.'))]\n"
+        "print(*(file for file in files if file), sep='\\n', file=sys.stderr)\n"
+    )
+    seen = subprocess.run([sys.executable, "-c", look], cwd=gate.ROOT, capture_output=True, text=True, timeout=60)
+    loaded = {Path(line).resolve().relative_to(gate.ROOT) for line in seen.stderr.splitlines()}
+    judged = {file.relative_to(gate.ROOT) for file in gate.proved()}
+    assert Path("src/solocron/testing/simulation/kernel.py") in loaded
+    assert {str(file) for file in loaded - judged} == ENTRIES
+
+
+def test_what_the_gate_asks_for_and_has_not_got_is_named() -> None:
+    missing = gate._missing(summary(told(15.0), told(1800.0, violation="I1: twice", tail=[])))
+    assert missing[:3] == ["2 seeds of 1000", "600 slots of 1000000", "40 simulated hours of 10000"]
+    assert "seed 1: I1: twice" in missing
+
+
+def test_the_report_shows_hours_and_slots_by_lease_and_keeps_the_rest_of_the_page() -> None:
+    twice = Summary()
+    for _ in range(2):  # as ranges of seeds are added up
+        twice.merge(summary(told(15.0), told(1800.0), told(15.0)).to_json())
+    page = gate._written(PAGE, twice, ["too little"], Namespace(nodes=5, hours=0.25))
+    assert page.startswith("before\n")
+    assert page.endswith("\nafter")
+    assert "old figures" not in page
+    assert "The gate is not met yet: too little." in page
+    assert "| 15 s | 4 | 80 | 1,200 |" in page
+    assert "| 1800 s | 2 | 40 | 600 |" in page

@@ -103,5 +103,8 @@ class Alarms:
     def _report(self, what: str, doc: SmallDocument) -> None:
         kind, subject, detail, since = (doc.body[name] for name in ("kind", "subject", "detail", "since"))
         job, node = None if kind in ("no node", "tier") else subject, self._context.settings.node
-        name = "alarm" if what == "raised" else "alarm cleared"
-        self._context.events.emit(name, kind=kind, subject=subject, job=job, detail=detail, since=since, node=node)
+        events = self._context.events
+        if what == "raised":
+            events.emit("alarm", kind=kind, subject=subject, job=job, detail=detail, since=since, node=node)
+        else:
+            events.emit("alarm cleared", kind=kind, subject=subject, job=job, detail=detail, since=since, node=node)

@@ -37,6 +37,8 @@ check-lint: $(READY)
 	@$(BIN)/ruff check .
 check-types: $(READY)
 	@$(BIN)/mypy
+	@$(BIN)/basedpyright
+	@$(BIN)/python scripts/check_typing.py
 check-imports: $(READY)
 	@$(BIN)/lint-imports --no-logo
 check-seams: $(READY)

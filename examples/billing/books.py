@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypedDict
 
 from solocron import Run
 
@@ -13,6 +14,12 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS usage (id INTEGER PRIMARY KEY, customer TEXT NOT NULL, cents INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS invoices (id INTEGER PRIMARY KEY, customer TEXT NOT NULL, cents INTEGER NOT NULL);
 """
+
+
+class Invoice(TypedDict):
+    id: int
+    customer: str
+    cents: int
 
 
 class Books:
@@ -33,7 +40,7 @@ class Books:
         finally:
             connection.close()
 
-    def make_invoices(self, run: Run) -> list[dict[str, object]]:
+    def make_invoices(self, run: Run) -> list[Invoice]:
         """One invoice per customer. Claiming the lines and writing the invoices is one transaction, guarded."""
         with self.open() as books:
             run.guard(books)

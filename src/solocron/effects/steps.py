@@ -102,10 +102,12 @@ class Steps:
         return self._entered().get(name)
 
     def _entered(self) -> dict[str, Finished]:
-        if self._known is None:
+        known = self._known
+        if known is None:
             self.desk.check()
-            self._known = self._write(lambda doc, at: model.enter(doc, fence=self.desk.fence, now=at))[0]
-        return self._known
+            known = self._write(lambda doc, at: model.enter(doc, fence=self.desk.fence, now=at))[0]
+            self._known = known
+        return known
 
     def save(self, name: str, value: Any) -> Any:
         """Save the result of a step and return it as a later attempt will read it."""

@@ -1,5 +1,8 @@
 """A job as a decorator or `add` describes it. Every option is checked here, when it is declared."""
 
+# pyright: reportTypedDictNotRequiredAccess=false
+# `complete` has added every default, which a TypedDict for keyword arguments cannot express.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

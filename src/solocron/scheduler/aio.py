@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import date, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from solocron.calendars.views import CalendarView
 from solocron.effects.locks.listing import LockView
@@ -147,8 +147,8 @@ class AsyncScheduler:
         self, job: str, slot: datetime | None = None, *, failed_since: datetime | None = None, key: str | None = None
     ) -> str | list[str]:
         """Run a slot once more, or every slot that failed since then, with the key that it had."""
-        call: Callable[..., str | list[str]] = self._scheduler.rerun
-        return await self._call(call, job, slot, failed_since=failed_since, key=key)
+        rerun = cast("Callable[..., str | list[str]]", self._scheduler.rerun)  # it refuses both, and neither
+        return await self._call(rerun, job, slot, failed_since=failed_since, key=key)
 
     async def backfill(
         self,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
-from typing import Any, Unpack, overload
+from typing import Any, Unpack, cast, overload
 
 from solocron.calendars.views import CalendarView
 from solocron.client import Client
@@ -109,9 +109,8 @@ class Operations:
         self, job: str, slot: datetime | None = None, *, failed_since: datetime | None = None, key: str | None = None
     ) -> str | list[str]:
         """Run a slot once more, or every slot that failed since then, with the key that it had."""
-        if failed_since is not None and slot is None:
-            return self.open().rerun(job, failed_since=failed_since, key=key)
-        return self.open().rerun(job, slot, failed_since=failed_since, key=key)  # type: ignore[call-overload, no-any-return]
+        rerun = cast("Callable[..., str | list[str]]", self.open().rerun)  # it refuses both, and neither
+        return rerun(job, slot, failed_since=failed_since, key=key)
 
     def backfill(
         self,

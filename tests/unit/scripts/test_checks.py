@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import check_files  # noqa: E402
 import check_seams  # noqa: E402
+import check_typing  # noqa: E402
 import check_words  # noqa: E402
 
 
@@ -161,3 +162,13 @@ def test_two_public_classes_of_one_name_are_refused(tmp_path: Path) -> None:
 def _write(file: Path, source: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(source)
+
+
+def test_a_mistake_that_no_checker_reports_and_a_report_without_a_mark_are_told_apart() -> None:
+    marked = check_typing.marked("right()\nwrong()  # wrong\nalso_wrong()  # wrong\n")
+    assert marked == {2, 3}
+    assert check_typing.differences(marked, {2, 3}) == []
+    assert check_typing.differences(marked, {1, 3}) == [
+        "line 2 is wrong and was not reported",
+        "line 1 was reported and is not marked",
+    ]

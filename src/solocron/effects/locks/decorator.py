@@ -43,10 +43,9 @@ def locked(
         raise InvalidError(f'locked({name!r}, busy={busy!r}): choose "skip" or "raise".')
     fields = [field for _, field, _, _ in string.Formatter().parse(name) if field is not None]
     make = _maker(store, options)
-    if not fields:
-        make_once = functools.lru_cache(maxsize=1)(lambda: make(name))
-        if not isinstance(store, type(None)):
-            make_once()  # what is wrong with it is said where it is written
+    make_once = functools.lru_cache(maxsize=1)(lambda: make(name))
+    if not fields and store is not None:
+        make_once()  # a mistake in the store or the options is reported where it is written
 
     def decorate(function: F) -> F:
         signature = inspect.signature(function)

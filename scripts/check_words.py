@@ -50,7 +50,7 @@ NAMES = {
 """Words of identifiers that were given up, each with the one to use instead."""
 
 STILL_IN_PROSE = {
-    *("dispatch", "effects", "isolation", "model", "stores", "testing"),
+    *("effects", "model", "stores", "testing"),
 }
 STILL_IN_NAMES = {"model", "schedules", "stores", "testing"}
 

@@ -80,6 +80,6 @@ def test_processes_survive_kills_and_freezes_of_their_nodes_with_zeros(
 def _is_python(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-        return "solocron.isolation" in Path(f"/proc/{pid}/cmdline").read_text()
+        return "solocron.dispatch.process" in Path(f"/proc/{pid}/cmdline").read_text()
     except (ProcessLookupError, FileNotFoundError):
         return False

@@ -1,4 +1,4 @@
-"""What the engine asks of a dispatcher: carry a call out, and interrupt it where that can be done."""
+"""The contract of dispatchers: carry a call out, and interrupt it where that can be done."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from solocron.errors import Cancelled, LeaseLost, RunStopped, TimedOut
 from solocron.jobs.registry import Handler
 
-__all__ = ["Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "Stop"]
+__all__ = ["Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "LazyDispatcher", "Stop"]
 
 Interrupt = Callable[[], None]
-"""Ask the body to stop from outside; what cannot be interrupted (a thread) does nothing here."""
+"""Interrupts a body from outside; does nothing where that is impossible (a thread)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ _STOPS: dict[str, type[RunStopped]] = {"lost": LeaseLost, "timeout": TimedOut}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Away:
-    """What a dispatcher must know to carry a call out away from this process: facts that travel, and a way to ask."""
+    """A call for a dispatcher that leaves this process: facts that travel, and a way to ask for the rest."""
 
     handler: Handler
     run: Any
@@ -46,7 +46,7 @@ class Away:
     """Boot time up to which the session of this claim can be trusted; in the past when it is not ours any more."""
     stopped: Callable[[], Stop | None]
     report: Callable[[dict[str, Any]], None]
-    """Takes what the body has told of itself so far: its progress, its output."""
+    """Takes the progress and the output of the body so far."""
 
 
 class Call(Protocol):
@@ -60,7 +60,7 @@ class Call(Protocol):
         ...
 
     def body(self) -> Callable[[], Any]:
-        """What to call, made after `begin` has agreed; what this raises is what the body raised."""
+        """Return the function to call, after `begin` has agreed; what this raises counts as raised by the body."""
         ...
 
     def end(self, value: Any, error: BaseException | None) -> None:
@@ -68,12 +68,12 @@ class Call(Protocol):
         ...
 
     def away(self) -> Away:
-        """The same for a dispatcher that leaves this process."""
+        """Describe the call for a dispatcher that leaves this process."""
         ...
 
 
 class Elsewhere(Exception):
-    """A body failed in another process; the message is what is to be kept of it, its traceback there included."""
+    """A body failed in another process; the message is to be kept, its traceback there included."""
 
 
 class Dispatcher(Protocol):
@@ -84,5 +84,22 @@ class Dispatcher(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of threads and loops that are idle; bodies that still run are not waited for."""
+        """Release idle threads and loops; bodies that still run are not waited for."""
         ...
+
+
+class LazyDispatcher:
+    """A dispatcher that is made when first needed, so that a program pays only for those that its jobs use."""
+
+    def __init__(self, make: Callable[[], Dispatcher]) -> None:
+        self._make = make
+        self._made: Dispatcher | None = None
+
+    def submit(self, call: Call) -> Interrupt:
+        if self._made is None:
+            self._made = self._make()
+        return self._made.submit(call)
+
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.close()

@@ -15,7 +15,7 @@ __all__ = ["LoopDispatcher"]
 
 
 class LoopDispatcher:
-    """Coroutines run as tasks; an interruption cancels the task from outside, whoever blocks whatever thread."""
+    """Coroutines run as tasks; an interruption cancels the task from outside, from any thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._loop = loop

@@ -1,8 +1,8 @@
 """Carries calls out on daemon threads that are kept for reuse. A body that never ends costs its thread, no more.
 
-A call waits in a queue only until a thread that was woken for it gets the processor. Whoever takes one while others
-wait wakes the next thread before it begins, so that a body that blocks delays nobody; and a thread whose body was
-over in no time takes the next call itself, so that a burst of short bodies does not cost a thread's switch for each.
+A call waits in a queue only until a thread that was woken for it gets the processor. A thread that takes a call while
+others wait wakes the next thread before it begins, so that a body that blocks delays no other. A thread whose body was
+short takes the next call itself, so that a burst of short bodies does not cost a thread switch for each.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from typing import Any
 
 from solocron.calendars.revisions import Calendars
 from solocron.client import Client
-from solocron.dispatch.contract import Dispatcher
-from solocron.dispatch.lazy import LazyDispatcher
+from solocron.dispatch.contract import Dispatcher, LazyDispatcher
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.duration import parse_duration
 from solocron.engine.node import Node, Parts
@@ -151,7 +150,8 @@ class Core:
         A process may be forked at any moment. A module that a thread is importing at that moment stays locked in the
         child forever, because that thread does not exist there: the first import in the child would never return.
         """
-        import solocron.dispatch.process
+        import solocron.dispatch.process.dispatcher
+        import solocron.runs.remote
 
         load_zone("UTC")  # and with it `zoneinfo`
         if any(handler.needs_loop for handler in self.registry.handlers.values()):
@@ -169,8 +169,9 @@ class Core:
         return LoopDispatcher(self.loop)
 
     def _make_process_dispatcher(self) -> Dispatcher:
-        from solocron.dispatch.order import Home
-        from solocron.dispatch.process import ProcessDispatcher
+        from solocron.dispatch.process.dispatcher import ProcessDispatcher
+        from solocron.dispatch.process.order import Home
+        from solocron.runs.remote import make_remote_run
 
         place = self.configuration.store
         url = place if isinstance(place, Secret) and self.store.capabilities.shared else None
@@ -182,6 +183,7 @@ class Core:
                 namespace=self.store.namespace,
                 lease=self.settings.lease,
                 around=lambda: self.wrappers,
+                make_run=make_remote_run,
             )
         )
 

@@ -70,7 +70,7 @@ def test_where_there_is_no_python_at_all_the_run_fails_and_says_what_to_do(
     monkeypatch.setattr(sys, "base_exec_prefix", str(tmp_path))
     view = ran(scheduler, "facts")
     assert view.status == "failed"
-    assert "is no Python" in (view.error or "")
+    assert "is not a Python" in (view.error or "")
     assert "process of its own" in (view.error or "")
 
 

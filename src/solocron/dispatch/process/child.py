@@ -1,4 +1,4 @@
-"""One child process that carries a call out: `python -m solocron.isolation`, as the process that started it sees it."""
+"""One child process, as the node that started it sees it: orders in, output, progress and the result out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from solocron.dispatch.contract import Away, Elsewhere
-from solocron.dispatch.output import Output
+from solocron.dispatch.process.output import Output
 from solocron.errors import Cancelled, LeaseLost, TimedOut
 from solocron.jobs.results import NotKept
 from solocron.size import format_size
@@ -73,7 +73,7 @@ class Child:
     # --- its own thread ------------------------------------------------------------------------------------------
 
     def carry_out(self) -> Any:
-        """Start it, look after it, and answer as the body did: its value, or what it raised."""
+        """Start it, look after it, and return what the body returned, or raise what it raised."""
         wake, ring = os.pipe()
         control, self._control = os.pipe()
         self._report, report = os.pipe()
@@ -94,7 +94,7 @@ class Child:
         try:
             self._look_after(process, wake)
         finally:
-            # Before it is waited for: until then nobody else can have its number.
+            # Before `wait`: until then no other process can have its number.
             _kill_group(process.pid)
             with self._mutex:
                 self._wake = None
@@ -147,7 +147,7 @@ class Child:
             self._outgoing += _line({"until": until})
 
     def _keep_stopped(self) -> None:
-        """A lost lease ends it at once; whoever only asks gives it a moment to notice."""
+        """Pass a stop on. A lost lease ends the child at once; any other stop gives it a moment to notice."""
         stop = self._away.stopped() if self._asked.is_set() else None
         if stop is None:
             return
@@ -164,7 +164,7 @@ class Child:
         except BlockingIOError:
             pass
         except BrokenPipeError:
-            self._outgoing.clear()  # it is gone; its end is noticed elsewhere
+            self._outgoing.clear()  # the child is gone; `_is_over` notices
 
     def _read(self, fd: int) -> bool:
         """Take what there is; False at the end of the pipe."""
@@ -182,7 +182,7 @@ class Child:
         return bool(more)
 
     def _read_on(self) -> None:
-        """What is still in the pipes of a process that has ended; whoever escaped the group cannot keep us here."""
+        """Read the rest from the pipes of a process that has ended; one that escaped the group cannot keep us here."""
         for fd in (self._report, self._printed):
             os.set_blocking(fd, False)
             for _ in range(64):
@@ -202,7 +202,7 @@ class Child:
             self._facts |= said
 
     def _tell(self, *, last: bool = False) -> None:
-        """Hand on what the body has printed and how far it is, now and then."""
+        """Report what the body has printed and how far it is, at most once in `_TELL` seconds."""
         now, state = time.monotonic(), (len(self._output), id(self._progress))
         if state == self._reported and not last:
             return
@@ -261,7 +261,7 @@ def _start(control: int, report: int) -> subprocess.Popen[bytes]:
     """The child in a session and group of its own, with the import path of this process."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     return subprocess.Popen(
-        [_python(), "-P", "-m", "solocron.isolation", str(control), str(report)],
+        [_python(), "-P", "-m", "solocron.dispatch.process", str(control), str(report)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -281,7 +281,7 @@ def _python() -> str:
         if os.access(place, os.X_OK):
             return place
     raise RuntimeError(
-        f"{sys.executable!r} is no Python, and there is none in {sys.exec_prefix}/bin either; nothing was started. "
+        f"{sys.executable!r} is not a Python, and there is none in {sys.exec_prefix}/bin either; nothing was started. "
         "Install one of this version there, or run the scheduler in a process of its own."
     )
 

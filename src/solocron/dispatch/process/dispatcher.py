@@ -1,9 +1,4 @@
-"""Carries each call out in a process of its own, which is killed, with all that it started, when it must stop.
-
-The child is `python -m solocron.isolation`: the function by module and name, facts and result as JSON over pipes, no
-pickles. It is told with every renewal up to when the session can be trusted, and ends itself at that moment or when
-this process is gone: whoever freezes or kills a node leaves no child working past the lease.
-"""
+"""Carries each call out in a child process, looked after by a thread of this one."""
 
 from __future__ import annotations
 
@@ -12,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from solocron.dispatch.child import Child
 from solocron.dispatch.contract import Away, Call, Interrupt
-from solocron.dispatch.order import Home, order_of
+from solocron.dispatch.process.child import Child
+from solocron.dispatch.process.order import Home, order_of
 from solocron.dispatch.thread import ThreadDispatcher
 
 __all__ = ["ProcessDispatcher"]
@@ -46,7 +41,7 @@ class ProcessDispatcher:
                 self._children.discard(child)
 
     def close(self) -> None:
-        """Nothing of a node that has drained goes on."""
+        """Kill the children that are left: nothing of a node that has drained goes on."""
         with self._mutex:
             children = list(self._children)
         for child in children:

@@ -11,15 +11,16 @@ import os
 import select
 import signal
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 from solocron.clock import SystemClock
-from solocron.isolation.memory import resident
-from solocron.isolation.shared import Shared
+from solocron.dispatch.process.shared import Shared
 
 _LOOK = 0.25
 """Seconds between two looks at the clock, whatever the machine slept through."""
 _LOOK_AT_MEMORY = 0.05
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main(control: int, report: int) -> NoReturn:
@@ -31,7 +32,7 @@ def main(control: int, report: int) -> NoReturn:
     incoming = _Lines(control)
     order = incoming.wait()
     if order is None:
-        sys.exit(0)  # nobody wants it any more
+        sys.exit(0)  # the node is gone, or does not want it any more
     shared = Shared()
     shared.trust(order["until"])
     worker = os.fork()
@@ -39,7 +40,7 @@ def main(control: int, report: int) -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         os.close(control)
-        from solocron.isolation.worker import work
+        from solocron.dispatch.process.worker import work
 
         work(order, report, shared)
         sys.exit(0)
@@ -47,7 +48,7 @@ def main(control: int, report: int) -> NoReturn:
 
 
 def _ignore(number: int, frame: object) -> None:
-    """Whoever signals the node's whole group wants it to drain: the node says when this is over."""
+    """A signal to the node's whole group asks it to drain: the node says when this child must end."""
 
 
 def _watch(worker: int, incoming: _Lines, report: int, shared: Shared, memory: int | None) -> NoReturn:
@@ -67,13 +68,13 @@ def _watch(worker: int, incoming: _Lines, report: int, shared: Shared, memory: i
         found, status = os.waitpid(worker, os.WNOHANG)
         if found:
             _end(report, {"ended": os.waitstatus_to_exitcode(status)})
-        if memory is not None and (used := resident(worker)) > memory:
+        if memory is not None and (used := _resident(worker)) > memory:
             _end(report, {"memory": used})
         _wait_for(select.POLLIN, incoming.fd, *([] if ended is None else [ended]), seconds=min(left, pause))
 
 
 def _end(report: int, said: dict[str, Any]) -> NoReturn:
-    """Say why, if anybody listens, and kill the whole group, this process included."""
+    """Say why, if the node can read it, and kill the whole group, this process included."""
     # A new line first: the worker may have been cut off in the middle of one. Never wait for a reader that is frozen.
     if _wait_for(select.POLLOUT, report):
         try:
@@ -85,7 +86,7 @@ def _end(report: int, said: dict[str, Any]) -> NoReturn:
 
 
 def _wait_for(event: int, *descriptors: int, seconds: float = 0.0) -> bool:
-    """Whether one of them is ready, or at its end, by then.
+    """Return whether one of them is ready, or at its end, by then.
 
     Not `select`: the pipes keep the numbers that they have in the node, and it refuses those above 1,023.
     """
@@ -96,11 +97,32 @@ def _wait_for(event: int, *descriptors: int, seconds: float = 0.0) -> bool:
 
 
 def _descriptor(pid: int) -> int | None:
-    """A descriptor that is readable when the process has ended, where the kernel has such."""
+    """Return a descriptor that is readable when the process has ended, where the kernel has such."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
         return None
+
+
+def _resident(pid: int) -> int:
+    """Return the bytes in use by a process and all that it started, as resident sets; 0 outside Linux.
+
+    Pages that a fork shares with its parent count for both.
+    """
+    total, left, seen = 0, [pid], set()
+    while left:
+        one = left.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        try:
+            total += int(Path(f"/proc/{one}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+            for thread in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{thread}/children", encoding="ascii") as children:
+                    left += map(int, children.read().split())
+        except (OSError, IndexError, ValueError):
+            continue  # it ended meanwhile, or there is no /proc
+    return total
 
 
 class _Lines:
@@ -112,14 +134,14 @@ class _Lines:
         self._rest = b""
 
     def wait(self) -> dict[str, Any] | None:
-        """The first one; None at the end of the pipe."""
+        """Return the first one; None at the end of the pipe."""
         while not self.over:
             for said in self._read():
                 return said
         return None
 
     def read(self) -> list[dict[str, Any]]:
-        """Those that have come by now."""
+        """Return those that have come by now."""
         return self._read() if _wait_for(select.POLLIN, self.fd) else []
 
     def _read(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What the guard tells the worker, in memory that both see: until when the lease is trusted, and whether to stop."""
+"""Memory that guard and worker share: until when the lease can be trusted, and whether to stop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Shared:
         _UNTIL.pack_into(self._memory, 0, until, until)
 
     def trusted_until(self) -> float:
-        """The moment was written twice: as long as the two differ, a writer is just at it."""
+        """Return the moment. It is stored twice: as long as the two differ, the guard is writing it."""
         while True:
             one, two = _UNTIL.unpack_from(self._memory, 0)
             if one == two:
@@ -37,7 +37,7 @@ class Shared:
         _STOP.pack_into(self._memory, _AT, _KINDS.index(kind), len(text))
 
     def stopped(self) -> tuple[str, str] | None:
-        """Kind and reason, once it was told to stop."""
+        """Return kind and reason, once it was told to stop."""
         kind, size = _STOP.unpack_from(self._memory, _AT)
         if not kind:
             return None

@@ -1,8 +1,4 @@
-"""The worker: finds the function, gives it its run, and sends back what it returned or raised.
-
-Its verbs with I/O (`once`, `step`, `guard`) use a connection to the store of its own, under the node's session and the
-run's fence, so that what they write is refused once the lease is gone.
-"""
+"""The worker: finds the function, gives it its run, and sends back what it returned or raised."""
 
 from __future__ import annotations
 
@@ -16,28 +12,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from solocron import surroundings
-from solocron.clock import SystemClock, from_us
+from solocron.clock import SystemClock
 from solocron.dispatch.contract import Stop
-from solocron.effects.locks.lock import Place
-from solocron.effects.verbs import Attempt, RunVerbs
-from solocron.errors import Cancelled, ConflictError, LeaseLost, TimedOut
-from solocron.isolation.shared import Shared
+from solocron.dispatch.process.shared import Shared
+from solocron.errors import Cancelled, LeaseLost, TimedOut
 from solocron.jobs.address import Address, find
 from solocron.jobs.around import wrap
-from solocron.jobs.registry import Handler, make_handler
+from solocron.jobs.registry import make_handler
 from solocron.jobs.results import NotKept, error_text, result_text
 from solocron.jobs.unfinished import awaited, unfinished
-from solocron.model.documents.run import Status
-from solocron.runs.base import BaseRun, Previous
-from solocron.runs.making import make_effects, run_class
-from solocron.runtime import Threads
-from solocron.schedules.zone import load_zone
-from solocron.stores.url import Secret, make_store
 
 __all__ = ["work"]
 
@@ -47,9 +33,9 @@ _LOOK = 0.05
 
 
 def work(order: dict[str, Any], report: int, shared: Shared) -> None:
-    """Carry the order out; whatever happens to the body is an answer."""
+    """Carry the order out and send the result; whatever the body raises is one."""
     _end_with_guard()
-    _settle_in(order)
+    _prepare(order)
     line = _Line(report)
     try:
         value = _call(order, shared, line)
@@ -62,7 +48,7 @@ def work(order: dict[str, Any], report: int, shared: Shared) -> None:
 
 
 def _end_with_guard() -> None:
-    """In addition to what the guard does: the kernel kills this process when the guard is killed (Linux)."""
+    """Let the kernel kill this process when the guard is killed (Linux), in addition to what the guard does."""
     if sys.platform.startswith("linux"):
         guard = os.getppid()
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -70,8 +56,8 @@ def _end_with_guard() -> None:
             os._exit(1)
 
 
-def _settle_in(order: dict[str, Any]) -> None:
-    """The import path and surroundings of the node; its share of the machine."""
+def _prepare(order: dict[str, Any]) -> None:
+    """Take over the import path and surroundings of the node, and the job's share of the machine."""
     surroundings.carries_a_run = True
     sys.path[:] = order["path"]
     sys.argv[:] = order["argv"]
@@ -91,14 +77,15 @@ def _call(order: dict[str, Any], shared: Shared, line: _Line) -> Any:
     if not logging.root.handlers:  # its log goes where its output goes
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     handler = make_handler(order["function"]["name"], function)
-    run = _run(order, handler, shared, line)
+    make_run = find(Address(**order["make_run"]))
+    run = make_run(order, is_async=handler.is_async, stopped=_stop_of(shared), report=line.progress)
     body = handler.bind(run)
     if wrappers:
         body = wrap(wrappers, run, body, is_async=handler.is_async)
     return _await(body, run) if handler.is_async else body()
 
 
-def _await(body: Callable[[], Any], run: BaseRun) -> Any:
+def _await(body: Callable[[], Any], run: Any) -> Any:
     """Drive a coroutine; one that is asked to stop is cancelled."""
     import asyncio
 
@@ -116,11 +103,9 @@ def _await(body: Callable[[], Any], run: BaseRun) -> Any:
         raise
 
 
-# --- the run ---------------------------------------------------------------------------------------------------------
-
-
-def _run(order: dict[str, Any], handler: Handler, shared: Shared, line: _Line) -> BaseRun:
-    boot, zone = SystemClock().boot, load_zone(order["zone"]).info
+def _stop_of(shared: Shared) -> Callable[[], Stop | None]:
+    """Return how the run asks whether it must stop: a frozen node finds out here first."""
+    boot = SystemClock().boot
 
     def stopped() -> Stop | None:
         told = shared.stopped()
@@ -130,55 +115,14 @@ def _run(order: dict[str, Any], handler: Handler, shared: Shared, line: _Line) -
             return Stop("lost", "this node could not renew its lease in time")
         return None
 
-    facts = {
-        name: _unpacked(packed, lambda us: from_us(us).astimezone(zone)) for name, packed in order["facts"].items()
-    }
-    effects = partial(make_effects, _Verbs(order).make, order["session"], order["scope"])
-    return run_class(handler.is_async)(**facts, stopped=stopped, report=line.progress, effects=effects)
+    return stopped
 
 
-def _unpacked(packed: Any, moment: Callable[[int], datetime]) -> Any:
-    kind, value = packed
-    if kind == "at":
-        return moment(value)
-    if kind == "previous":
-        inner = {name: _unpacked(each, moment) for name, each in value.items()}
-        return Previous(**inner | {"status": Status(inner["status"])})
-    if kind == "tuple":
-        return tuple(_unpacked(each, moment) for each in value)
-    return value
-
-
-class _Verbs:
-    """Opens the store when the body first asks for something that needs it, once however many threads ask."""
-
-    def __init__(self, order: dict[str, Any]) -> None:
-        self._order = order
-        self._mutex = threading.Lock()
-        self._made: RunVerbs | None = None
-
-    def make(self, attempt: Attempt) -> RunVerbs:
-        order = self._order
-        if order["store"] is None:
-            raise ConflictError(f"{attempt.run}: {order['why']} Nothing was written.")
-        with self._mutex:
-            if self._made is None:
-                lease = timedelta(seconds=order["lease"])
-                store = make_store(Secret(order["store"]), namespace=order["namespace"], lease=lease)
-                store.open()
-                self._made = RunVerbs(attempt, Place(store, Threads(), attempt.node, _no_tie))
-        return self._made
-
-
-def _no_tie() -> Any:
-    raise ConflictError("a run's own verbs are tied to its node's session.")
-
-
-# --- the answer ------------------------------------------------------------------------------------------------------
+# --- the result ------------------------------------------------------------------------------------------------------
 
 
 class _Line:
-    """What the worker says to the node, each a line of JSON by one thread at a time."""
+    """What the worker says to the node: lines of JSON, written by one thread at a time."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -187,7 +131,7 @@ class _Line:
         self._next = 0.0
 
     def progress(self, progress: dict[str, Any]) -> None:
-        """Told now and then, and for the last time with the answer."""
+        """Report progress, at most once in `_TELL` seconds, and for the last time with the result."""
         self._progress = progress
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _TELL
@@ -204,7 +148,7 @@ class _Line:
 
 
 def _returned(value: Any) -> tuple[str, Any]:
-    """Small JSON travels; of anything else only why it does not. What was only promised is a failure."""
+    """Return the value if it is small JSON, else why it is not kept. Work that was only promised is a failure."""
     why = unfinished(value)
     if why is not None:
         return "failed", why

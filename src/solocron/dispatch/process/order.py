@@ -6,34 +6,37 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
-from solocron.clock import to_us
+from solocron.clock import from_us, to_us
 from solocron.dispatch.contract import Away
 from solocron.jobs.address import address_of
 from solocron.stores.url import Secret
 
-__all__ = ["Home", "order_of"]
+__all__ = ["Home", "order_of", "unpacked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
-    """What a child needs of the scheduler it belongs to. Without a `store`, `why` says what the child cannot do."""
+    """What a child needs of its scheduler. Without a `store`, `why` says why the child cannot write."""
 
     store: Secret | None
     why: str
     namespace: str
     lease: float
     around: Callable[[], Sequence[Callable[..., Any]]]
+    make_run: Callable[..., Any]
+    """Builds the run in the child, from the order; it travels by its address."""
 
 
 def order_of(away: Away, home: Home) -> dict[str, Any]:
-    """Everything that the child needs; raises for what could not travel."""
+    """Return everything that the child needs; raise for what could not travel."""
     path = [entry or os.getcwd() for entry in sys.path]
     return {
         "function": asdict(address_of(away.handler.function, away.handler.place)),
         "around": [asdict(address_of(one, f"around({one!r:.60})")) for one in home.around()],
+        "make_run": asdict(address_of(home.make_run, f"{home.make_run!r:.60}")),
         "facts": {name: _packed(value) for name, value in vars(away.run).items() if not name.startswith("_")},
         "zone": away.zone,
         "session": away.session,
@@ -52,11 +55,23 @@ def order_of(away: Away, home: Home) -> dict[str, Any]:
 
 
 def _packed(value: Any) -> Any:
-    """A fact with the word that says how to unpack it."""
+    """Return a fact with the word that says how to unpack it."""
     if isinstance(value, datetime):
         return ["at", to_us(value)]
     if is_dataclass(value) and not isinstance(value, type):
-        return ["previous", {field.name: _packed(getattr(value, field.name)) for field in fields(value)}]
+        return ["record", {field.name: _packed(getattr(value, field.name)) for field in fields(value)}]
     if isinstance(value, tuple):
         return ["tuple", [_packed(each) for each in value]]
     return ["plain", value]
+
+
+def unpacked(packed: Any, zone: tzinfo, record: Callable[..., Any]) -> Any:
+    """Return a fact as it was on the node: instants in the job's zone; `record` makes the one that has fields."""
+    kind, value = packed
+    if kind == "at":
+        return from_us(value).astimezone(zone)
+    if kind == "record":
+        return record(**{name: unpacked(each, zone, record) for name, each in value.items()})
+    if kind == "tuple":
+        return tuple(unpacked(each, zone, record) for each in value)
+    return value

@@ -13,6 +13,7 @@ from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
 from solocron.engine.registrar import Registrar
 from solocron.jobs.registry import Handler
+from solocron.model._fast.next_slots import NextSlots
 from solocron.model.documents.job import Hold, Job
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Needs
@@ -32,6 +33,7 @@ class Requirements:
         self._handlers = handlers
         self._permits = permits
         self._registrar = registrar
+        self._next_slots = NextSlots()
 
     def claimant(self, session: str, *, alone: bool) -> Claimant:
         """Return this node as a claimant, without sessions or permits."""
@@ -42,6 +44,7 @@ class Requirements:
             late_for=settings.late_for,
             alone=alone,
             application=self._application,
+            next_slots=self._next_slots,
         )
 
     def selection(self, limit: int, exclude: frozenset[str]) -> Due:

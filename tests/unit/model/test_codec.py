@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 
-from solocron.model import codec
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.codec import decode, encode, encode_fixed, encode_state
 from solocron.model.documents.job import Job
@@ -28,13 +26,6 @@ def test_a_job_comes_back_as_it_was(job: Job) -> None:
 def test_the_state_is_written_as_the_standard_library_would(job: Job) -> None:
     state = encode_state(job)
     assert state == json.dumps(json.loads(state), separators=(",", ":"), ensure_ascii=False)
-
-
-def test_an_interpreter_without_the_accelerator_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    fast = codec._encoder()
-    monkeypatch.setattr(codec, "c_make_encoder", None)
-    value = {"\u2602": ['"', 1, None, True, 1.5, {"a": []}]}
-    assert codec._encoder()(value) == fast(value) == '{"\u2602":["\\"",1,null,true,1.5,{"a":[]}]}'
 
 
 @given(sessions)

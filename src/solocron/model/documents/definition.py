@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from solocron.model._fast.json_text import write_sorted
 from solocron.model.documents.run import Shards
 from solocron.model.policy import Backoff, CatchUp, Overlap
 
-__all__ = ["CALENDAR_REVISION", "Definition", "canonical"]
+__all__ = ["CALENDAR_REVISION", "Definition"]
 
 CALENDAR_REVISION = "calendar_revision"
 """Where a schedule notes the revision of its calendar: the store's business, not the declaration's."""
-
-
-def canonical(value: Any) -> str:
-    """The one JSON text of a value: sorted keys, no blanks, nothing that is not JSON."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +81,7 @@ class Definition:
         value = self.to_json()
         value.pop("application", None)
         value.get("schedule", {}).pop(CALENDAR_REVISION, None)
-        return hashlib.blake2b(canonical(value).encode(), digest_size=8).hexdigest()
+        return hashlib.blake2b(write_sorted(value).encode(), digest_size=8).hexdigest()
 
 
 _VALUES: dict[str, Any] = {"backoff": Backoff, "overlap": Overlap, "catch_up": CatchUp}

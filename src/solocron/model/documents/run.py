@@ -53,9 +53,6 @@ class Origin(StrEnum):
     RERUN = "rerun"
 
 
-_SCHEDULE, _TRIGGER, _RERUN = Origin.SCHEDULE, Origin.TRIGGER, Origin.RERUN
-
-
 class Op(StrEnum):
     """What a log entry does to the log: nothing is ever rewritten once it has ended."""
 
@@ -139,9 +136,9 @@ def key_of(job: str, origin: Origin, slot: int, request: str | None, shard: int 
     Of a scheduled run, `request` is its local reading where the instant alone does not tell it from another.
     """
     part = "" if shard is None else f"#{shard}"
-    if origin is _TRIGGER:
+    if origin is Origin.TRIGGER:
         return f"{job}!{request}{part}"
     reading = request or ""
-    if origin is not _SCHEDULE:  # a rerun's request is the reading of its slot, and whose request it is
-        reading = reading.partition("|")[0] if origin is _RERUN else ""
+    if origin is not Origin.SCHEDULE:  # a rerun's request is the reading of its slot, and whose request it is
+        reading = reading.partition("|")[0] if origin is Origin.RERUN else ""
     return f"{job}@{iso(slot)}" + (f"|{reading}" if reading else "") + part

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from solocron.clock import MILLISECOND
-from solocron.model._fast.values import from_fields
+from solocron.model._fast.next_slots import NextSlots
+from solocron.model._fast.values import build
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Record, Status, key_of
@@ -37,6 +37,8 @@ class Claimant:
     """Whether this node has a place left for a backfill."""
     application: Callable[[str], str | None] = _unknown
     """From the name of a handler to the application that this node has it from."""
+    next_slots: NextSlots = field(default_factory=NextSlots, compare=False, repr=False)
+    """Slots computed for the job before; the claimer hands the same one to each claim."""
 
 
 def next_fence(last: int, now: int) -> int:
@@ -65,21 +67,39 @@ def stuck_since(hold: Hold, *, lease: int, now: int) -> int | None:
     return since if since is not None and now > since + lease else None
 
 
-def record_of(job: Job, hold: Hold, status: Status, *, now: int, **more: Any) -> Record:
-    """The record of an attempt; `more` are the fields that its end adds."""
-    facts = {
-        "run": hold.run,
-        "job": job.name,
-        "attempt": hold.attempt,
-        "slot": hold.slot,
-        "first": hold.slot,
-        "origin": hold.origin,
-        "status": status,
-        "key": key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
-        "recorded_at": now,
-        "node": hold.node,
-        "session": hold.session,
-        "fence": hold.fence,
-        "claimed_at": hold.claimed_at,
-    }
-    return from_fields(Record, facts | more if more else facts)
+def record_of(
+    job: Job,
+    hold: Hold,
+    status: Status,
+    *,
+    now: int,
+    reason: str | None = None,
+    started_at: int | None = None,
+    finished_at: int | None = None,
+    error: str | None = None,
+    result: str | None = None,
+    progress: str | None = None,
+) -> Record:
+    """Return the record of an attempt; the optional fields are those that its end adds."""
+    return build(
+        Record,
+        run=hold.run,
+        job=job.name,
+        attempt=hold.attempt,
+        slot=hold.slot,
+        first=hold.slot,
+        origin=hold.origin,
+        status=status,
+        key=key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
+        recorded_at=now,
+        node=hold.node,
+        session=hold.session,
+        fence=hold.fence,
+        claimed_at=hold.claimed_at,
+        reason=reason,
+        started_at=started_at,
+        finished_at=finished_at,
+        error=error,
+        result=result,
+        progress=progress,
+    )

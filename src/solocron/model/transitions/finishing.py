@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from solocron.model._fast.values import fast_init, from_fields, replace
+from solocron.model._fast.values import build, fast_init, replace
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job, Last, Pause, WaitingRun
 from solocron.model.documents.run import Entry, Op, Status, plain
@@ -18,10 +18,6 @@ __all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "end_hold", "finish", "h
 ACCEPTED = "accepted"
 PAUSED = "accepted, and paused"
 """The answer to an end that was accepted and was the last failure that `pause_after` allows."""
-
-_CLOSE = Op.CLOSE
-_SUCCEEDED, _FAILED, _TIMED_OUT = Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT
-_CANCELLED, _LOST = Status.CANCELLED, Status.LOST
 
 _REMEMBERED = 256
 """How many accepted finishes a job remembers at most."""
@@ -129,8 +125,8 @@ def end_hold(
 ) -> tuple[Job, Entry]:
     """The job without the hold, with its next attempt waiting if it has one, and the record closed."""
     policy, status = job.definition, outcome.status
-    failed = status is _FAILED or status is _TIMED_OUT
-    crashed = status is _LOST and policy.on_crash == "retry"
+    failed = status is Status.FAILED or status is Status.TIMED_OUT
+    crashed = status is Status.LOST and policy.on_crash == "retry"
     again = (failed or crashed or outcome.again) and hold.tries < policy.retries and hold.cancel is None
     again = again and not outcome.final
     reason, waiting_runs = outcome.reason, job.waiting_runs
@@ -138,7 +134,7 @@ def end_hold(
         wait = policy.backoff.delay(hold.tries + 1, f"{hold.run}/{hold.attempt}") if failed else 0
         doubt = crashed or (hold.crashed and outcome.unasked)
         waiting_runs = (*waiting_runs, _waits_again(hold, ready_at=now + wait, tries=hold.tries + 1, crashed=doubt))
-    elif status is _LOST and not reason:
+    elif status is Status.LOST and not reason:
         reason = "its node died"
     record = record_of(
         job,
@@ -153,27 +149,25 @@ def end_hold(
         progress=plain(outcome.progress),
     )
     error = record.error or record.reason
-    good = status is _SUCCEEDED
+    good = status is Status.SUCCEEDED
     job = replace(
         job,
         active=_without(job, hold),
         waiting_runs=waiting_runs,
         accepted=job.accepted if accepted is None else accepted,
-        failures=0 if good else job.failures + (not again and status is not _CANCELLED),
-        last=from_fields(
+        failures=0 if good else job.failures + (not again and status is not Status.CANCELLED),
+        last=build(
             Last,
-            {
-                "run": hold.run,
-                "slot": hold.slot,
-                "attempt": hold.attempt,
-                "status": status,
-                "finished_at": now,
-                "error": None if good or error is None else error[-_ERROR_KEPT:],
-                "node": hold.node,
-            },
+            run=hold.run,
+            slot=hold.slot,
+            attempt=hold.attempt,
+            status=status,
+            finished_at=now,
+            error=None if good or error is None else error[-_ERROR_KEPT:],
+            node=hold.node,
         ),
     )
-    return job, Entry(_CLOSE, record)
+    return job, Entry(Op.CLOSE, record)
 
 
 def _waits_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> WaitingRun:

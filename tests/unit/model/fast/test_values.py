@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from solocron.model._fast.values import fast_init, replace
+from solocron.model._fast.values import build, fast_init, replace
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Job
+from solocron.model.documents.job import Job, Last
 from solocron.model.documents.run import Status
 
 JOB = Job(name="j", incarnation=1, definition=Definition(handler="h", schedule=None), cursor=5, extra={"new": 1})
@@ -43,6 +43,15 @@ def test_a_class_whose_constructor_does_more_is_refused() -> None:
 
     with pytest.raises(AssertionError, match="more than keep"):
         replace(Checked(1), size=-1)
+
+
+def test_a_built_value_is_the_one_that_the_class_makes() -> None:
+    built = build(Last, run="r", slot=1, attempt=1, status=Status.LOST, finished_at=2)
+    assert built == Last(run="r", slot=1, attempt=1, status=Status.LOST, finished_at=2)
+    assert (built.error, built.node) == (None, None)
+    assert hash(built) == hash(replace(built))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        built.slot = 2  # type: ignore[misc]
 
 
 def test_a_quick_class_makes_what_the_standard_library_makes() -> None:

@@ -24,8 +24,6 @@ __all__ = ["Attempts", "Phase", "Running"]
 Key = tuple[str, int]
 """A run and its fence."""
 
-_NONE = Standing.NONE
-
 
 class Phase(StrEnum):
     """How far a claim has come on this node."""
@@ -33,9 +31,6 @@ class Phase(StrEnum):
     CLAIMED = "claimed"
     BEGUN = "begun"
     ENDED = "ended"
-
-
-_CLAIMED, _BEGUN, _ENDED = Phase.CLAIMED, Phase.BEGUN, Phase.ENDED
 
 
 @dataclass(slots=True, eq=False)
@@ -152,13 +147,13 @@ class Attempts:
             session = self.lease.trust.lose()
             if session is None:
                 return None, []
-            lost = [running for running in self._running.values() if running.phase is not _ENDED]
+            lost = [running for running in self._running.values() if running.phase is not Phase.ENDED]
             self._running.clear()
             self._calls.forget()
             for running in lost:
-                if running.phase is _CLAIMED:
+                if running.phase is Phase.CLAIMED:
                     running.revoked = True
-            bodies = [running for running in lost if running.phase is _BEGUN]
+            bodies = [running for running in lost if running.phase is Phase.BEGUN]
             self._leftovers.extend(bodies)
             self._lost_sessions.add(session)
             self.ended.set()
@@ -191,7 +186,7 @@ class Attempts:
         with self._mutex:
             busy = waiting = 0
             for running in self._running.values():
-                if running.phase is _ENDED:
+                if running.phase is Phase.ENDED:
                     waiting += 1
                 elif not running.stuck:
                     busy += 1
@@ -202,7 +197,7 @@ class Attempts:
     def running_of(self, origin: Origin) -> int:
         """How many runs of an origin this node has."""
         with self._mutex:
-            found = [r for r in (*self._running.values(), *self._leftovers) if r.phase is not _ENDED]
+            found = [r for r in (*self._running.values(), *self._leftovers) if r.phase is not Phase.ENDED]
             return sum(running.hold.origin is origin for running in found)
 
     def excluded(self) -> frozenset[str]:
@@ -252,7 +247,7 @@ class Attempts:
             return [
                 running
                 for key, running in self._running.items()
-                if key not in held and running.since < asked and running.phase is not _ENDED
+                if key not in held and running.since < asked and running.phase is not Phase.ENDED
             ]
 
     # --- bodies ------------------------------------------------------------------------------------------------
@@ -261,9 +256,9 @@ class Attempts:
         """Return whether the body may start now: the claim stands, the session is trusted, no stop was asked for."""
         with self._mutex:
             now = self._boot()
-            if running.revoked or running.key not in self._running or self.lease.trust.standing(now) is _NONE:
+            if running.revoked or running.key not in self._running or self.lease.trust.standing(now) is Standing.NONE:
                 return False
-            running.phase = _BEGUN
+            running.phase = Phase.BEGUN
             running.begun_at = now
             running.started_at = self.lease.store_time(now)
             if running.definition.timeout is not None:
@@ -273,7 +268,7 @@ class Attempts:
     def revoke(self, running: Running) -> bool:
         """Take a claim back before its body begins; False when it has begun."""
         with self._mutex:
-            if running.phase is not _CLAIMED:
+            if running.phase is not Phase.CLAIMED:
                 return False
             running.revoked = True
             return True
@@ -281,7 +276,7 @@ class Attempts:
     def ask_to_stop(self, running: Running, stop: Stop) -> bool:
         """Mark the body; True the first time, so that it is interrupted once per reason."""
         with self._mutex:
-            if running.phase is _ENDED or (running.stop is not None and running.stop.kind == stop.kind):
+            if running.phase is Phase.ENDED or (running.stop is not None and running.stop.kind == stop.kind):
                 return False
             if running.stop is not None and stop.kind != "lost":
                 return False
@@ -301,7 +296,7 @@ class Attempts:
         with self._mutex:
             ours = running.key in self._running and not running.outcome_known
             running.outcome_known = True
-            running.phase = _ENDED
+            running.phase = Phase.ENDED
             running.ended_at = self._boot()
             if self._leftovers:
                 self._leftovers = [other for other in self._leftovers if other is not running]
@@ -353,5 +348,5 @@ class Attempts:
     def bodies(self) -> list[Running]:
         """Everything that still executes here, leftovers included."""
         with self._mutex:
-            current = [running for running in self._running.values() if running.phase is _BEGUN]
+            current = [running for running in self._running.values() if running.phase is Phase.BEGUN]
             return [*current, *(r for r in self._leftovers if r not in current)]

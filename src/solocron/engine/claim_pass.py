@@ -20,8 +20,6 @@ from solocron.stores.contract import Applied, Gate, Named, Result, Verdict
 
 __all__ = ["ClaimPass", "Claimed", "LeftAlone", "Starter"]
 
-_APPLIED, _BACKFILL = Verdict.APPLIED, Origin.BACKFILL
-
 PERMIT_POLL = 1.0
 """Seconds after which a job that waits for a permit is looked at again, if no notification came before."""
 
@@ -44,7 +42,7 @@ class Claimed:
     def decided(self) -> int:
         """How many jobs were decided, whether or not a body was started for them."""
         return sum(
-            result.verdict is _APPLIED and not isinstance(result.answer, Later | Needs)
+            result.verdict is Verdict.APPLIED and not isinstance(result.answer, Later | Needs)
             for result in self.applied.results
         )
 
@@ -97,7 +95,7 @@ class _BackfillShare:
     def note(self, job: str, change: Change | None) -> None:
         """A store may ask again for the same document: only the last answer counts."""
         hold = None if change is None else change.answer
-        if isinstance(hold, Hold) and hold.origin is _BACKFILL:
+        if isinstance(hold, Hold) and hold.origin is Origin.BACKFILL:
             self._taken.add(job)
         else:
             self._taken.discard(job)
@@ -116,7 +114,7 @@ class Starter:
         claims = [
             (result.doc, result.answer)
             for result in results
-            if result.verdict is _APPLIED and isinstance(result.answer, Hold) and isinstance(result.doc, Job)
+            if result.verdict is Verdict.APPLIED and isinstance(result.answer, Hold) and isinstance(result.doc, Job)
         ]
         # A claim that is acknowledged after this node has begun to check another epoch may be lost already.
         if not claims or not self._memory.claimed(epoch, claims):
@@ -158,7 +156,7 @@ class ClaimPass:
         self._fetched = False
         by = self._requirements.claimant(session, alone=context.signals.claim.alone)
         most = max(1, context.settings.max_running // 4)
-        self._backfills = _BackfillShare(most=most, running=attempts.running_of(_BACKFILL))
+        self._backfills = _BackfillShare(most=most, running=attempts.running_of(Origin.BACKFILL))
         left_alone = self.left_alone.names(context.runtime.clock.boot())
         due = self._requirements.selection(limit, attempts.excluded() | left_alone)
         epoch, gate = self._gate.epoch, self._gate.gate()
@@ -246,7 +244,7 @@ class ClaimPass:
         started = self._starter.start(results, session, epoch)
         beat, events = self._context.settings.beat, self._context.events
         for result in results:
-            if result.verdict is _APPLIED and isinstance(result.doc, Job):
+            if result.verdict is Verdict.APPLIED and isinstance(result.doc, Job):
                 if isinstance(result.answer, Later):
                     at = self._attempts.lease.boot_of(result.answer.until)
                     self.left_alone.turn(result.name, replied + beat if at is None else min(at, replied + beat))
@@ -269,7 +267,7 @@ class ClaimPass:
         """Emit which slots the claims that stand have passed over, and why."""
         passing, self._passing = self._passing, {}
         for result in results if passing else ():
-            for record in passing.get(result.name, ()) if result.verdict is _APPLIED else ():
+            for record in passing.get(result.name, ()) if result.verdict is Verdict.APPLIED else ():
                 self._context.events.emit(
                     "slot passed", job=record.job, node=self._context.settings.node, slot=record.slot,
                     count=record.count, outcome=record.status, reason=record.reason,

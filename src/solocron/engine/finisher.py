@@ -23,7 +23,6 @@ from solocron.stores.contract import Named, Result, Verdict
 
 __all__ = ["Finisher"]
 
-_APPLIED = Verdict.APPLIED
 _AGAIN = (Verdict.CONTENDED, Verdict.UNKNOWN, Verdict.BLOCKED)
 
 BATCH = 500
@@ -194,7 +193,7 @@ class Finisher:
         return finish(job, run=hold.run, fence=hold.fence, outcome=outcome, now=now, resolve=self._context.resolve)
 
     def _report(self, result: Result, items: list[_Item], now: float) -> None:
-        answers = result.answer if result.verdict is _APPLIED else {}
+        answers = result.answer if result.verdict is Verdict.APPLIED else {}
         for item in items:
             if item.running.key not in answers:
                 known = "another node has taken over"

@@ -25,9 +25,6 @@ class Standing(StrEnum):
     """A renewal is overdue: start nothing new, keep trying."""
 
 
-_NONE, _HELD, _JEOPARDY = Standing.NONE, Standing.HELD, Standing.JEOPARDY
-
-
 class Trust:
     """The trust of one process in one session after the other."""
 
@@ -90,7 +87,7 @@ class Trust:
 
     def standing(self, now: float) -> Standing:
         if self.session is None or now >= self._until:
-            return _NONE
+            return Standing.NONE
         if self._troubled or now > self._renewed + 2 * self._terms.beat:
-            return _JEOPARDY
-        return _HELD
+            return Standing.JEOPARDY
+        return Standing.HELD

@@ -1,4 +1,4 @@
-"""Fails if the package has two classes of one name, or uses a word that was given up.
+"""Fails if the package has two classes of one name, or if it or its proof uses a word that was given up.
 
 A class name that stands twice makes every search and every traceback ambiguous. A word that was given up had two
 meanings, or no meaning to a reader who has not met it here; each is listed with the word to use instead.
@@ -20,7 +20,8 @@ from pathlib import Path
 Fault = tuple[Path, int, str]
 """A file, a line, and what is wrong there."""
 
-PACKAGE = Path(__file__).resolve().parent.parent / "src" / "solocron"
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "solocron"
 
 PROSE = {
     r"whoever|whomever|somebody|nobody|anybody|everybody": "name the actor: the node, the caller, the sweeper",
@@ -55,9 +56,8 @@ STILL_IN_PROSE = {
 STILL_IN_NAMES = {"model", "schedules", "stores", "testing"}
 
 STILL_TWICE = {
-    *("Address", "Change", "Clients", "Draft", "Event", "Faults", "Fleet", "GoingBack", "Ledger", "Life", "Line"),
-    *("Link", "Memory", "Moved", "Namespace", "Nemesis", "Node", "Outcome", "Place", "Report", "Request", "Row"),
-    *("Rules", "Selection", "Session", "Slots", "Start", "State", "Status", "Store", "Update", "Verdict", "World"),
+    *("Address", "Change", "Draft", "Event", "Fleet", "Life", "Link", "Moved", "Node"),
+    *("Outcome", "Place", "Row", "Selection", "Status", "Update", "Verdict"),
 }
 """Names of classes that are still to be told apart."""
 
@@ -134,6 +134,7 @@ def _words(name: str) -> list[str]:
 
 def main() -> int:
     faults, known = list(word_problems(PACKAGE)), classes(PACKAGE)
+    faults += [("proof" / file, number, what) for file, number, what in word_problems(ROOT / "proof")]
     found = list(_problems(faults, known))
     for line in found:
         print(line, file=sys.stderr)

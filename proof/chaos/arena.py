@@ -1,4 +1,4 @@
-"""Five berths on one store: in each a node, before each a proxy; whoever hurts one has it to himself meanwhile."""
+"""Five berths on one store: in each a node, before each a proxy; a fault that hurts one has it to itself meanwhile."""
 
 from __future__ import annotations
 

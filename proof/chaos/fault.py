@@ -29,7 +29,7 @@ class Scene:
     dice: random.Random
     turn: int
     over: threading.Event
-    """Set when the time under fire has come to its end: whoever rests goes on at once."""
+    """Set when the time under fire has come to its end: a fault that rests goes on at once."""
 
     def rest(self, seconds: float) -> None:
         """Let the fault last."""
@@ -51,7 +51,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`strike` does it, heals it, and answers how often it struck: what was seen, not what was intended."""
+    """`strike` does it, heals it, and returns how often it struck: what was seen, not what was intended."""
 
     number: str
     name: str

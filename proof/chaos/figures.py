@@ -38,7 +38,7 @@ class Figures:
     healed_s: float = 0.0
     """Seconds after the last fault until nothing waited any more."""
     calls_per_run: float | None = None
-    """What the server counted, all nodes and all of their idle work included; None where nobody counts."""
+    """Calls that the server counted, idle work of all nodes included; None where the store counts none."""
     attempts_twice_once: int = 0
     """Attempts that started twice although the store went back: of jobs without retries (I22)."""
     attempts_twice_again: int = 0

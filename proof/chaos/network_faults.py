@@ -32,7 +32,7 @@ def _cut(scene: Scene) -> int:
 
 
 def _lost_reply(scene: Scene) -> int:
-    """Requests arrive and are carried out; nobody hears of it."""
+    """Requests arrive and are carried out; the replies are lost."""
     return _silence(scene, seconds=scene.dice.uniform(0.2, 1.0), deaf=True)
 
 

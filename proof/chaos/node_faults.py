@@ -137,7 +137,7 @@ def _cancel(scene: Scene) -> int:
     wait_until(lambda: _said(ledger.lines("patient"), run, "start"), within=60, what="the start of a patient coroutine")
     scene.rest(scene.dice.uniform(0, 0.3))
     scene.insist(lambda: scheduler.cancel(run))
-    # A node that died meanwhile has nobody left to cancel: that counts as no strike.
+    # A node that died meanwhile has no run left to cancel: that counts as no strike.
     scene.insist(lambda: scheduler.wait(run, "60s"))
     return int(_said(ledger.lines("patient"), run, "raised"))
 

@@ -39,7 +39,7 @@ class Place:
         self.url = ""
         self.restarts = 0
         self.calls = 0
-        """What the server itself has counted of the clients' calls; SQLite has nobody who counts."""
+        """Return the calls of clients that the server itself has counted; SQLite counts none."""
         self._small = small_disk and os.geteuid() == 0 and name in _DISK
         self._stack = ExitStack()
         self._counted: int | None = None
@@ -105,7 +105,7 @@ class Place:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Nobody can write there, as long as the block lasts: the server is killed, the file is somebody else's."""
+        """Keep all clients from writing while the block lasts: the server is killed, the file has another owner."""
         if self.server is None:
             with closing(
                 sqlite3.connect(self.url.removeprefix("sqlite:///"), timeout=30, isolation_level=None)

@@ -63,7 +63,7 @@ class Recall(Judge):
         self._store = scheduler.open().store
 
     def find(self, dead: Collection[int] = ()) -> Findings:
-        """What became of every slot; `dead`: the processes that were killed, whose attempts nobody remembers."""
+        """Return the fate of every slot; `dead`: the processes that were killed, whose attempts no node remembers."""
         found = Findings()
         starts: dict[str, list[Line]] = defaultdict(list)
         for line in self._ledger.lines(event=START):

@@ -3,7 +3,7 @@
 To the quiet ones another comes just when the store has gone back: it remembers nothing, and must not be the first.
 
 In each way that the store knows it is done twice. Once the backup is some seconds old, more than a beat and less than
-two leases: the nodes remember what was lost, and go on by themselves. Once it is older: they stop until somebody has
+two leases: the nodes remember what was lost, and go on by themselves. Once it is older: they stop until an operator has
 called `solocron restored`.
 """
 
@@ -135,7 +135,7 @@ def _told(place: Place, busy: Fleet, back: float, figures: Figures, tell: Tell) 
     threading.Event().wait(WATCHED)
     early = [line for line in busy.ledger.lines(event=START) if line.at > back + CLAIMED]
     if early:
-        figures.faults.append(f"{len(early)} bodies started before anybody had called `solocron restored`")
+        figures.faults.append(f"{len(early)} bodies started before an operator had called `solocron restored`")
     for namespace in JOBS:
         command = [sys.executable, "-m", "solocron.cli", "restored", f"--namespace={namespace}"]
         env = {**os.environ, "SOLOCRON_STORE": place.url}

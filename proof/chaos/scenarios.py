@@ -166,12 +166,12 @@ def _takeovers(arena: Arena, schedules: dict[str, Schedule], incidents: Sequence
 
 
 def _runs_of(arena: Arena, replica: Replica) -> set[str]:
-    """The runs that a node is in the middle of, and that somebody else may repeat."""
+    """Return the runs that a node is in the middle of, and that another may repeat."""
     return {line.run for line in arena.fleet.ledger.open() if line.pid == replica.pid and line.job not in AT_MOST_ONCE}
 
 
 def _started_elsewhere(arena: Arena, victims: Sequence[Replica]) -> set[str]:
-    """The runs that somebody else than these has started."""
+    """Return the runs that nodes other than these have started."""
     gone = {replica.pid for replica in victims}
     return {line.run for line in arena.fleet.ledger.lines(event=START) if line.pid not in gone}
 

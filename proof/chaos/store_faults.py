@@ -60,7 +60,7 @@ def _disk(scene: Scene) -> int:
 
 
 def _rivals(scene: Scene) -> int:
-    """Somebody else's transactions on the same rows, in another order, and held: conflicts, timeouts, deadlocks."""
+    """Transactions of another client on the same rows, in another order, and held: conflicts, timeouts, deadlocks."""
     with scene.arena.server.lend() as (place,):
         struck = 0
         for _ in range(4):

@@ -1,7 +1,7 @@
 """Backs a store up while nodes work on it, and puts the backup back under them, in the ways in which people do that.
 
 A way is `open` where the restore is one atomic step for those who are connected; in the others the nodes are kept out
-until it is complete, as by somebody who takes the server off the network.
+until it is complete, as by an operator who takes the server off the network.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class PostgresVault(SqlVault):
 
 
 class MariaDBVault(SqlVault):
-    """A dump, table by table: whoever looks in between sees some tables of then and some of now."""
+    """A dump, table by table: a reader in between sees some tables of then and some of now."""
 
     ways = ("dump",)
 

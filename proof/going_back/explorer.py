@@ -1,4 +1,4 @@
-"""Explores a small fleet whose store goes back, completely or by random walks.
+"""Explore a small fleet whose store goes back, completely or by random walks.
 
 Safety: no (run, attempt) starts twice within the promise. Liveness: once the faults stop, the namespace opens and every
 slot gets its record, or the namespace is closed and waits for a person.
@@ -15,7 +15,7 @@ from proof.going_back.world import SPENT, GoingBackWorld
 __all__ = ["Faults", "GoingBack", "Rules", "explore", "walk"]
 
 FAULTY = 0.15
-"""How often anything may happen, and not only what needs no fault."""
+"""Probability of a step from all steps, and not only from those that need no fault."""
 PATIENCE = 400
 """Steps without a fault after which a walk that has not come to rest never will."""
 

@@ -1,8 +1,8 @@
-"""Which states of a fleet around a store that goes back are the same, so that there are finitely many.
+"""Keys of states: equal for states that are the same for every purpose, so that there are finitely many.
 
 Times count from now and stop where nothing depends on them any more. Versions of a session are compared with each other
-only: they count from the least that anybody has, and a wide gap is as good as a wider one. Documents at which nobody
-will ever look again are gone. Nodes stand in an order of their own, whoever is called A or B.
+only: they count from the least that any of them has, and a wide gap is as good as a wider one. Documents that no node
+will ever look at again are gone. Nodes stand in an order of their own, whichever is called A or B.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _lost(node: Node) -> Node:
 
 
 def requests(small: GoingBack, state: State, i: int) -> Iterator[Request]:
-    """What a node that runs may ask of the store now."""
+    """Yield the requests that a running node may send now."""
     node = state.nodes[i]
     if not node.has:
         before = node.serial if node.serial >= node.first else None
@@ -90,7 +90,7 @@ def _may_claim(small: GoingBack, state: State, node: Node) -> bool:
 
 
 def _about_holds(small: GoingBack, state: State, i: int, node: Node) -> Iterator[Request]:
-    """Give up what this session holds and nobody runs; take over what a dead session holds."""
+    """Give up what this session holds and no body runs; take over what a dead session holds."""
     for n, slot in enumerate(state.store.slots):
         if slot.phase != HELD or slot.holder is None:
             continue
@@ -193,7 +193,7 @@ def _renewed(small: GoingBack, state: State, i: int, reply: Any, what: object) -
 
 
 def _forget(small: GoingBack, node: Node, store: Store) -> Node:
-    """What was acknowledged longer ago than the memory reaches is forgotten, unless it is needed to go on."""
+    """Forget what was acknowledged longer ago than the memory reaches, unless it is needed to go on."""
     reach = small.memory
     if reach is None or node.checked != node.known or store.space.state != OPEN:
         return node

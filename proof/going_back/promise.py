@@ -1,4 +1,4 @@
-"""What is promised of a store that goes back (I22), word by word, and who is to be excused from it.
+"""The promise of a store that goes back (I22), word by word, and its exceptions.
 
 No (run, attempt) starts twice, if
 
@@ -7,7 +7,7 @@ No (run, attempt) starts twice, if
 - or the same server answers, and what was lost includes a renewal of every node.
 
 Not promised: the same server, less than a beat lost; a node that died and whose session began in what was lost; with
-retries, an attempt of a node that is gone; a fleet in which everybody was restarted.
+retries, an attempt of a node that is gone; a fleet in which every node was restarted.
 
 If the claim of an attempt is still in the store, its second start is never excused, whatever else was lost.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from proof.explorer import Wrong
-from proof.going_back.state import HELD, OWED, UNDECIDED, Start, State, Store
+from proof.going_back.state import HELD, UNDECIDED, WAITING, Start, State, Store
 
 __all__ = ["UNNOTICED", "gone", "lapse_of", "lost", "opened", "reached", "started"]
 
@@ -26,7 +26,7 @@ SAFE, LEFT, GONE, EXCUSED = range(4)
 is in what is left; it was lost with the session; nothing is promised of it."""
 
 UNNOTICED, WEAK = 1, 2
-"""Of a restore: nobody who lived through it has reached the store since; less than a renewal of every node was lost."""
+"""Of a restore: no node that saw it has reached the store since; less than a renewal of every node was lost."""
 
 
 def contains(store: Store, slot: int, attempt: int) -> bool:
@@ -36,7 +36,7 @@ def contains(store: Store, slot: int, attempt: int) -> bool:
         return False
     if found.phase == HELD:
         return found.attempt >= attempt
-    return found.phase != OWED or found.attempt > attempt
+    return found.phase != WAITING or found.attempt > attempt
 
 
 def _in(store: Store, start: Start) -> bool:
@@ -87,7 +87,7 @@ def _of_lost(state: State, slot: int, attempt: int, start: Start, retries: int) 
 
 
 def gone(state: State, i: int, *, retries: int) -> State:
-    """A process was killed: nobody remembers what it had not yet joined."""
+    """A process was killed: no node remembers what it had not yet joined."""
 
     def of(slot: int, attempt: int, start: Start) -> Start:
         if start.node != i or not start.alive:
@@ -130,7 +130,7 @@ def started(state: State, slot: int, attempt: int, fence: int, i: int, what: obj
     before = row[attempt - 1]
     if before is not None:
         excused = before.promise == EXCUSED or (state.lapse == WEAK and state.store.slots[slot].fence != fence)
-        if not excused and not _nobody_left(state):
+        if not excused and not _no_witness_left(state):
             raise Wrong("I22: an attempt starts twice", what)
         return state
     new = Start(i, state.nodes[i].serial, True, SAFE)
@@ -141,7 +141,7 @@ def started(state: State, slot: int, attempt: int, fence: int, i: int, what: obj
     return state._replace(starts=(*state.starts[:slot], row, *state.starts[slot + 1 :]))
 
 
-def _nobody_left(state: State) -> bool:
-    """After a restore: everybody who could notice was killed and restarted, or is frozen."""
+def _no_witness_left(state: State) -> bool:
+    """After a restore: every node that could notice was killed and restarted, or is frozen."""
     survivors = [node for node in state.nodes if node.mode == "up" and not node.newcomer and not node.thawed]
     return state.lapse == UNNOTICED and not survivors

@@ -19,11 +19,11 @@ __all__ = [
     "LEASE",
     "NAMES",
     "OPEN",
-    "OWED",
     "PASSED",
     "RUNNING",
     "STOPPED",
     "UNDECIDED",
+    "WAITING",
     "Faults",
     "GoingBack",
     "Memory",
@@ -46,11 +46,11 @@ LEASE = 3
 
 OPEN, CHECKING, CLOSED = "open", "checking", "closed"
 
-UNDECIDED, PASSED, OWED, HELD, DONE = range(5)
+UNDECIDED, PASSED, WAITING, HELD, DONE = range(5)
 """A slot: beyond the cursor; before it without hold, debt or record; waiting for an attempt; held; on record."""
 
 RUNNING, STOPPED, ENDED, KEPT = range(4)
-"""What a node remembers of an attempt: its body runs; its body was stopped; it ended, which the store has not yet
+"""A node's memory of an attempt: its body runs; its body was stopped; it ended, which the store has not yet
 answered; it ended, and the store has accepted or refused that."""
 
 
@@ -71,7 +71,7 @@ class Rules:
     barrier: bool = True
     """7: the namespace opens no sooner than the longest time between two renewals after the check began."""
     burial_waits: bool = True
-    """7: nobody is buried before a lease has passed since the check began."""
+    """7: no session is buried before a lease has passed since the check began."""
     burial_tests_server: bool = True
     """2: burials and takeovers test the server and the version of the sweeper's own session."""
     refused_ends_kept: bool = True
@@ -102,7 +102,7 @@ class Rules:
     newcomers_wait: bool = True
     """11: a process that begins claims nothing for the longest time between two renewals."""
     newcomers_bury_late: bool = True
-    """11: nor does it bury anybody (DESIGN: a session first seen expired is watched for a lease)."""
+    """11: nor does it bury a session (DESIGN: a session first seen expired is watched for a lease)."""
     takeover_waits: bool = True
     """7: holds are taken over only after the opening."""
     join_tests_session: bool = True
@@ -114,7 +114,7 @@ class Rules:
 
 
 class Faults(NamedTuple):
-    """How many of each may still happen, and how many at all."""
+    """Faults that may still happen: so many of each kind, and so many together."""
 
     failovers: int = 0
     """Another server answers, without the last commits."""
@@ -146,7 +146,7 @@ class GoingBack:
     memory: int | None = None
     """Beats that a node remembers, before the store's last answer; None: more than any history here has."""
     given: tuple[str, ...] = ()
-    """How the history begins, in the words of its steps; all that can follow is explored."""
+    """The beginning of the history, in the words of its steps; all that can follow is explored."""
 
 
 class Session(NamedTuple):
@@ -173,14 +173,14 @@ class Namespace(NamedTuple):
     age: int = LEASE
     """Beats since the check began, no more than a lease."""
     due: int = 0
-    """How many slots were due when the check began."""
+    """Number of slots that were due when the check began."""
     doubt: bool = False
     named: bool = True
     """Whether it names the server that answers."""
 
 
 class Slot(NamedTuple):
-    """What the store knows of a slot."""
+    """The store's record of a slot."""
 
     phase: int = UNDECIDED
     attempt: int = 0
@@ -198,7 +198,7 @@ class Store(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a process remembers of a slot."""
+    """A process's memory of a slot."""
 
     attempt: int
     phase: int
@@ -272,18 +272,18 @@ class State(NamedTuple):
     """The whole fleet at one moment."""
 
     due: int
-    """How many slots are due: the first at once, one more with each beat."""
+    """Number of slots that are due: the first at once, one more with each beat."""
     store: Store
     behind: Store | None
-    """What a replica or a backup has: the store as it was at some moment."""
+    """The copy that a replica or a backup has: the store as it was at some moment."""
     nodes: tuple[Node, ...]
     floating: tuple[Request, ...]
     starts: tuple[tuple[Start | None, ...], ...]
     """Per slot and attempt."""
     left: Faults
     away: bool = False
-    """Whether the store answers nobody."""
+    """Whether the store is away."""
     lapse: int = 0
-    """What is known of the last restore: see the promise."""
+    """The facts about the last restore that the promise asks for."""
     fence: int = 0
     token: int = 0

@@ -15,10 +15,10 @@ from proof.going_back.state import (
     HELD,
     LEASE,
     OPEN,
-    OWED,
     PASSED,
     RUNNING,
     UNDECIDED,
+    WAITING,
     GoingBack,
     Memory,
     Namespace,
@@ -48,7 +48,7 @@ def claimable(state: State, slots: tuple[Slot, ...]) -> int | None:
     for n, slot in enumerate(slots):
         if slot.phase == HELD:
             return None
-        if slot.phase == OWED:
+        if slot.phase == WAITING:
             return n
         if slot.phase == UNDECIDED and found is None and n < state.due:
             found = n
@@ -56,7 +56,7 @@ def claimable(state: State, slots: tuple[Slot, ...]) -> int | None:
 
 
 def apply(small: GoingBack, state: State, request: Request) -> tuple[State, Any]:
-    """What a request makes of the store, and the answer; None if it was refused."""
+    """Return the store after a request, and the answer; None if it was refused."""
     return OPERATIONS[request.op](small, state, request)
 
 
@@ -90,7 +90,7 @@ def _renew(small: GoingBack, state: State, request: Request) -> tuple[State, Any
 def _check_begins(
     small: GoingBack, state: State, request: Request, own: Session | None, *, known: bool
 ) -> tuple[State, bool]:
-    """Whoever meets a sign that the store went back begins a check in that step, or joins one that is under way."""
+    """A node that meets a sign that the store went back begins a check in that step, or joins one that is under way."""
     space, rules = state.store.space, small.rules
     lower = known and (own is None or own.version < request.acked)
     if own is not None and not own.live and not rules.dead_session_is_sign:
@@ -197,8 +197,8 @@ def _reach(slot: Slot) -> tuple[int, int]:
 
 
 def _after(attempt: int, retries: int) -> Slot:
-    """What becomes of an attempt that crashed."""
-    return Slot(OWED, attempt + 1) if attempt <= retries else DECIDED
+    """Return the slot after an attempt that crashed."""
+    return Slot(WAITING, attempt + 1) if attempt <= retries else DECIDED
 
 
 def _mark(small: GoingBack, state: State, request: Request) -> tuple[State, Any]:
@@ -227,7 +227,7 @@ def _open(small: GoingBack, state: State, request: Request) -> tuple[State, Any]
     for n, slot in enumerate(slots):
         if slot.phase == PASSED and rules.passed_over_recorded:
             slots[n] = DECIDED
-        elif space.doubt and (slot.phase == OWED or (slot.phase == UNDECIDED and n < space.due)):
+        elif space.doubt and (slot.phase == WAITING or (slot.phase == UNDECIDED and n < space.due)):
             slots[n] = _after(max(slot.attempt, 1), small.retries)
     space = space._replace(state=OPEN, doubt=False)
     state = state._replace(store=state.store._replace(space=space, slots=tuple(slots)))

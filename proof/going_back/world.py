@@ -56,7 +56,7 @@ class What(NamedTuple):
 
 
 Step = tuple[What, bool, State]
-"""What happened, whether it may happen without a fault, and what came of it."""
+"""A step: its name, whether it needs no fault, and the state after it."""
 
 
 class GoingBackWorld:
@@ -67,7 +67,7 @@ class GoingBackWorld:
         self._nothing = (None,) * small.slots
 
     def start(self) -> State:
-        """Everybody is up and has a session, nothing is claimed; and then what is given."""
+        """Return the first state: every node is up and has a session, nothing is claimed; then the given steps."""
         state = self._fresh()
         for words in self.small.given:
             following = [after for what, _, after in self.steps(state) if str(what) == words]

@@ -1,1 +1,1 @@
-"""The invariants that every commit, every line of the bodies' ledger, and a world at rest must satisfy."""
+"""The invariants that every commit, every line of the bodies' ledger, and a quiescent world must satisfy."""

@@ -37,7 +37,7 @@ class AlarmWatch:
         self._written: Counter[str] = Counter()
         self._told: Counter[str] = Counter()
         self._since: dict[str, tuple[object, float]] = {}
-        """What mattered of each job, and since when it has been so."""
+        """The facts of each job that matter for alarms, and since when they have been so."""
         if every:
             world.database.on_commit.append(self._commit)
 
@@ -73,7 +73,7 @@ class AlarmWatch:
                 Violation("alarms", f"{told}: told {self._told[told]} times, {self._written[told]} written")
             )
 
-    def at_rest(self) -> None:
+    def check_quiescence(self) -> None:
         """Of what has not changed for some looks, exactly that is open which there is cause for."""
         if not self._every:
             return
@@ -84,7 +84,7 @@ class AlarmWatch:
             if self._world.kernel.now - since < patience or (Kind.JOB, job.name) in database.aside:
                 continue
             counts = job.paused is None and not job.removed and job.definition.enabled
-            for kind, cause in (("failing", job.failures >= FAILING), ("orphaned", self._world.is_nobodys(job))):
+            for kind, cause in (("failing", job.failures >= FAILING), ("orphaned", self._world.is_orphaned(job))):
                 found = database.docs.get((Kind.ALARM, f"{kind}:{job.name}"))
                 has = found is not None and isinstance(found[0], SmallDocument) and is_open(found[0])
                 self.did["alarms compared"] += 1

@@ -1,4 +1,4 @@
-"""What must hold of calendars: nodes with different caches agree, no slot comes on a day off, every change arrives."""
+"""Invariants of calendars: nodes with different caches agree, no slot comes on a day off, every change arrives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.run import Op, Origin, Status
 from solocron.testing.simulation.database import Commit
 
-__all__ = ["AT_REST", "CALENDARS", "JOBS", "calendar_of"]
+__all__ = ["CALENDARS", "JOBS", "QUIESCENCE", "calendar_of"]
 
 
 def calendar_of(job: object) -> str | None:
@@ -38,7 +38,7 @@ def i10_slots_are_those_of_the_revision(checker: Checker, commit: Commit) -> Non
 
 
 def i10_days_off_are_on_record(checker: Checker, commit: Commit) -> None:
-    """What a calendar leaves out is on record as skipped, in the commit that passes it, with the days' name."""
+    """A slot that a calendar leaves out is on record as skipped, in the commit that passes it, with the days' name."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or before.removed:
         return
@@ -57,7 +57,7 @@ def i10_days_off_are_on_record(checker: Checker, commit: Commit) -> None:
 
 
 def i11_a_job_never_goes_back_to_an_older_revision(checker: Checker, commit: Commit) -> None:
-    """Who names the same calendar again names a revision that is no older."""
+    """A definition that names the same calendar again names a revision that is not older."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or before.definition is not after.definition:
         checker.written[f"{commit.name} defined"] = commit.at
@@ -72,7 +72,7 @@ def i11_a_job_never_goes_back_to_an_older_revision(checker: Checker, commit: Com
 
 
 def i12_a_revision_never_changes(checker: Checker, commit: Commit) -> None:
-    """What was written under a number stays; the latest is never replaced by an older one, and neither goes away."""
+    """A revision stays as it was written; the latest is never replaced by an older one, and neither goes away."""
     before, after = commit.before, commit.after
     checker.written[commit.name] = commit.at
     if not isinstance(before, SmallDocument):
@@ -86,7 +86,7 @@ def i12_a_revision_never_changes(checker: Checker, commit: Commit) -> None:
 
 
 def i12_what_is_announced_is_there(checker: Checker, commit: Commit) -> None:
-    """Whoever meets the number of a revision finds it in the store."""
+    """A node that meets the number of a revision finds it in the store."""
     after = commit.after
     if isinstance(after, SmallDocument) and "@" not in commit.name:
         name = f"{commit.name}@{after.body['revision']}"
@@ -95,7 +95,7 @@ def i12_what_is_announced_is_there(checker: Checker, commit: Commit) -> None:
 
 
 def i14_every_job_is_under_the_latest_revision(checker: Checker, _: float) -> None:
-    """Once it is quiet, every change of a calendar has reached every job, whoever died while it was made."""
+    """Once it is quiet, every change of a calendar has reached every job, whichever node died while it was made."""
     docs, now = checker.world.database.docs, checker.world.kernel.now
     housekeeping = max(4 * checker.world.options.lease, 60.0)
     for job in checker.world.database.jobs.values():
@@ -144,4 +144,4 @@ JOBS = _table(
     i11_a_job_never_goes_back_to_an_older_revision,
 )
 CALENDARS = _table(i12_a_revision_never_changes, i12_what_is_announced_is_there)
-AT_REST = _table(i14_every_job_is_under_the_latest_revision)
+QUIESCENCE = _table(i14_every_job_is_under_the_latest_revision)

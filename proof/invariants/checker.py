@@ -1,8 +1,8 @@
-"""Puts every commit of the store and every line of the bodies' ledger to the test, and the world once it is at rest.
+"""Put every commit of the store and every line of the bodies' ledger to the test, and the world once it is quiescent.
 
-Commits are checked as they happen, so that a failure points at the very step. Each invariant is a named function, in
-`over_commits`, `over_ledger` and `at_rest`; how often each was put to the test is counted, because one that never was
-proves nothing.
+Commits are checked as they happen, so that a failure points at the very step. Each invariant is a named function in
+`commits`, `ledger`, `policies`, `calendars` or `quiescence`. The checker counts how often each was put to the test,
+because one that never was proves nothing.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class Checker:
     given_up: set[str] = field(default_factory=set)
     """Sessions that their own nodes have ended before their leases were over."""
     paced: dict[str, int] = field(default_factory=dict)
-    """When a missed slot of a job with a rate was last claimed, by the store's time."""
+    """The store's time at which a missed slot of a job with a rate was last claimed."""
     answered: dict[tuple[str, int], str] = field(default_factory=dict)
-    """What on_retry said before an attempt, by run and fence."""
+    """Answers of on_retry before an attempt, by run and fence."""
     starts: Counter[str] = field(default_factory=Counter)
     """Bodies that started, by run."""
     keys: dict[str, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Checker:
     key_of: dict[str, str] = field(default_factory=dict)
     """Runs of the schedule, by idempotency key."""
     renewed: dict[str, float] = field(default_factory=dict)
-    """When each session was last renewed in the store, in the world's own time."""
+    """Time of the last renewal of each session in the store, in the world's own time."""
     asked: dict[tuple[str, str | None], None] = field(default_factory=dict)
     """Requests that the store has seen, by job."""
     triggered: dict[tuple[str, int, str | None], str] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Checker:
     revised: int = 0
     """Jobs that were put under a later revision."""
     written: dict[str, float] = field(default_factory=dict)
-    """When each calendar, and the definition of each job under one, was last written."""
+    """Time of the last write of each calendar, and of the definition of each job under one."""
     _known: dict[str, Slots | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,21 +111,21 @@ class Checker:
         self._calendared = bool(self.world.options.calendars)
         self._on_calendared = Tests(calendars.JOBS, self.disabled)
         self._on_calendar = Tests(calendars.CALENDARS, self.disabled)
-        self._calendars_at_rest = Tests(calendars.AT_REST, self.disabled)
+        self._calendars_quiescent = Tests(calendars.QUIESCENCE, self.disabled)
         self._calendar_of = calendars.calendar_of
         self._on_job = Tests(commits.JOBS | policies.POLICIES, self.disabled)
         self._on_session = Tests(commits.SESSIONS, self.disabled)
         self._on_line = Tests(ledger.LINES | policies.LINES, self.disabled)
-        self._at_rest = Tests(quiescence.AT_REST, self.disabled)
+        self._quiescent = Tests(quiescence.QUIESCENCE, self.disabled)
         self._drained = Tests(quiescence.DRAINED, self.disabled)
         self._on_prune = Tests(commits.PRUNES, self.disabled)
 
     @property
     def checked(self) -> Counter[str]:
-        """How often each invariant was put to the test."""
+        """Return how often each invariant was put to the test."""
         groups = (
-            *(self._on_job, self._on_session, self._on_line, self._at_rest, self._drained, self._on_prune),
-            *(self._on_calendared, self._on_calendar, self._calendars_at_rest),
+            *(self._on_job, self._on_session, self._on_line, self._quiescent, self._drained, self._on_prune),
+            *(self._on_calendared, self._on_calendar, self._calendars_quiescent),
         )
         return Counter({name: group.times for group in groups for name in group.names})
 
@@ -159,11 +159,11 @@ class Checker:
     def pruned(self, record: Record, before: int) -> None:
         self._on_prune(self, record, before)
 
-    def at_rest(self, patience: float) -> None:
+    def check_quiescence(self, patience: float) -> None:
         """After the faults have ended and time has passed."""
-        self._at_rest(self, patience)
+        self._quiescent(self, patience)
         if self._calendared:
-            self._calendars_at_rest(self, patience)
+            self._calendars_quiescent(self, patience)
 
     def drained(self) -> None:
         """After every node has drained."""
@@ -186,18 +186,18 @@ class Checker:
                 self.slots += record.count
 
     def slots_of(self, schedule: Mapping[str, Any] | None) -> Slots | None:
-        """The slots of a schedule as anybody can count them."""
+        """Return the slots of a schedule, counted by hand."""
         return slots_of(schedule, self._known, self._revision)
 
     def _revision(self, calendar: str, revision: int) -> Mapping[str, Any]:
-        """What the store has under this number; it never changes, which is checked."""
+        """Return the revision of this number; it never changes, which is checked."""
         doc, _ = self.world.database.docs[(Kind.CALENDAR, f"{calendar}@{revision}")]
         assert isinstance(doc, SmallDocument)
         return doc.body
 
 
 def new_holds(commit: Commit) -> list[Hold]:
-    """What a commit granted."""
+    """Return the holds that a commit granted."""
     before, after = commit.before, commit.after
     if not isinstance(after, Job) or not after.active:
         return _NOTHING

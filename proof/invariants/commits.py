@@ -1,4 +1,4 @@
-"""What must hold for every commit that the store accepts: a function per promise, named for its invariant."""
+"""Invariants of every commit that the store accepts: a function per promise, named for its invariant."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def i2_slot_at_most_once(checker: Checker, commit: Commit) -> None:
 
 
 def i2_nothing_started_is_handed_back(checker: Checker, commit: Commit) -> None:
-    """A run that has begun is not waiting again on nobody's budget."""
+    """A run that has begun waits again only on the budget of its retries."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job):
         return
@@ -84,7 +84,7 @@ def i9_overlap(_: Checker, commit: Commit) -> None:
 
 
 def i4_no_stale_write(_: Checker, commit: Commit) -> None:
-    """What ends or notes an attempt shows the very fence that stands in the document."""
+    """An entry that ends or notes an attempt shows the very fence that stands in the document."""
     for entry in commit.entries:
         if entry.op is Op.OPEN:
             continue
@@ -168,7 +168,7 @@ def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
 
 
 def i5_retries_wait(checker: Checker, commit: Commit) -> None:
-    """What ended badly with retries left waits again."""
+    """A run that ended badly with retries left waits again."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or before.removed:
         return
@@ -190,7 +190,7 @@ def i5_retries_wait(checker: Checker, commit: Commit) -> None:
 
 
 def i5_no_trigger_vanishes(_: Checker, commit: Commit) -> None:
-    """What somebody asked for waits until it is held or on record."""
+    """A request waits until it is held or on record."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job):
         return
@@ -247,7 +247,7 @@ def i11_cursor(_: Checker, commit: Commit) -> None:
 
 
 def i13_a_request_has_one_effect(checker: Checker, commit: Commit) -> None:
-    """A request is one run, however often it was repeated; and no run waits that nobody asked for."""
+    """A request is one run, however often it was repeated; and no run waits without a request."""
     before, after = commit.before, commit.after
     if not isinstance(after, Job) or (isinstance(before, Job) and after.waiting_runs is before.waiting_runs):
         return
@@ -279,7 +279,7 @@ def i4_burial_is_final(_: Checker, commit: Commit) -> None:
 
 
 def i4_only_the_owner_renews(_: Checker, commit: Commit) -> None:
-    """A session is renewed by its own node and by nobody else."""
+    """A session is renewed by its own node and by no other."""
     before, after = commit.before, commit.after
     if not isinstance(before, Session) or not isinstance(after, Session) or after.beats == before.beats:
         return
@@ -287,12 +287,12 @@ def i4_only_the_owner_renews(_: Checker, commit: Commit) -> None:
         raise Violation("I4", f"{commit.client} renewed the session of {before.node}")
 
 
-def i1_nobody_is_buried_alive(checker: Checker, commit: Commit) -> None:
+def i1_no_live_session_is_buried(checker: Checker, commit: Commit) -> None:
     """Another node buries a session only after its lease has truly passed, whatever the clocks say."""
     before, after = commit.before, commit.after
     if not isinstance(before, Session) or not isinstance(after, Session) or after.state is before.state:
         return
-    # A lone pass has nobody to watch for it: there the store's clock decides, as documented.
+    # A lone pass has no node to watch for it: there the store's clock decides, as documented.
     if after.state is not Life.DEAD or commit.client == before.node or commit.client.startswith("tick"):
         return
     passed = commit.at - checker.renewed[commit.name]
@@ -320,7 +320,7 @@ def i12_only_old_history_is_pruned(checker: Checker, record: Record, before: int
 
 
 def _gone(commit: Commit) -> list[Hold]:
-    """What is no longer held after a commit."""
+    """Return the holds that are gone after a commit."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not before.active:
         return []
@@ -362,5 +362,5 @@ JOBS = _table(
     shards.i5_no_shard_vanishes,
     limits.i1_a_part_runs_on_its_node,
 )
-SESSIONS = _table(i4_burial_is_final, i4_only_the_owner_renews, i1_nobody_is_buried_alive, i5_swept_means_swept)
+SESSIONS = _table(i4_burial_is_final, i4_only_the_owner_renews, i1_no_live_session_is_buried, i5_swept_means_swept)
 PRUNES = _table(i12_only_old_history_is_pruned)

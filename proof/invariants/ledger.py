@@ -1,4 +1,4 @@
-"""What must hold for every line that a body writes into its own ledger, whatever the engine says happened."""
+"""Invariants of every line that a body writes into the ledger, whatever the engine says happened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def i7_fail_closed(checker: Checker, line: Line) -> None:
 
 
 def i21_nothing_runs_under_a_session_that_its_node_has_ended(checker: Checker, line: Line) -> None:
-    """From then on what it held is anybody's: no body of it goes on, and no late answer starts one."""
+    """From then on any node may take what it held: no body of it goes on, and no late answer starts one."""
     hold = checker.granted.get((line.run, line.fence))
     if hold is not None and hold.session in checker.given_up:
         raise Violation("I21", f"{line.run} ({line.what}) on {line.process.name}, which has ended its session")
@@ -76,7 +76,7 @@ def i16_key_stability(checker: Checker, line: Line) -> None:
         raise Violation("I16", f"{line.run} had the key {known} and now has {line.key}")
     hold = checker.granted.get((line.run, line.fence))
     # The same key asked for again after the job was removed and added is the same effect, whatever its run is called,
-    # and so is a slot of the past that somebody asked for once more, be it before the slot itself has run to its end.
+    # and so is a slot of the past that a client asked for once more, be it before the slot itself has run to its end.
     if hold is not None and hold.origin is not Origin.SCHEDULE:
         return
     other = checker.key_of.setdefault(line.key, line.run)

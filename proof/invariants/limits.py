@@ -1,4 +1,4 @@
-"""What must hold of permits and of parts that are bound to a node: never above a limit, never leaked, never astray."""
+"""Invariants of permits and of parts that are bound to a node: never above a limit, never leaked, never astray."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def i9_never_above_a_limit(checker: Checker, line: Line) -> None:
 
 
 def i1_a_part_runs_on_its_node(_: Checker, commit: Commit) -> None:
-    """What is bound to a node is claimed by that node, and no node has two parts of a slot."""
+    """A part that is bound to a node is claimed by that node, and no node has two parts of a slot."""
     for hold in new_holds(commit):
         if hold.only is not None and hold.only != hold.node:
             raise Violation("I1", f"{hold.run} is for {hold.only} and was claimed by {hold.node}")
@@ -44,7 +44,7 @@ def i1_a_part_runs_on_its_node(_: Checker, commit: Commit) -> None:
 
 
 def i5_no_permit_leaks(checker: Checker, _: float) -> None:
-    """At rest a permit is held by a live session, for a run that it holds; or it is about to be given back."""
+    """Once quiescent, a permit is held by a live session, for a run that it holds; or is about to be given back."""
     for name, session in _held(checker):
         if not _live(checker, session):
             raise Violation("I5", f"the permit {name} is held by session {session}, which is not live")

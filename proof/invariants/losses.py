@@ -61,9 +61,9 @@ class GoingBack:
         self.did: Counter[str] = Counter()
         self._starts: dict[tuple[str, int], _Start] = {}
         self._reached: dict[str, list[float]] = {}
-        """When each process wrote its session."""
+        """Times at which each process wrote its session."""
         self._claimed: dict[tuple[str, int], float] = {}
-        """When each claim was granted for the first time."""
+        """Time at which each claim was granted first."""
         self._openings: list[float] = []
         self._closings: list[float] = []
         self._operator = False
@@ -88,7 +88,7 @@ class GoingBack:
         self._call_operator()
 
     def _call_operator(self) -> None:
-        """Somebody who is told that the namespace is closed runs `solocron restored` after a while."""
+        """Run `solocron restored` a while after the namespace was closed, as an operator does."""
         if not self._operator:
             self._operator = True
             self._world.kernel.after(3 * self._world.options.lease, self._operate)
@@ -182,14 +182,14 @@ class GoingBack:
             if after is not None and after.openness is Openness.OPEN and before is not None:
                 self._openings.append(commit.at)
 
-    # --- at rest -------------------------------------------------------------------------------------------------
+    # --- quiescence-----------------------------------------------------------------------------------------------
 
-    def at_rest(self) -> None:
+    def check_quiescence(self) -> None:
         if not self._world.options.goes_back:
             return
         self._is_open()
         for job in self._world.database.jobs.values():
-            if not self._world.is_nobodys(job):
+            if not self._world.is_orphaned(job):
                 self._accounted(job)
 
     def _is_open(self) -> None:
@@ -206,7 +206,7 @@ class GoingBack:
         if job.back is not None and job.paused is None:
             raise Violation("I22", f"{job.name} still waits for what nodes remember")
         if slots is None or job.removed or world.options.request or world.options.deploy or world.options.calendars:
-            return  # somebody has changed what its slots are
+            return  # a client has changed what its slots are
         covered: set[int] = set()
         spans: list[tuple[int, int]] = []
         for record in world.database.log.values():

@@ -1,4 +1,4 @@
-"""What must hold for every commit because an owner asked for it: policies that are decided beside the slots."""
+"""Invariants of every commit because an owner asked for them: policies that are decided beside the slots."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def i17_asked_before_a_repeat(checker: Checker, line: Line) -> None:
 
 
 def i17_answers_are_kept(checker: Checker, commit: Commit) -> None:
-    """What on_retry answered is what is recorded, unless its node was lost or stopped before it could say so."""
+    """The answer of on_retry is what is recorded, unless its node was lost or stopped before it could say so."""
     if not isinstance(commit.before, Job):
         return
     for entry in commit.entries:

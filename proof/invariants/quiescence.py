@@ -1,4 +1,4 @@
-"""What must hold once the faults are over and time has passed: nothing stuck, nothing lost, nothing left behind."""
+"""Invariants after the faults are over and time has passed: nothing stuck, nothing lost, nothing left behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from solocron.model.documents.request import is_of, job_named
 from solocron.model.documents.run import Status
 from solocron.model.documents.session import Life, Session
 
-__all__ = ["AT_REST", "DRAINED"]
+__all__ = ["DRAINED", "QUIESCENCE"]
 
 
 def i14_nothing_is_stuck(checker: Checker, patience: float) -> None:
@@ -23,16 +23,16 @@ def i14_nothing_is_stuck(checker: Checker, patience: float) -> None:
         for hold in job.active:
             if hold.claimed_at < long_ago or hold.session not in live:
                 raise Violation("I14", f"{hold.run} of {hold.node} is still held, since {iso(hold.claimed_at)}")
-        if job.due_at is not None and job.due_at < long_ago and not checker.world.is_nobodys(job):
-            raise Violation("I14", f"{job.name} has been due since {iso(job.due_at)} and nobody decides it")
+        if job.due_at is not None and job.due_at < long_ago and not checker.world.is_orphaned(job):
+            raise Violation("I14", f"{job.name} has been due since {iso(job.due_at)} and no node decides it")
 
 
 def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
-    """What waits has been run."""
+    """No run is left waiting."""
     database = checker.world.database
     long_ago = database.clock() - round(patience * SECOND)
     for job in database.jobs.values():
-        if job.waiting and job.paused is None and job.definition.enabled and not checker.world.is_nobodys(job):
+        if job.waiting and job.paused is None and job.definition.enabled and not checker.world.is_orphaned(job):
             # What is paced takes its time.
             ready = [waiting_run.ready_at for waiting_run in job.waiting_runs] + [
                 s.first for s in job.waiting_ranges if s.pace is None
@@ -42,7 +42,7 @@ def i5_nothing_is_left_lying(checker: Checker, patience: float) -> None:
 
 
 def i13_answers_were_kept(checker: Checker, _: float) -> None:
-    """Every run that somebody was promised has been recorded, or is still waiting."""
+    """Every run that a client was promised has been recorded, or is still waiting."""
     known = _known(checker)
     for run in checker.world.clients.promised:
         if run not in known:
@@ -50,11 +50,11 @@ def i13_answers_were_kept(checker: Checker, _: float) -> None:
 
 
 def i5_no_request_lies_there(checker: Checker, _: float) -> None:
-    """What a committed transaction has asked for became a run, or its job is gone; of a broken job it may wait."""
+    """A request of a committed transaction became a run, or its job is gone; of a broken job it may wait."""
     database, known = checker.world.database, _known(checker)
     for run, note in checker.world.clients.left.items():
         job = database.jobs.get(job_named(note))
-        if job is None or job.removed or not is_of(note, job) or checker.world.is_nobodys(job):
+        if job is None or job.removed or not is_of(note, job) or checker.world.is_orphaned(job):
             continue
         if run not in known:
             raise Violation("I5", f"{run} was asked for by a committed transaction, and nothing is known of it")
@@ -85,13 +85,13 @@ def i14_takeover_in_time(checker: Checker, _: float) -> None:
 
 
 def i21_drained(checker: Checker) -> None:
-    """No live claim is left, and nothing is on record as running for ever."""
+    """No live claim is left, and nothing is on record as running forever."""
     for job in checker.world.database.jobs.values():
         if job.active:
             raise Violation("I21", f"{job.name} is still held after every node has drained: {job.active[0].run}")
     for record in checker.world.database.log.values():
         if record.status is Status.RUNNING:
-            raise Violation("I21", f"{record.run} attempt {record.attempt} is on record as running for ever")
+            raise Violation("I21", f"{record.run} attempt {record.attempt} is on record as running forever")
     if checker.world.unclean:
         raise Violation("I21", f"{checker.world.unclean[0]} left something running when it was told to stop")
 
@@ -105,7 +105,7 @@ def _live(checker: Checker) -> set[str]:
     return {session.name for session in _sessions(checker) if session.state is Life.LIVE}
 
 
-AT_REST = {
+QUIESCENCE = {
     test.__name__: test
     for test in (
         *(i14_nothing_is_stuck, i5_nothing_is_left_lying, i13_answers_were_kept),

@@ -1,4 +1,4 @@
-"""What must hold of shards in every commit: a slot is cut once, and each shard of it waits, held or on record."""
+"""Invariants of shards in every commit: a slot is cut once, and each shard of it waits, held or on record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["i2_a_slot_is_cut_once", "i5_no_shard_vanishes", "opens", "slot_of"]
 
 
 def slot_of(run: str) -> str:
-    """What the shards of one slot have in common."""
+    """Return the part of a run's id that the shards of one slot share."""
     return run.partition("#")[0]
 
 
@@ -29,7 +29,7 @@ def opens(before: Job, hold: Hold) -> bool:
 
 
 def i2_a_slot_is_cut_once(checker: Checker, commit: Commit) -> None:
-    """What was cut into shards is never cut again, whatever a deploy makes of the job."""
+    """A slot that was cut into shards is never cut again, whatever a deploy makes of the job."""
     if not isinstance(commit.before, Job):
         return
     for hold in new_holds(commit):

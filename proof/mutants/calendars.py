@@ -80,7 +80,7 @@ def _p8(bites: Bites) -> Patches:
 
 
 _DAYS = {"calendars": 9.0, "start": MONDAY - 60}
-"""A week begins, and every three leases somebody changes the days off."""
+"""A week begins, and every three leases the planner changes the days off."""
 
 _DEPLOY = test_regressions.test_i5_a_deploy_that_meets_an_older_revision_of_a_calendar_fetches_it_before_it_decides
 
@@ -89,5 +89,5 @@ MUTANTS = [
     Mutant("P-05", "a moved slot doubles a regular one", "I10", _p5, Worlds(_DAYS)),
     Mutant("P-06", "days off are left out without a record", "I5", _p6, Worlds(_DAYS)),
     Mutant("P-07", "a deploy ends a rule whose revision it does not know", "I5", _p7, Check(_DEPLOY, by="I5")),
-    Mutant("P-08", "nobody puts jobs under a new revision", "I14", _p8, Worlds(_DAYS)),
+    Mutant("P-08", "no node puts jobs under a new revision", "I14", _p8, Worlds(_DAYS)),
 ]

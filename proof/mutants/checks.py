@@ -81,7 +81,7 @@ def a_lease_must_be_three_beats() -> None:
 
 
 class _Wire:
-    """A connection as drivers have them: whoever reads gets the next reply, whosever it is."""
+    """A connection as drivers have them: a reader gets the next reply, whichever request it answers."""
 
     def __init__(self) -> None:
         self.fresh = True
@@ -138,13 +138,13 @@ def both_clock_changes() -> None:
 
 
 def the_next_slot_is_later() -> None:
-    """`after` never answers the instant that it was asked about."""
+    """`after` never returns the instant that it was asked about."""
     every = Every(timedelta(minutes=1))
     at = 1_790_000_040_000_000
     for _ in range(5):
         following = every.after_us(at)
         assert following is not None
-        assert following > at, "I20: the next slot is not later, so it would run for ever"
+        assert following > at, "I20: the next slot is not later, so it would run forever"
         at = following
 
 

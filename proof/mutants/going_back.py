@@ -222,7 +222,7 @@ LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
 MUTANTS = [
     Mutant("G-01", "a claim is granted whichever server answers", "I22", _g01, Worlds(FAILOVER), quick=False),
     Mutant("G-02", "a claim is granted to a session that went back", "I22", _g02, Worlds(RESTORE), quick=False),
-    Mutant("G-03", "nobody puts back what it remembers", "I22", _g03, Worlds(FAILOVER), quick=False),
+    Mutant("G-03", "no node puts back what it remembers", "I22", _g03, Worlds(FAILOVER), quick=False),
     Mutant("G-04", "claims are granted before every node has checked", "I22", _g04, Worlds(LOSSES), quick=False),
     Mutant("G-05", "claims are granted as soon as those who are there have checked", "I22", _g05,
            Check(histories.test_a_node_whose_session_was_lost_has_the_time_to_come_back)),

@@ -58,7 +58,7 @@ class Verdict:
     killed: Killed | None
     bites: int
     seconds: float
-    """Of computing: a busy machine makes nobody slower."""
+    """Of computing: a busy machine changes nothing."""
 
     @property
     def ok(self) -> bool:

@@ -49,6 +49,6 @@ def _p3(bites: Bites) -> Patches:
 
 MUTANTS = [
     Mutant("P-01", "a row of shards loses its last", "I5", _p1, Worlds({"jobs": 10})),
-    Mutant("P-02", "a permit is taken from whoever has it", "I9", _p2, Worlds({"jobs": 12})),
+    Mutant("P-02", "a permit is taken from the session that has it", "I9", _p2, Worlds({"jobs": 12})),
     Mutant("P-03", "a part is claimed by any node", "I1", _p3, Worlds({"jobs": 10})),
 ]

@@ -180,7 +180,7 @@ MUTANTS = [
     Mutant("P-13", "on_retry is not asked", "I17", _p13, Worlds(_DEATHS)),
     Mutant("P-14", "on_retry says done, and the run is repeated", "I17", _p14, Worlds(_DEATHS)),
     Mutant("P-15", "every look raises an alarm again", "alarms", _p15, Worlds(_LOOKS)),
-    Mutant("P-16", "an alarm is told that nobody has raised", "alarms", _p16, Worlds(_LOOKS)),
+    Mutant("P-16", "an alarm is reported that was not raised", "alarms", _p16, Worlds(_LOOKS)),
     Mutant("P-17", "no alarm is ever cleared", "alarms", _p17, Worlds(_LOOKS)),
     Mutant("P-18", "a request is removed without its run", "I5", _p18, Worlds({"request": 3})),
     Mutant("P-19", "a request that was half taken in is taken in again", "I13", _p19, Check(_HALF, by="I13")),

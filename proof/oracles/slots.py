@@ -1,7 +1,7 @@
-"""What the policies promise, worked out the slow way: one slot after the other, without the machine's own code.
+"""The promises of the policies, worked out the slow way: one slot after the other, without the machine's own code.
 
 Slots of a simulated world are multiples of a period, or times of the day in a zone whose rule fits into two lines, so
-that anybody can count them.
+that they can be counted by hand.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _made(spec: Mapping[str, Any]) -> Slots | None:
 
 
 def fate_of(job: Job, slots: Slots, *, now: int, late_for: int) -> dict[int, str]:
-    """What becomes of each slot that a job has not decided by now: waiting, missed, skipped or dropped."""
+    """Return the fate of each slot that a job has not decided by now: waiting, missed, skipped or dropped."""
     fates: dict[int, str] = {}
     cursor = job.cursor
     pause = job.paused

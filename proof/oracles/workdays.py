@@ -20,10 +20,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Slots(Protocol):
-    """What anybody can count."""
+    """Slots that can be counted by hand."""
 
     def count(self, after: int, until: int) -> int:
-        """How many lie after `after` and not after `until`."""
+        """Return how many lie after `after` and not after `until`."""
 
     def between(self, after: int, until: int) -> list[int]:
         """Those."""
@@ -46,7 +46,7 @@ def _changes(year: int) -> tuple[datetime, datetime]:
 
 
 def local_of(us: int, *, europe: bool) -> datetime:
-    """What clocks show, in central Europe or in UTC."""
+    """Return what clocks show at an instant, in central Europe or in UTC."""
     at = _EPOCH + timedelta(microseconds=us)
     if not europe:
         return at
@@ -55,7 +55,7 @@ def local_of(us: int, *, europe: bool) -> datetime:
 
 
 def instant_of(reading: datetime, *, europe: bool) -> int:
-    """When clocks show that: the first time if they do so twice, the end of the gap if they never do."""
+    """Return when clocks show that: the first time if they do so twice, the end of the gap if they never do."""
     chosen = reading
     if europe:
         spring, autumn = _changes(reading.year)
@@ -125,7 +125,7 @@ class Workdays:
         return instant_of(midnight, europe=self._europe) - 1, instant_of(midnight + _DAY, europe=self._europe) - 1
 
     def _waiting_ranges(self, after: int, until: int, *, worked: bool) -> Iterator[tuple[int, int]]:
-        """What is between, day by day, of the days that are worked or of the others."""
+        """Count the slots between, day by day, of the days that are worked or of the others."""
         for day in self._days(after, until):
             if self._works(day) is worked:
                 low, high = self._bounds(day)

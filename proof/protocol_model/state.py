@@ -49,13 +49,13 @@ class Rules:
     claim_needs_live_session: bool = True
     """Rule 1: a claim commits only if its session is live in the same step."""
     dead_until_swept: bool = True
-    """Rule 2: whoever finds a dead session that is not swept goes on with the sweep."""
+    """Rule 2: a node that finds a dead session which is not swept goes on with the sweep."""
     reconcile: bool = True
     """Rule 3: every beat a node adopts what its session holds and it does not know."""
 
 
 class Faults(NamedTuple):
-    """How many of each may still happen, and how many at all."""
+    """Faults that may still happen: so many of each kind, and so many together."""
 
     freezes: int = 1
     kills: int = 1
@@ -77,12 +77,12 @@ class Small:
     prompt: bool = True
     """Whether nodes do what they have to within a beat, if no fault keeps them (bodies may always take their time)."""
     swap: bool = False
-    """Whether a sent change of a job is computed when sent and committed if nobody else wrote (compare-and-swap), or
-    computed when it arrives (a script in the store)."""
+    """Whether a sent change of a job is computed when sent and committed if no other write came between
+    (compare-and-swap), or computed when it arrives (a script in the store)."""
 
 
 class Node(NamedTuple):
-    """What a node knows."""
+    """The knowledge of one node."""
 
     mode: str = "up"
     session: str | None = None
@@ -94,7 +94,7 @@ class Node(NamedTuple):
     wary: bool = False
     """Whether it does not know what became of its last claim: the next one waits for a beat."""
     begun: int = 0
-    """How many sessions it has had; their names are never reused."""
+    """Number of sessions it has had; their names are never reused."""
 
 
 class Request(NamedTuple):

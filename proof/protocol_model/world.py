@@ -46,7 +46,7 @@ __all__ = ["SmallWorld", "Step"]
 
 
 Step = tuple[str, bool, State]
-"""What happened, whether it may happen without a fault, and what came of it."""
+"""A step: its name, whether it needs no fault, and the state after it."""
 
 
 class SmallWorld:
@@ -72,7 +72,7 @@ class SmallWorld:
                 return super().count_us(max(a, 0), min(b, end))
 
         self._changes: dict[Any, tuple[Job, Change | None]] = {}
-        """What the machine made of a document; the document is kept with it, so that its id stays its own."""
+        """Results of the machine by the id of a document, kept with the document, so that the id is not reused."""
         self._timetable = Timetable(Slots(TICK / SECOND))
 
     def resolve(self, spec: Mapping[str, Any] | None) -> Timetable:
@@ -150,7 +150,7 @@ class SmallWorld:
         return any(node.mode != "dead" for n, node in enumerate(state.nodes) if n != i)
 
     def _requests(self, state: State, i: int) -> Iterator[Request]:
-        """What a node that trusts its session may ask of the store now."""
+        """Yield the requests that a node may send now, if it trusts its session."""
         node = state.nodes[i]
         if node.session is None:
             yield Request("begin", i, f"{NAMES[i]}{node.begun}", sent_at=state.now)

@@ -25,18 +25,18 @@ INVARIANTS = (
     *policies.POLICIES,
     *ledger.LINES,
     *policies.LINES,
-    *quiescence.AT_REST,
+    *quiescence.QUIESCENCE,
     *quiescence.DRAINED,
 )
 
 EFFECTS = ("I17 commits", "I4 keys", "I4 locks")
-"""What worlds with locks, keys and steps check besides."""
+"""Checks of worlds with locks, keys and steps."""
 
-CALENDARS = (*calendars.JOBS, *calendars.CALENDARS, *calendars.AT_REST)
-"""What worlds with business calendars check besides."""
+CALENDARS = (*calendars.JOBS, *calendars.CALENDARS, *calendars.QUIESCENCE)
+"""Checks of worlds with business calendars."""
 
 ALARMS = ("alarms told", "alarms compared")
-"""What worlds in which somebody looks for alarms check besides."""
+"""Checks of worlds whose nodes look for alarms."""
 
 ENOUGH = 8.0
 """A strike that was to be expected so often and never came is off, not unlucky (one in three thousand)."""
@@ -67,7 +67,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Summary:
-    """What a number of worlds add up to."""
+    """The sum of any number of worlds."""
 
     seeds: int = 0
     hours: float = 0.0
@@ -80,15 +80,15 @@ class Summary:
     enabled: Counter[str] = field(default_factory=Counter)
     """In how many worlds each fault was on."""
     expected: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    """How often each was to be expected."""
+    """Expected times of each."""
     effects: int = 0
     """In how many worlds jobs used locks, keys and steps."""
     alarms: int = 0
-    """In how many worlds somebody looked for alarms."""
+    """Worlds whose nodes looked for alarms."""
     had: Counter[str] = field(default_factory=Counter)
     """In how many worlds each policy was chosen."""
     used: Counter[str] = field(default_factory=Counter)
-    """How often each made a difference."""
+    """Times that each made a difference."""
     statuses: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
     leases: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))

@@ -62,7 +62,7 @@ class Nemesis:
         return self.freeze(suspend=True)
 
     def kill(self) -> bool:
-        """kill -9, and somebody starts it again."""
+        """kill -9, and a start after that."""
         number = self._some()
         if number is None:
             return False
@@ -95,7 +95,7 @@ class Nemesis:
         return False
 
     def drain(self) -> bool:
-        """SIGTERM, and somebody starts it again."""
+        """SIGTERM, and a start after that."""
         number = self._some()
         if number is None:
             return False
@@ -115,7 +115,7 @@ class Nemesis:
     # --- the network, the store, its clock -----------------------------------------------------------------------
 
     def partition(self) -> bool:
-        """Some or all nodes reach nobody, or are reached by nobody."""
+        """Cut some or all nodes off from the store, in both directions or only for replies."""
         members, network = self._world.members, self._world.network
         count = self._dice.randint(1, max(1, len(members)))
         chosen = self._dice.sample(sorted(members), min(count, len(members)))
@@ -148,7 +148,7 @@ class Nemesis:
         return self._go_back(lost, failover=True, away=self._dice.choice((0.02, 0.1, 0.3, 0.8, 1.5)) * self._lease)
 
     def restore(self) -> bool:
-        """Somebody puts a backup in the place of what is there."""
+        """Put a backup in the place of the store's contents."""
         lost = self._dice.choice((0.4, 0.8, 1.5, 1.9, 4.0, 9.0)) * self._lease
         return self._go_back(lost, failover=False, away=self._dice.choice((0.0, 0.05, 0.5)) * self._lease)
 

@@ -51,7 +51,7 @@ class Options(Conditions):
     nodes: int = 5
     jobs: int = 8
     start: float = EPOCH
-    """When the world begins, in seconds since 1970."""
+    """The beginning of the world, in seconds since 1970."""
     keep: float = 2_592_000.0
     """Seconds for which history is kept."""
     revisions: bool = False
@@ -77,13 +77,13 @@ class Options(Conditions):
     restore: float = 0.0
     """The same server answers, with what it held some time ago."""
     clock_rate: float = 0.0
-    """How far, at most, the rate of a node's clock is off."""
+    """Largest error of the rate of a node's clock."""
     clock_skew: float = 0.0
-    """How many seconds, at most, a node's wall clock is off."""
+    """Largest error of a node's wall clock, in seconds."""
     poison: float = 0.0
-    """How many poisoned jobs are among the others."""
+    """Number of poisoned jobs among the others."""
     effects: int = 0
-    """How many jobs use locks, keys and steps."""
+    """Number of jobs that use locks, keys and steps."""
     alarms: float = 0.0
     """Seconds between two looks for alarms; 0: no node looks."""
 

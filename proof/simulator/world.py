@@ -32,7 +32,7 @@ __all__ = ["Report", "World", "simulate"]
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What one world was and what happened in it."""
+    """The result of one world: its options, its counts, and the first violation."""
 
     options: Options
     hours: float = 0.0
@@ -44,14 +44,14 @@ class Report:
     statuses: Counter[str] = field(default_factory=Counter)
     checked: Counter[str] = field(default_factory=Counter)
     policies: dict[str, int] = field(default_factory=dict)
-    """How often each policy made a difference, of those that this world had."""
+    """Times that each policy of this world made a difference."""
     digest: str = ""
     violation: str | None = None
     tail: list[str] = field(default_factory=list)
 
     @property
     def invariant(self) -> str | None:
-        """Which one does not hold."""
+        """The invariant that does not hold."""
         return None if self.violation is None else self.violation.partition(":")[0]
 
     def to_json(self) -> dict[str, Any]:
@@ -96,14 +96,14 @@ class World(SimFleet):
         self.coverage = Coverage(self)
         self.calm = False
         """Whether the faults are over."""
-        self.at_rest = False
+        self.quiescent = False
         """Whether what they had left behind is over as well."""
         self.version = 0
         self.unclean: list[str] = []
         """Nodes that said they had drained and had not."""
         self.killed_in_peace: dict[str, float] = {}
         self.takeovers: list[tuple[float, str]] = []
-        """How long after its last renewal each of those was buried."""
+        """Burials of those: seconds after the last renewal, and the session."""
         self._digest = hashlib.blake2b(digest_size=16)
         if options.poison:
             self.database.put(unreadable())
@@ -128,8 +128,8 @@ class World(SimFleet):
             self.start(number)
 
     def stopped(self, name: str, process: Process, *, clean: bool) -> None:
-        """After a drain at rest; a node that calls itself clean has left nothing running."""
-        if self.at_rest and clean and any(not task.name.endswith("stop") for task in process.tasks):
+        """After a drain of a quiescent world; a node that calls itself clean has left nothing running."""
+        if self.quiescent and clean and any(not task.name.endswith("stop") for task in process.tasks):
             self.unclean.append(name)
 
     def _declare_jobs(self, scheduler: Scheduler, process: Process) -> None:
@@ -139,7 +139,7 @@ class World(SimFleet):
             self.alarms.declare(scheduler)
 
     def most_attempts(self, job: str) -> int | None:
-        """How often a run of a job may start."""
+        """Return how often a run of a job may start."""
         return self.workload.attempts().get(job) or self.clients.attempts.get(job) or self.effects.attempts.get(job)
 
     def has_ended(self, hold: Hold) -> bool:
@@ -148,13 +148,13 @@ class World(SimFleet):
         return not any(task.name.endswith(hold.run) for task in bodies)
 
     def backlog(self) -> int:
-        """How many runs wait, of jobs that have been due for more than a lease and that somebody could run."""
+        """Return how many runs wait, of jobs that have been due for more than a lease and that some node can run."""
         since = self.database.clock() - round(self.options.lease * SECOND)
         jobs = [job for job in self.database.jobs.values() if job.due_at is not None and job.due_at < since]
-        return sum(job.waiting for job in jobs if job.paused is None and not self.is_nobodys(job))
+        return sum(job.waiting for job in jobs if job.paused is None and not self.is_orphaned(job))
 
-    def is_nobodys(self, job: Job) -> bool:
-        """Whether no running code has its handler, or nobody can read it."""
+    def is_orphaned(self, job: Job) -> bool:
+        """Return whether no running code has its handler, or no code can read it."""
         names = {plan.name for plan in self.workload.of(self.version)}
         handler = job.definition.handler
         return (Kind.JOB, job.name) in self.database.aside or (handler.startswith("job-") and handler not in names)
@@ -277,11 +277,11 @@ def _live(world: World) -> None:
     if options.nodes > 1:
         world.kill_in_peace()
     world.run(2 * lease + 2)
-    world.checker.at_rest(4 * lease + 1)
-    world.going_back.at_rest()
-    world.effects.at_rest()
-    world.alarms.at_rest()
-    world.at_rest = True
+    world.checker.check_quiescence(4 * lease + 1)
+    world.going_back.check_quiescence()
+    world.effects.check_quiescence()
+    world.alarms.check_quiescence()
+    world.quiescent = True
     for number in range(options.nodes):
         world.stop_node(number)
     world.run(4 * lease)

@@ -1,4 +1,4 @@
-"""Business calendars in a simulated world: jobs that name one, and somebody who keeps changing which days are off."""
+"""Business calendars in a simulated world: jobs that name one, and a planner that keeps changing the days off."""
 
 from __future__ import annotations
 

@@ -37,11 +37,11 @@ class Clients:
         self.requests = 0
         """Different triggers asked for."""
         self.promised: dict[str, None] = {}
-        """Runs whose id somebody was given."""
+        """Runs whose id a client was given."""
         self.left: dict[str, SmallDocument] = {}
         """Runs that a committed transaction has asked for; not waiting if their job was removed before."""
         self.attempts: dict[str, int] = {}
-        """How often each job that was added as data may start a run."""
+        """Times that each job which was added as data may start a run."""
         self._answers: dict[tuple[str, str], str] = {}
         self._repeat: deque[tuple[str, str]] = deque(maxlen=8)
         self._keys = 0
@@ -74,7 +74,7 @@ class Clients:
             self._world.guarded(lambda ask=ask: self._asking(lambda: ask(dice)))  # type: ignore[misc]
 
     def _rerun(self, dice: random.Random) -> None:
-        """One slot that somebody knows of, or all of a job that failed."""
+        """Rerun one known slot, or all of a job that failed."""
         records = self._world.database.log.values()
         ran = sorted({(r.job, r.slot) for r in records if r.origin is Origin.SCHEDULE and r.finished_at and r.attempt})
         if ran and dice.random() < 0.5:
@@ -134,7 +134,7 @@ class Clients:
         self._keyed(job, key)
 
     def _trigger_again(self) -> None:
-        """The same request once more: its answer was lost, or somebody pressed the button twice."""
+        """The same request once more: its answer was lost, or an operator pressed the button twice."""
         if self._repeat:
             self._keyed(*self._world.dice.choice(list(self._repeat)))
 
@@ -175,7 +175,7 @@ class Clients:
         if dice.random() < 0.7:
             seconds = dice.uniform(1, 4 * self._world.options.lease) + 60
             until = from_us(self._world.database.clock()) + timedelta(seconds=seconds)
-        self._client.pause(self._job(), by="somebody", note="to see what happens", until=until)
+        self._client.pause(self._job(), by="operator", note="to see what happens", until=until)
 
     def _resume(self) -> None:
         paused = [job.name for job in self._world.database.jobs.values() if job.paused]
@@ -205,7 +205,7 @@ class Clients:
         self._client.remove(f"data-{self._world.dice.randrange(3)}")
 
     def calm_down(self) -> None:
-        """Whoever paused a job resumes it, in the healed world."""
+        """Resume every paused job, in the healed world."""
 
         def resume() -> None:
             while paused := sorted(job.name for job in self._world.database.jobs.values() if job.paused):

@@ -43,7 +43,7 @@ class Effects:
         self._dice = world.kernel.dice
         self.attempts = {f"effects-{number}": 1 + RETRIES for number in range(jobs)}
         self.did: Counter[str] = Counter()
-        """What bodies did, and how often something was checked."""
+        """Counts of what bodies did, and of checks."""
         self._saved: dict[tuple[str, str], tuple[int, Process, float]] = {}
         """The fence under which each step was saved, by which process, and when."""
         self._done: dict[str, list[tuple[Process, float]]] = {}
@@ -150,7 +150,7 @@ class Effects:
             raise Violation("I16", f"the effect of {key} happened {len(before)} times")
 
     def _enter(self, held: Held, process: Process, wanted: float) -> None:
-        """I1: nobody is inside with a lock that it can still trust. A frozen or dead one trusts nothing."""
+        """I1: no other body is inside with a lock that it can still trust. A frozen or dead one trusts nothing."""
         self.did["lock"] += 1
         others = self._inside.setdefault(held.name, [])
         if held.name == "timed" and self._world.options.clock_step:
@@ -240,14 +240,14 @@ class Effects:
                 raise Violation("I4", f"{commit.client} changed lock {commit.name}, which {before.owner} holds")
         longest = round(2 * self._world.options.lease * SECOND)
         if after.until is not None and after.until != before.until and after.until > commit.decided + longest:
-            raise Violation("I14", f"lock {commit.name} was taken for longer than anybody asked for")
+            raise Violation("I14", f"lock {commit.name} was taken for longer than any node asked for")
 
     def _is_over(self, session: str | None) -> bool:
         """Whether a session is dead; who never existed, or was swept and forgotten, counts as dead."""
         found = self._world.database.docs.get((Kind.SESSION, session or ""))
         return session is None or found is None or not isinstance(found[0], Session) or found[0].state is not Life.LIVE
 
-    def at_rest(self) -> None:
+    def check_quiescence(self) -> None:
         """I14: nothing is held by the dead."""
         for doc, _ in self._world.database.docs.values():
             if isinstance(doc, SmallDocument) and doc.session is not None and self._is_over(doc.session):

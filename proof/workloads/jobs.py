@@ -52,7 +52,7 @@ class Plan:
 
 
 class Workload:
-    """What each version of the code declares: one version after the other changes, adds and removes jobs."""
+    """The jobs that each version of the code declares: each version changes, adds and removes some."""
 
     def __init__(self, options: Options, dice: random.Random) -> None:
         self._poisoned = max(0, int(options.poison) - 1)
@@ -86,7 +86,7 @@ class Workload:
             scheduler.discover(every(self._lease, name=f"poison-{number}", retries=1)(body))
 
     def attempts(self) -> dict[str, int]:
-        """How often each job may start a run."""
+        """Return how often each job may start a run."""
         most = {plan.name: 1 + plan.policies["retries"] for plan in self.plans}
         return most | {f"poison-{number}": 2 for number in range(self._poisoned)}
 
@@ -127,7 +127,7 @@ def _within_the_limit(plans: list[Plan], nodes: int) -> list[Plan]:
 
 
 def _runs(plan: Plan, nodes: int) -> int:
-    """How many runs a slot is at most."""
+    """Return how many runs a slot is at most."""
     placing = plan.policies
     return {"all": nodes, 2: 2}.get(placing.get("nodes"), 3 if placing["shards"] else 1)
 
@@ -160,7 +160,7 @@ def _further(drawn: dict[str, Any], dice: random.Random) -> dict[str, Any]:
 
 
 def _placing(dice: random.Random) -> dict[str, Any]:
-    """Where and how widely: shards, nodes, who goes first, and a limit that jobs share."""
+    """Draw the policies of placing: shards, nodes, preference, and a limit that jobs share."""
     limit = dice.choice((None, None, None, "scarce:2"))
     chosen: dict[str, Any] = dice.choice(
         ({}, {}, {}, {}, {"shards": 3}, {"shards": ("eu", "us")}, {"nodes": 2}, {"nodes": "all"}, {"prefer": "last"})
@@ -169,6 +169,6 @@ def _placing(dice: random.Random) -> dict[str, Any]:
 
 
 def unreadable() -> Job:
-    """A document that no code can make sense of, always due: it must hurt nobody but itself."""
+    """A document that no code can make sense of, always due: it must hurt no other job."""
     definition = Definition(handler="job-0", schedule={"kind": "every", "period": "never"})
     return Job(name="unreadable", incarnation=0, definition=definition, cursor=0, due_at=0)

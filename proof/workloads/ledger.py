@@ -1,4 +1,4 @@
-"""What the bodies saw, written by them and never by the engine; and how bodies of a simulated world behave."""
+"""The ledger, written by the bodies and never by the engine; and the bodies of a simulated world."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def make_asked(world: World, process: Process) -> Callable[[Any], Any]:
         answer = "repeat" if world.calm else dice.choices(answers, (6, 2, 1, 1))[0]
         _writer(world, process, run, stoppable=False)(f"answered {answer}")
         if answer == "raise":
-            raise ConnectionError("nobody can tell")
+            raise ConnectionError("no way to tell")
         return answer
 
     return asked

@@ -125,7 +125,7 @@ class Cluster:
         self.process(number).thaw()
 
     def cut_off(self, number: int) -> None:
-        """Its messages reach nobody, and it hears nothing."""
+        """Cut the node off from the store, in both directions."""
         self.fleet.network.cut_off.add(self.process(number).name)
 
     def connect(self, number: int) -> None:
@@ -156,7 +156,7 @@ class Cluster:
         return [RunView.of(record) for record in records]
 
     def started(self, job: str) -> Iterator[Start]:
-        """What bodies of a job started."""
+        """Return the bodies of a job that started."""
         return (start for start in self.starts if start.job == job)
 
     def assert_ran(self, job: str, *, times: int | None = None, slots: list[datetime] | None = None) -> None:

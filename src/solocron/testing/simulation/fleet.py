@@ -63,7 +63,7 @@ class SimFleet:
         return member
 
     def join(self, name: str, *, declare: bool = False, **settings: Any) -> Member:
-        """A new process with a scheduler that nobody has started."""
+        """Make a process with a scheduler that is not started."""
         self._starts += 1
         member = self.others[name] = self._make(name, rate=1.0, skew=0.0, **settings)
         if declare:
@@ -131,7 +131,7 @@ class SimFleet:
         self.kernel.halted = True
 
     def guarded(self, call: Callable[[], Any]) -> None:
-        """Call something whose exception must come to light although nobody is there to catch it."""
+        """Call a function whose exception `run` must raise, because it runs in a task of its own."""
         try:
             call()
         except Exception as error:  # noqa: BLE001 - raised again by `run`

@@ -49,7 +49,7 @@ class Kernel:
     def __init__(self, seed: int, epoch: float = EPOCH) -> None:
         self.now = 0.0
         self.epoch = epoch
-        """Where time begins, in seconds since 1970."""
+        """The beginning of time, in seconds since 1970."""
         self.dice = random.Random(seed)  # noqa: S311 - a simulation is the place for reproducible dice
         self.steps = 0
         self.halted = False
@@ -108,7 +108,7 @@ class Kernel:
             self.current = before
 
     def pause_current(self) -> Any:
-        """Give up control until somebody resumes the current task; answers what it was resumed with."""
+        """Give up control until the current task is resumed; return the value it was resumed with."""
         if self.closed:
             raise GreenletExit
         value = self._hub.switch()

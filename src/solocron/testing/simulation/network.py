@@ -25,9 +25,9 @@ class Network:
             fault: getattr(conditions, fault) for fault in MESSAGES if getattr(conditions, fault)
         }
         self.seen: Counter[str] = Counter()
-        """How often each fault has happened."""
+        """Times that each fault has happened."""
         self.cut_off: set[str] = set()
-        """Processes that reach nobody."""
+        """Processes that cannot reach the store."""
         self.deaf: set[str] = set()
         """Processes whose requests arrive, but who hear no reply: a partition in one direction."""
         self._scripts: dict[tuple[str, str], list[tuple[float | None, bool]]] = {}
@@ -43,7 +43,7 @@ class Network:
         return waiting.pop(0) if waiting else None
 
     def delay(self) -> float:
-        """How long a message takes: usually little, when it is slow almost as long as its sender has patience."""
+        """Draw how long a message takes: usually little; a slow one up to the patience of its sender."""
         if self._rates and self._happens("slow"):
             return self._dice.uniform(0, self._slow)
         return self._dice.expovariate(self._pace)
@@ -56,7 +56,7 @@ class Network:
         return True
 
     def request(self, node: str) -> list[float]:
-        """When a request arrives: not at all, once, late or twice."""
+        """Draw when a request arrives: not at all, once, late or twice."""
         if node in self.cut_off:
             return []
         fault = self._one_of(_REQUESTS) if self._rates else None
@@ -90,7 +90,7 @@ class Network:
         self.deaf.clear()
 
     def staleness(self) -> float:
-        """How many seconds the replica is behind that answers the next read."""
+        """Draw by how many seconds the replica lags that answers the next read."""
         return self._dice.uniform(0, 2 * self._lease) if self._happens("stale_reads") else 0.0
 
     def serialization_fails(self) -> bool:

@@ -14,7 +14,7 @@ __all__ = ["Interrupted", "SimClock", "SimDispatcher", "SimRuntime"]
 
 
 class Interrupted(BaseException):
-    """What a cancelled coroutine sees."""
+    """The exception that a cancelled coroutine sees."""
 
 
 def _drive(coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -60,7 +60,7 @@ class SimRng:
 
 
 class SimRuntime:
-    """What a node of the simulated world gets instead of threads."""
+    """The runtime of a simulated node: greenlets instead of threads."""
 
     def __init__(self, process: Process, *, rate: float, skew: float, number: int) -> None:
         self._process = process

@@ -1,16 +1,16 @@
-"""`python -m proof COMMAND`: simulate, gate, mutants, chaos. Each command is the file of its folder that says so."""
+"""`python -m proof COMMAND`: simulate, gate, mutants, chaos. `COMMANDS` names the module of each."""
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from importlib import import_module
 
 from solocron.cli.exits import INTERRUPTED
 from solocron.errors import SolocronError
 
-__all__ = ["main"]
+__all__ = ["main", "parse"]
 
 COMMANDS = {
     "simulate": ("proof.simulator.command", "put the engine through simulated faults, and check it"),
@@ -23,14 +23,7 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; a mistake of the caller is one message on stderr."""
-    given = list(sys.argv[1:] if argv is None else argv)
-    parser = ArgumentParser(prog="python -m proof", description="The proof of the shipped engine.", allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, (module, summary) in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        if name in given[:1]:  # the others would import pytest and the servers
-            import_module(module).add_arguments(command)
-    args = parser.parse_args(given)
+    args = parse(sys.argv[1:] if argv is None else argv)
     try:
         code: int = import_module(COMMANDS[args.command][0]).execute(args)
     except SolocronError as error:
@@ -39,6 +32,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     return code
+
+
+def parse(argv: Sequence[str]) -> Namespace:
+    """Return the arguments of a command; usage errors and `--help` end in SystemExit, as argparse has it."""
+    parser = ArgumentParser(prog="python -m proof", description="The proof of the shipped engine.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (module, summary) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if name in argv[:1]:  # the others would import pytest and the servers
+            import_module(module).add_arguments(command)
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

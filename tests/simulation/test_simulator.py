@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from proof.__main__ import main
+from proof.__main__ import main, parse
 from proof.invariants.checker import Violation
 from proof.invariants.ledger import i16_key_stability
 from proof.oracles.slots import Daily, Even
@@ -21,7 +21,6 @@ from proof.simulator.campaign import INVARIANTS, Summary, shrink
 from proof.simulator.coverage import POLICIES
 from proof.simulator.options import CLOCK_CHANGES, FAULTS, WEAK_STORES, Options, draw
 from proof.simulator.world import Report, simulate
-from solocron.cli.parser import parse
 from solocron.clock import to_us
 from solocron.errors import InvalidError
 from solocron.model.documents.run import Origin
@@ -148,7 +147,9 @@ def test_a_weak_store_is_found_out(fault: str, often: float) -> None:
 
 def test_the_command_of_a_world_replays_it() -> None:
     options = small(3, kill=10, lost_reply=0.05, clock_skew=3600)
-    args = parse(shlex.split(options.command())[1:])
+    *python, module = shlex.split(options.command())[:3]
+    assert (python, module) == (["python", "-m"], "proof")
+    args = parse(shlex.split(options.command())[3:])
     again = draw(args.seed, nodes=args.nodes, hours=args.hours)
     assert again.changed(dict(text.split("=") for text in args.set)) == options
 

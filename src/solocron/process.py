@@ -1,4 +1,4 @@
-"""A process that is a node: it runs until it is told to stop, drains, and says so with its exit code."""
+"""`Scheduler.run_forever`: a process that is a node until a signal stops it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ __all__ = ["run_until_signalled", "settle_memory"]
 
 _LOOK = 0.5
 _YOUNG = 10_000
-"""New objects after which the garbage collector looks for cycles among them; Python's own number is 700 to 2,000."""
-_SAME_WISH = 0.1
-"""Seconds: `timeout` and some supervisors send SIGTERM to the process and then to its group: one wish, not two."""
+"""Allocations between two passes of the garbage collector over young objects; Python's default is 700 to 2,000."""
+_SAME_REQUEST = 0.1
+"""Seconds within which a second SIGTERM is the same request: `timeout` and some supervisors signal both the process
+and its group."""
 
 
 def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | str = "30s") -> None:
-    """Start; drain at SIGTERM or the first SIGINT; a second signal ends the process at once with 130."""
+    """Start; drain at SIGTERM or the first SIGINT; a second signal ends the process at once with exit code 130."""
     told = threading.Event()
     first = 0.0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal first
-        repeated = number == signal.SIGTERM and time.monotonic() - first < _SAME_WISH
+        repeated = number == signal.SIGTERM and time.monotonic() - first < _SAME_REQUEST
         if told.is_set() and not repeated:
             os._exit(130)
         first = first or time.monotonic()

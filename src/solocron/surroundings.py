@@ -1,4 +1,4 @@
-"""What this process runs in: which store it was told to use, whether it is switched on, whether it is a container."""
+"""The environment of this process: variables, container, terminal, and whether it may become a node."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = [
 DEFAULT_STORE = "sqlite:///solocron.db"
 
 carries_a_run = False
-"""Whether this process is a child that carries one run out (`run_in="process"`): it must not become a node itself."""
+"""Whether this process is a child that carries out one run (`run_in="process"`); it must not become a node."""
 
 imports_target = False
-"""Whether a command is importing its TARGET right now: what it imports must not start a node, the command does."""
+"""Whether a command is importing its TARGET: the module must not start a node, because the command does."""
 
 _ON = frozenset({"1", "true", "yes", "on"})
 _OFF = frozenset({"0", "false", "no", "off"})
 
 
 def enabled(environ: Mapping[str, str] = os.environ) -> bool:
-    """`SOLOCRON_ENABLED`: unset means on; anything that is neither on nor off is an error."""
+    """Read `SOLOCRON_ENABLED`: unset means on; a value that is neither on nor off is an error."""
     value = environ.get("SOLOCRON_ENABLED", "").strip().lower()
     if not value or value in _ON:
         return True
@@ -55,7 +55,7 @@ def namespace(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def in_container(environ: Mapping[str, str] = os.environ, root: Path = Path("/")) -> bool:
-    """Whether each replica would get a file of its own: a container, or a pod."""
+    """Whether this is a container or a pod, where each replica would get a file of its own."""
     if environ.get("KUBERNETES_SERVICE_HOST") or environ.get("container"):
         return True
     return (root / ".dockerenv").exists() or (root / "run" / ".containerenv").exists()
@@ -66,14 +66,14 @@ def is_terminal() -> bool:
 
 
 def node_name(host: str, pid: int, token: str) -> str:
-    """Readable, and new at each start: a restarted process is another node."""
+    """Return a readable name, new at each start: a restarted process is another node."""
     return f"{host.partition('.')[0]}-{pid}-{token[:4]}"
 
 
 def refuse_node(*, passing: bool = False) -> None:
-    """Raise where an import, and not a person, would make this process a node.
+    """Raise where an import would make this process a node.
 
-    A single pass (`passing`) ends by itself, so a module that a command imports may ask for one.
+    A single pass (`passing`) ends by itself, so a module that a command imports may do one.
     """
     if carries_a_run:
         why = "this process carries out one run of a job, and must not become a node itself"
@@ -91,8 +91,8 @@ def refuse_node(*, passing: bool = False) -> None:
 def _is_spawned_and_imports() -> bool:
     """Whether this is a child of multiprocessing (spawn or forkserver) before its function is called.
 
-    Reads the mark by which multiprocessing itself refuses to start a process at such a time; there is no public one.
-    `__name__ == "__mp_main__"` is the program's own to see, and says nothing of the modules that it imports.
+    Read the attribute by which multiprocessing itself refuses to start a process at such a time; there is no public
+    one. `__name__ == "__mp_main__"` is visible to the program's own file only, not to the modules that it imports.
     """
     process = sys.modules.get("multiprocessing.process")
     return process is not None and getattr(process.current_process(), "_inheriting", False)

@@ -73,14 +73,17 @@ class JobDocuments:
     def view_of(self, job: Job, sessions: list[Session], now: int) -> JobView:
         """Return a job as callers of the API see it; a schedule that cannot be read is said in the view, not raised."""
         orphaned = is_orphaned(job, sessions, now)
+        leases = {one.name: one.lease for one in sessions if is_live(one, now=now)} if job.active else {}
         try:
             slots = self.resolve(job.definition.schedule)
         except InvalidError as error:  # a job that this release or its zone data cannot read must not hide the others
-            return JobView.of(job, None, following=None, orphaned=orphaned, unreadable=str(error))
+            return JobView.of(
+                job, None, following=None, orphaned=orphaned, leases=leases, now=now, unreadable=str(error)
+            )
         following = None
         if job.paused is None and job.definition.enabled and slots.schedule is not None:
             following = instants.after(slots.schedule, max(slots.decided_until(job.cursor, job.nominal), now))
-        return JobView.of(job, slots.schedule, following=following, orphaned=orphaned)
+        return JobView.of(job, slots.schedule, following=following, orphaned=orphaned, leases=leases, now=now)
 
     def calendar(self, name: str) -> Calendar | None:
         """Return a calendar at its latest revision; None if there is none of that name."""

@@ -44,7 +44,7 @@ def _state(job: JobView) -> str:
         until = f" until {utc(job.paused.until)}" if job.paused.until else ""
         return f"paused{by}{until}" + (f": {job.paused.note}" if job.paused.note else "")
     if job.running:
-        return f"running on {', '.join(sorted({hold.node for hold in job.running}))}"
+        return f"running on {', '.join(sorted({str(run.node) for run in job.running}))}"
     if job.orphaned:
         return "orphaned"
     return f"{job.waiting} waiting" if job.waiting else "on"

@@ -1,0 +1,193 @@
+"""`JobView`, and the views of what can be done with jobs: pauses, resumes, backfills and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from solocron.clock import from_us
+from solocron.model.change import SmallDocument
+from solocron.model.documents.job import Job
+from solocron.model.documents.run import Shards
+from solocron.schedules import Schedule, load_zone
+from solocron.views.runs import RunView, moment
+
+__all__ = ["BackfillView", "JobView", "LimitView", "PauseView", "PermitView", "ResumeView"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseView:
+    """The pause of a job: when, by whom, why and until when."""
+
+    at: datetime
+    by: str | None
+    note: str | None
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as it stands."""
+
+    name: str
+    schedule: str
+    zone: str
+    handler: str
+    application: str | None
+    """The application whose function it calls."""
+    pool: str
+    enabled: bool
+    next: datetime | None
+    """Its next slot, in its zone; None if it is paused, disabled or over."""
+    due_at: datetime | None
+    cursor: datetime
+    paused: PauseView | None
+    running: tuple[RunView, ...]
+    waiting: int
+    failures: int
+    last_status: str | None
+    last_slot: datetime | None
+    last_error: str | None
+    revision: int | None
+    orphaned: bool
+    """Whether no live node can run it."""
+    retries: int
+    overlap: str
+    catch_up: str
+    shards: Shards | None
+    """Number of shards of each slot, or their names."""
+    nodes: int | str | None
+    prefer: str | None
+    limit: str | None
+
+    @classmethod
+    def of(
+        cls,
+        job: Job,
+        schedule: Schedule | None,
+        *,
+        following: int | None,
+        orphaned: bool,
+        leases: Mapping[str, int],
+        now: int,
+        unreadable: str | None = None,
+    ) -> JobView:
+        """Make the view of a job; `leases` are those of the live sessions, by name."""
+        definition, spec = job.definition, job.definition.schedule or {}
+        zone = str(spec.get("tz", "UTC"))
+        info = UTC if unreadable else load_zone(zone).info
+        pause, last = job.paused, job.last
+        what = "by trigger" if not spec else schedule.describe() if schedule else str(spec.get("describe", unreadable))
+        return cls(
+            name=job.name,
+            schedule=what,
+            zone=zone,
+            handler=definition.handler,
+            application=definition.application,
+            pool=definition.pool,
+            enabled=definition.enabled,
+            next=None if following is None else from_us(following).astimezone(info),
+            due_at=moment(job.due_at),
+            cursor=from_us(job.cursor),
+            paused=None
+            if pause is None
+            else PauseView(at=from_us(pause.at), by=pause.by, note=pause.note, until=moment(pause.until)),
+            running=tuple(RunView.of_hold(job, hold, lease=leases.get(hold.session), now=now) for hold in job.active),
+            waiting=job.waiting,
+            failures=job.failures,
+            last_status=None if last is None else str(last.status),
+            last_slot=None if last is None else from_us(last.slot).astimezone(info),
+            last_error=None if last is None else last.error,
+            revision=job.revision,
+            orphaned=orphaned,
+            retries=definition.retries,
+            overlap=f"allow({definition.overlap.most})"
+            if definition.overlap.kind == "allow"
+            else definition.overlap.kind,
+            catch_up=definition.catch_up.kind,
+            shards=definition.shards,
+            nodes=definition.nodes,
+            prefer=definition.prefer,
+            limit=definition.limit,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeView:
+    """The effect that a resume would have now; nothing has been done yet."""
+
+    job: str
+    paused: PauseView | None
+    skipped: int
+    """Slots of the pause that will be recorded as skipped."""
+    missed: int
+    """Slots since the pause ended by itself that are not decided yet, and that catch-up does not run."""
+    first: datetime | None
+    last: datetime | None
+    waiting: int
+    """Waiting runs that start then: retries, queued and caught-up slots."""
+    next: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillView:
+    """A backfill and how far it is; `id` is None when it was only counted."""
+
+    id: str | None
+    job: str
+    first: datetime
+    """The first slot that is still to start."""
+    last: datetime
+    total: int
+    waiting: int
+    running: int
+    """Runs that have started and are not over, those that wait for a retry included."""
+    done: int
+    rate: float | None
+    """Seconds between two starts, at the least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermitView:
+    """A permit that is taken: by which node, since when, and for which run (None: not claimed yet)."""
+
+    permit: str
+    node: str | None
+    session: str
+    since: datetime | None
+    run: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitView:
+    """A limit across jobs as it stands: how many may run, which permits are taken, and which jobs name it."""
+
+    name: str
+    most: int
+    taken: tuple[PermitView, ...]
+    jobs: tuple[str, ...]
+    waiting: int
+    """Runs of these jobs that are due and wait."""
+
+    @classmethod
+    def of(cls, name: str, jobs: Sequence[Job], permits: Sequence[SmallDocument], *, now: int) -> LimitView:
+        """Make the view of a limit from the jobs that name it and its permits."""
+        runs = {hold.permit: hold.run for job in jobs for hold in job.active if hold.permit is not None}
+        return cls(
+            name=name,
+            most=max(int((job.definition.limit or ":0").rpartition(":")[2]) for job in jobs),
+            taken=tuple(
+                PermitView(
+                    permit=doc.name,
+                    node=doc.body.get("node"),
+                    session=doc.session,
+                    since=moment(doc.body.get("since")),
+                    run=runs.get(doc.name),
+                )
+                for doc in permits
+                if doc.session is not None
+            ),
+            jobs=tuple(job.name for job in jobs),
+            waiting=sum(job.waiting for job in jobs if job.due_at is not None and job.due_at <= now),
+        )

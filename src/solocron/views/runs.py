@@ -1,0 +1,140 @@
+"""`RunView`: an attempt, a run that waits, or slots that did not run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from solocron.clock import from_us, iso
+from solocron.model.documents.job import Hold, Job, WaitingRun
+from solocron.model.documents.run import Record, Status, shard_of
+from solocron.model.transitions.claimant import record_of, stopping_since, stuck_since
+
+__all__ = ["WAITING", "RunView", "moment"]
+
+WAITING = "waiting"
+"""Status of a run that is not yet claimed; the log has no such status."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """One attempt of a run, a run that waits, or slots that did not run (`count` of them, from `first` to `slot`)."""
+
+    run: str
+    job: str
+    slot: datetime
+    attempt: int
+    status: str
+    reason: str | None
+    node: str | None
+    fence: int
+    origin: str
+    key: str
+    claimed_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: str | None
+    result: Any
+    progress: Mapping[str, Any] | None
+    output: str | None
+    """Output of a process of its own, bounded; while it runs the last lines."""
+    first: datetime
+    count: int
+    shard: str | None
+    """The shard of its slot, where the job is sharded."""
+    deadline: datetime | None = None
+    """End of the timeout of a running attempt."""
+    stopping: str | None = None
+    """Reason why the body of a running attempt is being stopped."""
+    stopping_since: datetime | None = None
+    stuck: bool = False
+    """Whether its body goes on more than a lease after it was asked to stop."""
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self.run
+
+    @classmethod
+    def of(cls, record: Record) -> RunView:
+        """Make the view of a record."""
+        told: dict[str, Any] = {} if record.progress is None else json.loads(record.progress)
+        output = told.pop("output", None)
+        return cls(
+            run=record.run,
+            job=record.job,
+            slot=from_us(record.slot),
+            attempt=record.attempt,
+            status=str(record.status),
+            reason=record.reason,
+            node=record.node,
+            fence=record.fence,
+            origin=str(record.origin),
+            key=record.key,
+            claimed_at=moment(record.claimed_at),
+            started_at=moment(record.started_at),
+            finished_at=moment(record.finished_at),
+            error=record.error,
+            result=None if record.result is None else json.loads(record.result),
+            progress=told or None,
+            output=output,
+            first=from_us(record.slot if record.first is None else record.first),
+            count=record.count,
+            shard=record.key.rpartition("#")[2] if shard_of(record.run) else None,
+        )
+
+    @classmethod
+    def waiting(cls, job: str, waiting_run: WaitingRun, key: str) -> RunView:
+        """Make the view of a run that waits to be claimed."""
+        reason = (
+            f"attempt {waiting_run.attempt} at {iso(waiting_run.ready_at)}"
+            if waiting_run.attempt > 1
+            else f"from {iso(waiting_run.ready_at)}"
+        )
+        return cls(
+            run=waiting_run.run,
+            job=job,
+            slot=from_us(waiting_run.slot),
+            attempt=waiting_run.attempt,
+            status=WAITING,
+            reason=reason,
+            node=None,
+            fence=0,
+            origin=str(waiting_run.origin),
+            key=key,
+            claimed_at=None,
+            started_at=None,
+            finished_at=None,
+            error=None,
+            result=None,
+            progress=None,
+            output=None,
+            first=from_us(waiting_run.slot),
+            count=1,
+            shard=None if waiting_run.shard is None else str(waiting_run.shard),
+        )
+
+    @classmethod
+    def of_hold(cls, job: Job, hold: Hold, *, lease: int | None, now: int) -> RunView:
+        """Make the view of a running attempt; `lease` is that of a live holder."""
+        return cls.of(record_of(job, hold, Status.RUNNING, now=hold.claimed_at)).held(hold, lease=lease, now=now)
+
+    def held(self, hold: Hold, *, lease: int | None, now: int) -> RunView:
+        """Add what a hold says of a running attempt; `lease` is that of a live holder."""
+        since = stopping_since(hold, now=now)
+        late = since is not None and since == hold.deadline
+        return replace(
+            self,
+            deadline=moment(hold.deadline),
+            stopping="still running at its deadline" if late else hold.cancel,
+            stopping_since=moment(since),
+            stuck=lease is not None and stuck_since(hold, lease=lease, now=now) is not None,
+        )
+
+
+def moment(us: int | None) -> datetime | None:
+    """Convert microseconds to an aware datetime."""
+    return None if us is None else from_us(us)

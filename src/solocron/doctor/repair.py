@@ -19,11 +19,11 @@ from solocron.engine.takeover import Takeover
 from solocron.events import Event, Events
 from solocron.jobs.registry import Registry
 from solocron.lease.liveness import Liveness, Mode
-from solocron.model.change import Kind
 from solocron.model.documents.namespace import Openness
 from solocron.model.documents.session import Life, Session
 from solocron.runtime import Runtime
-from solocron.stores.contract import Named, Store
+from solocron.stores.contract import Store
+from solocron.stores.paging import find_session
 from solocron.version import __version__
 
 __all__ = ["repair"]
@@ -98,8 +98,8 @@ class _Repair:
 
     def _is_nobody(self, name: str) -> bool:
         """Looked at once more, by itself: freeing the holds of a session that lives would run them twice."""
-        found = [doc for doc in self._store.read(Named(Kind.SESSION, (name,))) if isinstance(doc, Session)]
-        return all(session.state is Life.SWEPT for session in found)
+        session = find_session(self._store, name)
+        return session is None or session.state is Life.SWEPT
 
     def _note(self, event: Event) -> None:
         self._taken.append(event.job)

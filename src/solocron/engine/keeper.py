@@ -1,7 +1,7 @@
 """Renews the session from a loop of its own; a blocked event loop or a slow claim cannot delay a renewal.
 
 With every beat the node also compares its holds with the store's (`reconciler`) and looks after its namespace
-(`recovery`). Where the renewal itself was told that the session holds nothing, and nothing runs, that was the look.
+(`recovery`). Where the reply to the renewal says that the session holds nothing, and nothing runs, that was the look.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Keeper:
         self._next = 0.0
         """Boot time of the next renewal."""
         self._holds_nothing = False
-        """What the last renewal was told; good for that one beat."""
+        """What the last renewal observed; good for that one beat."""
         self._seen_at = 0
         """Store time of the last renewal."""
 

@@ -108,7 +108,7 @@ class NamespaceGate:
         self.stale = True
 
     def observe(self, gate: tuple[str, str] | None) -> None:
-        """Compare what a renewal was told of the namespace and the server; None if it was told nothing."""
+        """Compare what a renewal observed of the namespace and the server; None if it observed nothing."""
         known = self.known
         if gate is None or known is None or gate != (known.gate, known.identity) or not self.checked:
             self.stale = True

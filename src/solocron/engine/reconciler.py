@@ -39,15 +39,15 @@ class Reconciler:
         """Store time of the renewal before the last complete look."""
 
     def nothing_held(self, session: str, seen_at: int) -> None:
-        """The renewal at store time `seen_at` was told that the session holds nothing: that was the look."""
+        """Note that the renewal at store time `seen_at` observed that the session holds nothing: that was the look."""
         self.looked_at = seen_at
         self._permits.reconcile(session, ())
 
     def reconcile(self, session: str, epoch: str, seen_at: int) -> None:
         """Compare, after a renewal at store time `seen_at`."""
         asked = self._context.runtime.clock.boot()
-        jobs = [doc for doc in self._context.store.read(HeldBy(session)) if isinstance(doc, Job)]
-        holds = [(job, hold) for job in jobs for hold in job.active if hold.session == session]
+        held = self._context.store.read(HeldBy(session))
+        holds = [(job, hold) for job in held if isinstance(job, Job) for hold in job.active if hold.session == session]
         ours = {running.key: running for running in self._attempts.running()}
         for _, hold in holds:
             running = ours.get((hold.run, hold.fence))

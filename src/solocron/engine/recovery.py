@@ -48,11 +48,11 @@ class Recovery:
             self.gate.epoch = known.epoch  # this process has just begun and remembers nothing that could be missing
             self.gate.known = known
 
-    def renewed(self, session: Session, asked: float, told: tuple[str, str] | None) -> None:
+    def renewed(self, session: Session, asked: float, observed: tuple[str, str] | None) -> None:
         """The store acknowledged a renewal, and said this of the namespace and the server."""
         self._signs.observed_at = asked
         self.gate.renewed(session, asked)
-        self.gate.observe(told)
+        self.gate.observe(observed)
 
     def went_back(self, doc: object, session: str) -> bool:
         """Return whether the document of a session of ours is older than what the store has acknowledged."""

@@ -23,7 +23,7 @@ __all__ = ["Registrar", "fingerprint_of"]
 BATCH = 500
 
 HANDLERS_LISTED = 2_000
-"""Handlers that a session lists at most; with more, its document would weigh more than it tells."""
+"""Handlers that a session lists at most; with more, its document would weigh more than it is worth."""
 
 
 def fingerprint_of(declared: Mapping[str, Declared]) -> str:
@@ -125,7 +125,7 @@ class Registrar:
     def note(self, job: Job) -> bool:
         """Remember a job to be reviewed: it has given way, or is another application's; False: there is nothing to do.
 
-        A job that was added as data is declared nowhere: this is how the application that has its handler hears of it.
+        A job that was added as data is declared nowhere: the application that has its handler learns of it here.
         """
         if job.source == GIVEN_WAY and job.name in self._declared:
             self._noted.append(job.name)

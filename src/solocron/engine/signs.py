@@ -63,7 +63,7 @@ class Signs:
     def epoch_went_back(self, left: int, known: int) -> None:
         """Compare the count of the epoch in the store with the one that this node knows.
 
-        Of sessions that were lost one after the other none is old: there the epochs tell how far the store went back.
+        Of sessions that were lost one after the other none is old: there the epochs show how far the store went back.
         """
         if left < known:
             since = min(at for epoch, at in self._epochs.items() if epoch > left)
@@ -76,7 +76,7 @@ class Signs:
             del self._epochs[min(self._epochs)]
 
     def accounted(self) -> None:
-        """A check has begun that takes the loss into account: former sessions tell nothing new."""
+        """A check has begun that takes the loss into account: former sessions show nothing new."""
         self.lost = None
         own = self._holder.lease.session
         for name in [name for name in self._holder.former if name != own]:

@@ -2,8 +2,8 @@
 
 Expiry by the store's clock licenses a burial and is never enough for it: one leap of that clock would bury a whole
 fleet, whose bodies still run. So a session is buried when the store's clock says expired *and* this process has seen it
-unchanged, on its own boot clock, for the time that was left (rule 5 of the lease protocol). How much was left can be
-told only by a clock that has run evenly since the renewal; where this process cannot vouch for that, it watches for a
+unchanged, on its own boot clock, for the time that was left (rule 5 of the lease protocol). How much was left is
+known only by a clock that has run evenly since the renewal; where this process cannot vouch for that, it watches for a
 whole lease. A process that looks only once has no time to watch: there the store's clock decides alone, unless a node
 is there to watch.
 """
@@ -19,7 +19,8 @@ from solocron.lease.own import OwnLease
 from solocron.model.change import Kind
 from solocron.model.documents.session import Life, Session, bury
 from solocron.runtime import Runtime
-from solocron.stores.contract import All, Gate, Named, Store, Verdict
+from solocron.stores.contract import Gate, Named, Store, Verdict
+from solocron.stores.paging import find_session, read_sessions
 
 __all__ = ["Authority", "Liveness", "Mode"]
 
@@ -75,7 +76,7 @@ class Liveness:
     ) -> bool:
         """Bury a live session if both clocks say that it is over; True if this call has buried it.
 
-        `now` is the store's time if the caller has just been told it. The commit compares the expiry with the store's
+        `now` is the store's time if the caller has just observed it. The commit compares the expiry with the store's
         clock in any case, and declines if the session was renewed since it was read.
         """
         watched = self.watch(session, mode)
@@ -92,11 +93,11 @@ class Liveness:
 
     def is_dead(self, name: str, mode: Mode, *, now: int) -> bool:
         """Return whether what a session holds may be taken: it is gone, dead, or over and buried by this call."""
-        found = [doc for doc in self._store.read(Named(Kind.SESSION, (name,))) if isinstance(doc, Session)]
-        if not found or found[0].state is not Life.LIVE:
+        session = find_session(self._store, name)
+        if session is None or session.state is not Life.LIVE:
             self.forget(name)
             return True
-        return self.bury_if_over(found[0], mode, now=now)
+        return self.bury_if_over(session, mode, now=now)
 
     def watch(self, session: Session, mode: Mode) -> _Watched:
         """Begin to watch a session, or begin anew because it was renewed."""
@@ -144,9 +145,12 @@ class Liveness:
 
         A node of this very process watches whatever the store's clock says: a leap of it has expired them all.
         """
-        sessions = [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
         own = None if under is None else under.session
-        nodes = [s for s in sessions if s.name not in (session.name, own) and s.pools and s.state is Life.LIVE]
+        nodes = [
+            s
+            for s in read_sessions(self._store)
+            if s.name not in (session.name, own) and s.pools and s.state is Life.LIVE
+        ]
         return any(node.expires_at > now or (own is None and node.node == self.by) for node in nodes)
 
     def _allowed(self, session: Session, now: int | None, under: Authority) -> bool:

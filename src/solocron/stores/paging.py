@@ -17,6 +17,7 @@ from solocron.stores.contract import All, Doc, Named, Store, Which
 __all__ = [
     "PAGE",
     "find_job",
+    "find_session",
     "iter_documents",
     "iter_job_pages",
     "iter_jobs",
@@ -70,6 +71,11 @@ def find_job(store: Store, name: str) -> Job | None:
 def read_sessions(store: Store) -> list[Session]:
     """Read every session that is kept: live, dead and swept."""
     return [doc for doc in store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+
+
+def find_session(store: Store, name: str) -> Session | None:
+    """Read one session; None if there is none of that name."""
+    return next((doc for doc in store.read(Named(Kind.SESSION, (name,))) if isinstance(doc, Session)), None)
 
 
 def live_sessions(store: Store) -> list[Session]:

@@ -189,7 +189,7 @@ def _first(
 ) -> tuple[WaitingRun | None, Mapping[str, Any]]:
     """What to run next, and what the job is without it: retries first, then by slot, then what is paced."""
     waiting, waiting_ranges = _may_start(job)
-    wait = _courtesy(job, by, fleet)
+    wait = _affinity_delay(job, by, fleet)
     ready = [
         waiting_run
         for waiting_run in waiting
@@ -259,8 +259,8 @@ def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
     return due and (definition.nodes is not None or other_first)
 
 
-def _courtesy(job: Job, by: Claimant, fleet: frozenset[str]) -> int:
-    """How long this node leaves what is due to the node that ran the job last, if that one lives."""
+def _affinity_delay(job: Job, by: Claimant, fleet: frozenset[str]) -> int:
+    """Return how long this node leaves what is due to the node that ran the job last, if that one lives."""
     last = job.last
     if job.definition.prefer != "last" or last is None or last.node in (None, by.node) or last.node not in fleet:
         return 0
@@ -271,7 +271,7 @@ def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
     """When this node has something to do here, or should see whether another node has done its part."""
     waiting, waiting_ranges = _may_start(job)
     fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
-    wait = _courtesy(job, by, fleet)
+    wait = _affinity_delay(job, by, fleet)
     if not by.spare or _live_is_ready(waiting, waiting_ranges, now):
         waiting_ranges = [
             waiting_range for waiting_range in waiting_ranges if waiting_range.origin is not Origin.BACKFILL

@@ -16,6 +16,7 @@ from solocron.model.documents.run import ENDED, Origin, Record, Status, key_of
 from solocron.model.documents.session import Session
 from solocron.schedules import Schedule, instants
 from solocron.stores.contract import All, Query, Store
+from solocron.stores.paging import read_sessions
 from solocron.testing.fleet.fleet import Fleet
 from solocron.testing.fleet.ledger import END, START, Ledger, Line
 from solocron.testing.fleet.replica import Incident
@@ -182,7 +183,7 @@ class Judge:
     def _takeovers(self) -> Iterator[float]:
         """For each run that a node had when it was hurt: seconds from its last renewal to the next start elsewhere."""
         lines = self._ledger.lines()
-        sessions = [doc for doc in self._store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+        sessions = read_sessions(self._store)
         for incident in self._incidents:
             if incident.kind not in ("kill", "freeze"):
                 continue

@@ -19,7 +19,6 @@ ROOMS = ("engine", "lease")
 RECORDS = {
     "Parts": "what the scheduler and the simulator hand over, taken apart at once",
     "Running": "the life of one attempt, from its claim to its outcome",
-    "Run": "the user's own object",
 }
 """Classes that are exempt, and why."""
 

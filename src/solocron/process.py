@@ -26,16 +26,16 @@ and its group."""
 
 def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | str = "30s") -> None:
     """Start; drain at SIGTERM or the first SIGINT; a second signal ends the process at once with exit code 130."""
-    told = threading.Event()
+    signalled = threading.Event()
     first = 0.0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal first
         repeated = number == signal.SIGTERM and time.monotonic() - first < _SAME_REQUEST
-        if told.is_set() and not repeated:
+        if signalled.is_set() and not repeated:
             os._exit(130)
         first = first or time.monotonic()
-        told.set()
+        signalled.set()
 
     numbers = (signal.SIGTERM, signal.SIGINT)
     main = threading.current_thread() is threading.main_thread()
@@ -45,7 +45,7 @@ def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | s
         scheduler.start()
         # Handlers run on the main thread only, and a signal that the kernel hands to another thread, as it does right
         # after a thaw, does not end the main thread's waiting: it has to wake up by itself.
-        while not told.wait(_LOOK):
+        while not signalled.wait(_LOOK):
             pass
         scheduler.stop(grace)
     finally:

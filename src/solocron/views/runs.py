@@ -61,8 +61,8 @@ class RunView:
     @classmethod
     def of(cls, record: Record) -> RunView:
         """Make the view of a record."""
-        told: dict[str, Any] = {} if record.progress is None else json.loads(record.progress)
-        output = told.pop("output", None)
+        said: dict[str, Any] = {} if record.progress is None else json.loads(record.progress)
+        output = said.pop("output", None)
         return cls(
             run=record.run,
             job=record.job,
@@ -79,7 +79,7 @@ class RunView:
             finished_at=moment(record.finished_at),
             error=record.error,
             result=None if record.result is None else json.loads(record.result),
-            progress=told or None,
+            progress=said or None,
             output=output,
             first=from_us(record.slot if record.first is None else record.first),
             count=record.count,

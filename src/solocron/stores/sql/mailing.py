@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from solocron.model._fast.json_text import read, write_ascii
 from solocron.model.change import SmallDocument
 from solocron.model.codec import encode_state
 from solocron.stores.mailbox import Written
@@ -15,7 +14,7 @@ __all__ = ["elsewhere", "insertion"]
 def insertion(table: str, namespace: str, note: SmallDocument) -> Written:
     """A new row of the documents' table, and nothing else: it locks no row that anybody else uses."""
     # In ASCII, because the user's connection may speak any character set.
-    body = json.dumps(json.loads(encode_state(note)), separators=(",", ":"))
+    body = write_ascii(read(encode_state(note)))
     sql = f"INSERT INTO {table} (namespace, kind, name, version, fixed, body) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S608 - ours
     return sql, (namespace, str(note.kind), note.name, birth(), "{}", body)
 

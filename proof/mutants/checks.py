@@ -193,7 +193,7 @@ def a_repair_leaves_a_session_that_renews_alone() -> None:
 
 def a_tick_leaves_burying_to_a_node_that_watches() -> None:
     scheduler = Scheduler("memory://", enabled=True, lease="3s")
-    store = scheduler.client.store
+    store = scheduler.open().store
     now = store.clock()
     for name, expires in (("silent", now - 60 * SECOND), ("watches", now + 3600 * SECOND)):
         begun = Session(name=name, node=name, host="h", pid=1, lease=3 * SECOND, expires_at=expires)

@@ -20,6 +20,7 @@ from solocron.model.change import Kind
 from solocron.model.documents.session import Life
 from solocron.schedules import Cron
 from solocron.stores.sql.pool import Pool
+from solocron.stores.stock import Stock
 from solocron.testing.cluster import Cluster
 from solocron.testing.simulation.database import Past
 
@@ -216,6 +217,7 @@ def test_p8_an_interrupted_connection_is_closed_and_replaced() -> None:
     class Link:
         fresh = True
         closed = False
+        back = 0.0
 
         def is_stale(self) -> bool:
             return False
@@ -229,7 +231,7 @@ def test_p8_an_interrupted_connection_is_closed_and_replaced() -> None:
         made.append(Link())
         return made[-1]
 
-    pool: Pool[Any] = Pool(make)
+    pool: Pool[Any] = Pool(make, stock=Stock(keep=2), lent=lambda link: None)
     with pytest.raises(KeyboardInterrupt), pool.link():
         raise KeyboardInterrupt
     with pool.link() as link:

@@ -190,11 +190,11 @@ def _still_owed(bites: Bites) -> Patches:
 def _same_attempt(bites: Bites) -> Patches:
     real = finishing._waits_again
 
-    def owed_again(hold: Hold, **more: Any) -> WaitingRun:
+    def waits_again(hold: Hold, **more: Any) -> WaitingRun:
         bites()
         return replace(real(hold, **more), attempt=hold.attempt)
 
-    return [(finishing, "_owed_again", owed_again)]
+    return [(finishing, "_waits_again", waits_again)]
 
 
 def _late_entry(bites: Bites) -> Patches:

@@ -217,7 +217,12 @@ def test_p8_an_interrupted_connection_is_closed_and_replaced() -> None:
     class Link:
         fresh = True
         closed = False
-        back = 0.0
+
+        def lend(self, count: Any) -> None:
+            pass
+
+        def back(self) -> None:
+            pass
 
         def is_stale(self) -> bool:
             return False

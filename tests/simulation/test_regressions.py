@@ -348,7 +348,7 @@ def test_i9_a_late_claim_that_is_handed_back_does_not_give_away_the_permit_of_an
     cluster = Cluster(late, long, third, nodes=1, locking=False)
     cluster.run("599.9s")
     node, network = cluster.process(0).name, cluster.fleet.network
-    network.script(node, "commit job", after=10.0)  # the claim, which its sender gives up
+    network.script(node, "commit job", after=9.0)  # the claim, which its sender gives up
     network.script(node, "commit permit", after=0.01)
     network.script(node, "commit permit", after=None)  # the first try to give back what is in doubt
     network.script(node, "commit job", after=None)  # the first try to hand back what was adopted

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from solocron.model.change import Absent, Change, Kind, SmallDocument
-from solocron.stores.contract import Applied, ChangeFn, Doc, Gate, Which
+from solocron.model.documents.session import Life, Session
+from solocron.stores.contract import Applied, ChangeFn, Doc, Gate, Named, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.memory import MemoryStore
 from solocron.stores.memory_state import Space
@@ -58,6 +59,32 @@ class SaysShutForDead(MemoryStore):
     ) -> Applied:
         applied = super().update(which, change, session=session, gate=gate)
         return replace(applied, alive=True, shut=True) if not applied.alive else applied
+
+
+@breaks("test_i22_the_gate_also_tests_the_writes_of_what_it_looks_at")
+class GatesJobsAlone(MemoryStore):
+    """Tests no gate for writes of a session or of the namespace itself."""
+
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        ungated = kind_of(which) in (Kind.SESSION, Kind.NAMESPACE)
+        return super().update(which, change, session=session, gate=None if ungated else gate)
+
+
+@breaks("test_a_session_ends_itself_under_its_own_gate_once")
+class CallsItDeadBeforeItEnds(MemoryStore):
+    """Tests after the write whether the session lives, so that a session that ended itself looks refused."""
+
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        applied = super().update(which, change, session=session, gate=gate)
+        if session is None or kind_of(which) is not Kind.SESSION:
+            return applied
+        found = self.read(Named(Kind.SESSION, (session,)))
+        lives = any(isinstance(doc, Session) and doc.state is Life.LIVE for doc in found)
+        return replace(applied, alive=applied.alive and lives)
 
 
 @breaks("test_a_renewal_tells_the_gate_that_stands")

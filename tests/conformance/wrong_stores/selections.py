@@ -7,7 +7,7 @@ from dataclasses import replace
 from solocron.clock import MILLISECOND
 from solocron.model.change import Kind
 from solocron.model.documents.session import Life
-from solocron.stores.contract import All, Applied, ChangeFn, Due, Gate, HeldBy, Result, ToSweep, Which
+from solocron.stores.contract import All, Applied, ChangeFn, Doc, Due, Gate, HeldBy, Result, ToSweep, Which
 from solocron.stores.memory import Draft, MemoryStore
 from solocron.stores.memory_state import Row, Space
 from tests.conformance.wrong_stores.registry import breaks
@@ -194,3 +194,11 @@ class RepeatsTheLastName(MemoryStore):
 
     def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
         return (isinstance(which, All) and name == which.after) or super()._selects(space, which, name, now)
+
+
+@breaks("test_i19_an_unreadable_document_hides_none_after_its_page")
+class CutsPagesShort(MemoryStore):
+    """Drops what it cannot read after it has counted the page, so that the page looks like the last one."""
+
+    def read(self, which: Which) -> tuple[Doc, ...]:
+        return tuple(doc for _, doc in self._read(which) if doc is not None)

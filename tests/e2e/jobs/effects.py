@@ -8,7 +8,7 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
-from solocron import Run, every
+from solocron import Run, RunStopped, every
 from solocron.effects.guard import guard
 from solocron.testing.fleet import witness
 
@@ -33,6 +33,6 @@ def pay(run: Run) -> None:
                 elif run.payload == "target":
                     guard(books, scope="default/pay", fence=run.fence)
                 books.execute("INSERT INTO paid VALUES (?, ?)", (run.id, run.attempt))
-        except Exception as error:
+        except (Exception, RunStopped) as error:
             (folder() / f"refused.{run.attempt}").write_text(type(error).__name__)
             raise

@@ -117,7 +117,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], set[str]]] = {
     "X-34 extend adds": (lock_model, "extend", extend_adds, {"I14"}),
     "X-06 lock's fence not raised": (lock_model, "acquire", fence_not_raised, {"I3"}),
     "X-25 step saved without its fence": (steps_model, "save", step_saved_without_fence, {"I17"}),
-    "X-26 saved step carried out again": (Steps, "_find", step_carried_out_again, {"I17"}),
+    "X-26 saved step carried out again": (Steps, "find", step_carried_out_again, {"I17"}),
     "X-24 key of the attempt": (Once, "__init__", key_of_the_attempt, {"I16"}),
     "key ended by anybody": (key_model, "close", key_ends_without_owner, {"I4", "I16"}),
     "everybody counts as dead": (Liveness, "is_dead", everybody_is_dead, {"I1", "I4"}),

@@ -11,11 +11,16 @@ from solocron.errors import StoreError
 from solocron.model.change import Kind
 from solocron.model.documents import namespace
 from solocron.model.transitions import registration
+from solocron.model.transitions.claimant import next_fence
 from solocron.stores.contract import All, Result, Verdict
 from solocron.stores.paging import PAGE
 from solocron.stores.until_known import OPEN_OUTCOMES, update_until_known
 
 __all__ = ["Restore"]
+
+
+FENCES_AHEAD = 60_000
+"""How far fences are raised above the clock: several grants within one millisecond take them ahead of it."""
 
 
 class Restore:
@@ -31,7 +36,8 @@ class Restore:
         Nothing is claimed meanwhile. At the end the namespace is open under a new epoch, which nodes see with their
         next beat.
         """
-        runtime, identity, fence = self._documents.runtime, self._store.identity(), self._store.clock() // 1_000
+        runtime, identity = self._documents.runtime, self._store.identity()
+        fence = next_fence(0, self._store.clock()) + FENCES_AHEAD
         closing, opening = runtime.rng.token(), runtime.rng.token()
         change_namespace(
             self._store, lambda doc, now: namespace.close(doc, identity=identity, known=0, token=closing, now=now)

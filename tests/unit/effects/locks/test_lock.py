@@ -9,9 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from solocron import Lock, Scheduler, locked
+from solocron.clock import MILLISECOND
 from solocron.effects.locks.held import HELD, Held, assert_locked
 from solocron.errors import ConflictError, InvalidError, LockBusy, LockLost, NotFoundError, StoreRefused
 from solocron.model.change import Absent, Change, Kind
+from solocron.model.documents.lock import raise_fence
 from solocron.stores.contract import Named
 from tests.unit.effects.locks.conftest import Crowd
 
@@ -397,3 +399,20 @@ def test_an_absent_document_is_no_lock(room: Callable[[], Crowd]) -> None:
     assert a.locks() == []
     result = a.open().store.update(Named(Kind.LOCK, ("x",)), lambda doc, now: None).results[0]
     assert isinstance(result.doc, Absent)
+
+
+def test_i3_fences_that_ran_ahead_of_the_clock_are_above_none_after_a_restore(crowd: Crowd) -> None:
+    """Grants within one millisecond count on from each other: the clock alone is no bound of what was granted."""
+    a = crowd.join("a")
+    store, door = a.open().store, Named(Kind.LOCK, ("door",))
+    with a.lock("door"):
+        pass
+    backup = store.read(door)[0]
+    ahead = store.clock() // MILLISECOND + 1_000
+    store.update(door, lambda doc, now: raise_fence(doc, fence=ahead))
+    with a.lock("door") as held:
+        assert held.fence == ahead + 1
+    store.update(door, lambda doc, now: Change(backup))
+    a.open().restored()
+    with a.lock("door") as later:
+        assert later.fence > held.fence

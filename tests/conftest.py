@@ -11,12 +11,17 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
-from tests.servers import SERVERS, Server, janitor, processes
+from tests.servers import SERVERS, Server, in_memory, janitor, processes
 
 pytest_plugins = ["pytester", "tests.servers.fixtures"]
 
 GRACE = 5.0
 """Seconds in which what a test has told to end may end; waited only when something is still there."""
+
+in_memory.keep_temporary_files()
+# PyMySQL makes a TLS context for every connection and loads the machine's authorities into it: 48 ms of computing, more
+# than most tests on MariaDB. No test trusts a public authority; those about TLS name the file of their own.
+os.environ.setdefault("SSL_CERT_FILE", os.devnull)
 
 hypothesis.settings.register_profile("dev", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)

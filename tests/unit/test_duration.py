@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from solocron.duration import format_duration, parse_duration, to_us
 from solocron.errors import InvalidError
-from tests.fundamentals.effort import effort
+from tests.unit.model.effort import effort
 
 
 @pytest.mark.parametrize(

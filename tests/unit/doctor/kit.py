@@ -15,7 +15,7 @@ from solocron.runtime import Event, Threads
 from solocron.schedules import zone_data_version
 from solocron.stores.contract import Check, Doc, Named, Store
 from solocron.version import __version__
-from tests.fundamentals.one_job import T0, OneJob
+from tests.unit.model.one_job import T0, OneJob
 
 __all__ = ["NOW", "PatientRuntime", "dead", "job", "levels", "only", "put", "session", "sight", "silent"]
 

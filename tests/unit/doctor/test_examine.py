@@ -18,8 +18,8 @@ from solocron.model.documents.session import begin
 from solocron.runtime import Threads
 from solocron.stores.contract import All, Applied, Capabilities, Check, Gate, Named, Result, Tier, Verdict
 from solocron.stores.memory import MemoryStore, World
-from tests.fundamentals.one_job import OneJob
 from tests.unit.doctor.kit import put, session
+from tests.unit.model.one_job import OneJob
 
 
 class Odd(MemoryStore):

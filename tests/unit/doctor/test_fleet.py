@@ -13,8 +13,8 @@ from solocron.model.documents.job import Pause
 from solocron.model.documents.session import Life
 from solocron.model.pools import TICKED
 from solocron.schedules import Cron, dump
-from tests.fundamentals.one_job import T0, OneJob
 from tests.unit.doctor.kit import NOW, dead, job, levels, only, session, sight, silent
+from tests.unit.model.one_job import T0, OneJob
 
 
 def test_live_nodes_are_named() -> None:

@@ -28,7 +28,7 @@ from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow
 from solocron.model.transitions.shards import cut
 from solocron.schedules import At, Cron, Every, Schedule, dump, spread
-from tests.fundamentals.one_job import T0
+from tests.unit.model.one_job import T0
 
 __all__ = ["definitions", "holds", "jobs", "notes", "schedules", "sessions"]
 

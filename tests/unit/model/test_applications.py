@@ -16,7 +16,7 @@ from solocron.model.routing import fleet_of
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import claim
 from solocron.model.transitions.registration import Proposal, propose
-from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, definition, resolve
+from tests.unit.model.one_job import LATE_FOR, T0, OneJob, definition, resolve
 
 LATE = LATE_FOR * SECOND
 LEASE = 15 * SECOND

@@ -13,7 +13,7 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
 from solocron.model.policy import CatchUp
 from solocron.schedules import Cron
-from tests.fundamentals.one_job import OneJob, definition
+from tests.unit.model.one_job import OneJob, definition
 from tests.unit.model.samples import definitions, jobs, notes, sessions
 
 

@@ -24,7 +24,7 @@ from solocron.model.timetable import EMPTY
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Needs, claim
 from solocron.model.transitions.finishing import Outcome, finish, hand_back, take_over
-from tests.fundamentals.one_job import T0
+from tests.unit.model.one_job import T0
 
 FLEETS, EVENTS = 10_000, 24
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from solocron.model.policy import QUEUE_LIMIT, Backoff, allow
-from tests.fundamentals.one_job import OneJob, seconds
+from tests.unit.model.one_job import OneJob, seconds
 
 
 def started(job: OneJob, node: str) -> float | None:

@@ -19,7 +19,7 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.run import Origin, Status, run_id
 from solocron.model.transitions import claiming, commands, finishing, registration
 from solocron.model.transitions.finishing import Outcome
-from tests.fundamentals.one_job import T0, resolve
+from tests.unit.model.one_job import T0, resolve
 from tests.unit.model.samples import definitions, instants, jobs, sessions
 
 LATE = 25 * SECOND

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from solocron.clock import SECOND, to_us
 from solocron.model.timetable import EMPTY, Resolve, Timetable
 from solocron.schedules import Cron
-from tests.fundamentals.one_job import T0, OneJob
+from tests.unit.model.one_job import T0, OneJob
 
 HOUR = 3600
 

@@ -9,7 +9,7 @@ import pytest
 
 from solocron.errors import InvalidError
 from solocron.schedules import Cron, Schedule, load_zone
-from tests.fundamentals.effort import effort
+from tests.unit.model.effort import effort
 from tests.unit.schedules.oracle import assert_all_agree
 
 NEW_YORK = "America/New_York"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from solocron.errors import ScheduleError
 from solocron.schedules import Cron
-from tests.fundamentals.effort import effort
+from tests.unit.model.effort import effort
 
 
 @pytest.mark.parametrize(

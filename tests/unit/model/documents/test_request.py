@@ -13,7 +13,7 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.run import Origin, run_id
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.transitions.commands import REMEMBERED
-from tests.fundamentals.one_job import OneJob, resolve
+from tests.unit.model.one_job import OneJob, resolve
 
 GONE = Absent(Kind.REQUEST, "x")
 

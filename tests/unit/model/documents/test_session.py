@@ -9,7 +9,7 @@ import pytest
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.session import Life, Session, begin, bury, end, is_live, renew, swept
-from tests.fundamentals.one_job import T0
+from tests.unit.model.one_job import T0
 
 LEASE = 15 * SECOND
 GONE = Absent(Kind.SESSION, "s1")

@@ -19,7 +19,7 @@ from solocron.model.transitions import claiming
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import claim
 from solocron.schedules import Cron, Schedule
-from tests.fundamentals.one_job import T0, OneJob, definition, resolve
+from tests.unit.model.one_job import T0, OneJob, definition, resolve
 from tests.unit.model.samples import jobs
 
 WHO = Claimant(session="s", node="n", late_for=25 * SECOND)

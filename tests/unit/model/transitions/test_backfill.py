@@ -9,7 +9,7 @@ from solocron.clock import SECOND
 from solocron.model.documents.run import Origin
 from solocron.model.policy import Overlap, allow
 from solocron.model.transitions import backfill
-from tests.fundamentals.one_job import T0, OneJob, seconds
+from tests.unit.model.one_job import T0, OneJob, seconds
 
 
 @settings(max_examples=80, deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from solocron.model.policy import allow, catch_up_all
 from solocron.schedules import Cron
-from tests.fundamentals.one_job import LATE_FOR, OneJob, seconds
+from tests.unit.model.one_job import LATE_FOR, OneJob, seconds
 
 LATE = 60 + LATE_FOR
 """The first second at which the slot of second 60 is missed."""

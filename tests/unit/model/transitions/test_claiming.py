@@ -16,7 +16,7 @@ from solocron.model.timetable import Timetable
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import claim
 from solocron.schedules import At
-from tests.fundamentals.one_job import T0, OneJob, resolve, seconds
+from tests.unit.model.one_job import T0, OneJob, resolve, seconds
 
 WHO = Claimant(session="s", node="n", late_for=25 * SECOND)
 

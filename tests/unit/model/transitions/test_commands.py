@@ -11,7 +11,7 @@ from solocron.model.policy import QUEUE_LIMIT, Backoff, allow, catch_up_all
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Timetable
 from solocron.model.transitions.commands import REMEMBERED, pause, resume, trigger
-from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, resolve, seconds
+from tests.unit.model.one_job import LATE_FOR, T0, OneJob, resolve, seconds
 
 GONE = Absent(Kind.JOB, "work")
 

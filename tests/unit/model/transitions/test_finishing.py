@@ -13,7 +13,7 @@ from solocron.model.documents.job import Hold
 from solocron.model.documents.run import Op, Status
 from solocron.model.policy import Backoff, allow
 from solocron.model.transitions.finishing import Outcome, finish, hand_back, note_progress, take_over
-from tests.fundamentals.one_job import T0, OneJob, resolve, seconds
+from tests.unit.model.one_job import T0, OneJob, resolve, seconds
 
 BAD = [Outcome.failed("it broke"), Outcome.timed_out("after 10 s")]
 

@@ -15,7 +15,7 @@ from solocron.model.transitions.claiming import Later
 from solocron.model.transitions.finishing import take_over
 from solocron.model.transitions.registration import Proposal, define, give_way, move_to_now, propose, remove
 from solocron.schedules import Cron
-from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, definition, resolve, seconds
+from tests.unit.model.one_job import LATE_FOR, T0, OneJob, definition, resolve, seconds
 
 LATE = LATE_FOR * SECOND
 GONE = Absent(Kind.JOB, "work")

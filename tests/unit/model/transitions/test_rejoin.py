@@ -9,7 +9,7 @@ from solocron.clock import SECOND
 from solocron.model.documents.job import Hold
 from solocron.model.transitions.finishing import Outcome
 from solocron.model.transitions.rejoin import Remembered, rejoin, write_off
-from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, resolve
+from tests.unit.model.one_job import LATE_FOR, T0, OneJob, resolve
 
 
 def backup(job: OneJob) -> OneJob:

@@ -14,7 +14,7 @@ from solocron.model.documents.job import WaitingRun
 from solocron.model.documents.run import Origin, group_of
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.transitions.shards import count, cut, each, labels, rest_of, without
-from tests.fundamentals.one_job import T0, OneJob
+from tests.unit.model.one_job import T0, OneJob
 
 shards = st.integers(1, 12) | st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True).map(tuple)
 

@@ -12,7 +12,7 @@ from solocron.model.routing import PREFER
 from solocron.model.transitions import backfill
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Later, Needs, claim
-from tests.fundamentals.one_job import LATE_FOR, T0, OneJob, resolve, seconds
+from tests.unit.model.one_job import LATE_FOR, T0, OneJob, resolve, seconds
 
 
 def session(node: str, **more: object) -> Session:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fundamentals.one_job import OneJob
+from tests.unit.model.one_job import OneJob
 
 HOUR = 3600
 

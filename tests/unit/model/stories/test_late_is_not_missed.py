@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fundamentals.one_job import BEAT, LATE_FOR, LEASE, OneJob
+from tests.unit.model.one_job import BEAT, LATE_FOR, LEASE, OneJob
 
 HOUR = 3600
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fundamentals.one_job import OneJob, seconds
+from tests.unit.model.one_job import OneJob, seconds
 
 
 def test_five_nodes_fire_in_the_same_millisecond_and_one_gets_the_slot() -> None:

@@ -7,7 +7,7 @@ from solocron.model.documents.job import Hold, Job
 from solocron.model.policy import allow
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Later, claim
-from tests.fundamentals.one_job import LATE_FOR, OneJob, resolve
+from tests.unit.model.one_job import LATE_FOR, OneJob, resolve
 
 
 def test_a_slot_becomes_one_run_for_each_slice() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solocron.model.policy import Overlap, allow
-from tests.fundamentals.one_job import OneJob
+from tests.unit.model.one_job import OneJob
 
 
 def while_the_first_still_runs(overlap: str | Overlap) -> tuple[OneJob, list[float]]:

@@ -10,7 +10,7 @@ import pytest
 from solocron import InvalidError, RetryDecision, Run, Scheduler, every
 from solocron.model.transitions.finishing import Outcome
 from solocron.testing.cluster import Cluster
-from tests.fundamentals.one_job import OneJob
+from tests.unit.model.one_job import OneJob
 
 
 def crashed(on_retry: Callable[[Run], Any], *, for_s: int = 120, **options: Any) -> Cluster:

@@ -13,7 +13,7 @@ from solocron.model.documents.run import Origin
 from solocron.model.policy import allow
 from solocron.model.transitions import backfill as again
 from solocron.stores.memory import MemoryStore, World
-from tests.fundamentals.one_job import T0, OneJob, seconds
+from tests.unit.model.one_job import T0, OneJob, seconds
 
 NOON = datetime(2027, 1, 4, 12, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)

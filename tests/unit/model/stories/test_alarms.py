@@ -6,7 +6,7 @@ from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.alarm import Bounds, causes, close, is_open, open_
 from solocron.model.documents.session import Session
-from tests.fundamentals.one_job import T0, OneJob
+from tests.unit.model.one_job import T0, OneJob
 
 BOUNDS = Bounds(every=30 * SECOND, late=300 * SECOND, failing=3, patience=0)
 NODE = Session(name="s", node="a", host="h", pid=1, handlers=("work",), lease=15 * SECOND, expires_at=T0 + 10**12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from solocron.clock import SECOND
 from solocron.model.transitions.commands import preview_resume
 from solocron.model.transitions.finishing import PAUSED, Outcome
-from tests.fundamentals.one_job import LATE_FOR, OneJob, resolve, seconds
+from tests.unit.model.one_job import LATE_FOR, OneJob, resolve, seconds
 
 
 def fail_slots(job: OneJob, *slots: float) -> str | None:

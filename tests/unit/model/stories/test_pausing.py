@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fundamentals.one_job import OneJob
+from tests.unit.model.one_job import OneJob
 
 
 def test_the_slots_of_a_pause_are_skipped_and_say_why() -> None:

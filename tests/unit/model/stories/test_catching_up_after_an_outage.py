@@ -12,7 +12,7 @@ import pytest
 from solocron import InvalidError
 from solocron.clock import SECOND
 from solocron.model.policy import CatchUp, catch_up_all
-from tests.fundamentals.one_job import OneJob, seconds
+from tests.unit.model.one_job import OneJob, seconds
 
 BACK = 659
 """When a node is back: the slots of 60 to 600 are missed, and the next is a second away."""

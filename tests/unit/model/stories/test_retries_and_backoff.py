@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solocron.model.policy import Backoff
-from tests.fundamentals.one_job import OneJob
+from tests.unit.model.one_job import OneJob
 
 HOUR = 3600
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solocron.model.refusals import Refusal, Refused
-from tests.fundamentals.one_job import OneJob
+from tests.unit.model.one_job import OneJob
 
 
 def test_it_runs_now_with_its_own_payload_beside_the_schedule() -> None:

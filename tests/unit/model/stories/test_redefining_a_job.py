@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solocron.schedules import Cron
-from tests.fundamentals.one_job import OneJob, seconds
+from tests.unit.model.one_job import OneJob, seconds
 
 HOUR = 3600
 

@@ -65,6 +65,11 @@ test: servers ## Run every test; installs missing servers where it can
 	@$(BIN)/pytest -m alone $(ARGS) $$(grep -rlF pytest.mark.alone tests --include='test_*.py') || [ $$? -eq 5 ]
 	@$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadgroup $(ARGS)
 
+.PHONY: test-long
+test-long: servers ## What `make test` leaves out because it takes minutes: larger worlds, longer storms; over an hour
+	@$(BIN)/pytest --long -m "long and alone" $(ARGS) $$(grep -rlF pytest.mark.alone tests --include='test_*.py')
+	@$(BIN)/pytest --long -m "long and not alone" -n $(WORKERS) --dist loadgroup $(ARGS)
+
 .PHONY: servers
 servers: $(READY) ## Install the servers that the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey
 	@$(BIN)/python scripts/servers.py

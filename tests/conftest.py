@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of each server, so that `-m postgres` finds them, and leave the long ones out unless asked for."""
+    """Mark the tests of each server, keep together what shares a fixture, leave out what takes minutes unless asked."""
     fixtures = {"redis_server": "redis"} | {name: name for name in SERVERS if name != "redis"}
     for item in items:
         asked = {fixtures[name] for name in getattr(item, "fixturenames", ()) if name in fixtures}
@@ -41,11 +41,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         asked |= {value for value in params.values() if isinstance(value, str) and value in SERVERS}
         for name in asked:
             item.add_marker(name)
+        if _shares_with_its_module(item):
+            # On two workers, the server or the simulated worlds of a module would be made twice.
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if not config.getoption("--long"):
         left_out = [item for item in items if item.get_closest_marker("long")]
         if left_out:
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if item not in left_out]
+
+
+def _shares_with_its_module(item: pytest.Item) -> bool:
+    """Return whether a test uses a fixture that lives as long as its module or class."""
+    if item.get_closest_marker("xdist_group") or not isinstance(item, pytest.Function):
+        return False
+    known = item._fixtureinfo.name2fixturedefs
+    return any(
+        definitions[-1].scope in ("module", "class") and not name.startswith("_") for name, definitions in known.items()
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -205,7 +205,6 @@ MUTANTS = [
         "I4",
         _x07,
         Worlds({"failpoint": 2, "freeze": 10, "jobs": 10}, hours=0.1),
-        quick=False,
     ),
     Mutant("X-23", "a finish is accepted twice", "I6", _x23, Worlds({"lost_reply": 0.1})),
     Mutant(

@@ -54,7 +54,6 @@ MUTANTS = [
         "I17",
         _x25,
         Worlds({"effects": 3, "jobs": 1, "freeze": 5}, hours=0.1),
-        quick=False,
     ),
     Mutant(
         "X-26",

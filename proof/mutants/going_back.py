@@ -220,10 +220,10 @@ RESTORE = {"restore": 20.0}
 LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
 
 MUTANTS = [
-    Mutant("G-01", "a claim is granted whichever server answers", "I22", _g01, Worlds(FAILOVER), quick=False),
-    Mutant("G-02", "a claim is granted to a session that went back", "I22", _g02, Worlds(RESTORE), quick=False),
-    Mutant("G-03", "no node puts back what it remembers", "I22", _g03, Worlds(FAILOVER), quick=False),
-    Mutant("G-04", "claims are granted before every node has checked", "I22", _g04, Worlds(LOSSES), quick=False),
+    Mutant("G-01", "a claim is granted whichever server answers", "I22", _g01, Worlds(FAILOVER)),
+    Mutant("G-02", "a claim is granted to a session that went back", "I22", _g02, Worlds(RESTORE)),
+    Mutant("G-03", "no node puts back what it remembers", "I22", _g03, Worlds(FAILOVER)),
+    Mutant("G-04", "claims are granted before every node has checked", "I22", _g04, Worlds(LOSSES)),
     Mutant("G-05", "claims are granted as soon as those who are there have checked", "I22", _g05,
            Check(histories.test_a_node_whose_session_was_lost_has_the_time_to_come_back)),
     Mutant("G-06", "a burial does not ask whether the store went back", "I22", _g06,
@@ -234,11 +234,11 @@ MUTANTS = [
            Check(histories.test_a_node_that_was_frozen_learns_from_its_dead_session_that_the_store_went_back)),
     Mutant("G-11", "the doubt of an earlier check is forgotten", "I22", _g11,
            Check(histories.test_a_doubt_outlives_the_check_in_which_it_came_up)),
-    Mutant("G-12", "slots that lost claims had passed leave no record", "I22", _g12, Worlds(LOSSES), quick=False),
+    Mutant("G-12", "slots that lost claims had passed leave no record", "I22", _g12, Worlds(LOSSES)),
     Mutant("G-14", "a node that begins claims at once", "I22", _g14,
-           Worlds(RESTORE | {"kill": 10.0}), quick=False),
+           Worlds(RESTORE | {"kill": 10.0})),
     Mutant("G-15", "what a node that is gone may have started is left as it is", "I22", _g15,
-           Worlds(LOSSES), quick=False),
+           Worlds(LOSSES)),
     Mutant("G-16", "a namespace is opened whichever server answers", "I22", _g16,
            Check(histories.test_a_namespace_opens_only_on_the_server_on_which_it_was_checked)),
     Mutant("G-17", "a session that went back is marked as checked", "I22", _g17,
@@ -249,5 +249,5 @@ MUTANTS = [
            Check(going_back.test_locks_keys_and_steps_are_put_back, (Kind.STEP,), by="I22")),
     Mutant("G-20", "a process that waits for a lock puts back what it wrote of the holder", "I22", _g20,
            Check(histories.test_a_lock_that_is_lost_with_its_queue_is_put_back_as_its_holder_has_it, by="I22")),
-    Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE), quick=False),
+    Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

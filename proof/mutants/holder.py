@@ -243,9 +243,7 @@ def _x88(bites: Bites) -> Patches:
 
 MUTANTS = [
     Mutant("X-09", "an error of a renewal is ignored", "I8", _x09, Worlds({"partition": 10})),
-    Mutant(
-        "X-19", "bodies are not cancelled when the lease is lost", "I8", _x19, Worlds({"partition": 10}), quick=False
-    ),
+    Mutant("X-19", "bodies are not cancelled when the lease is lost", "I8", _x19, Worlds({"partition": 10})),
     Mutant("X-33", "a fork shares the holder's id", "I1", _x33, Worlds({})),
     Mutant(
         "X-37",
@@ -265,18 +263,15 @@ MUTANTS = [
         _x49,
         Check(checks.a_claim_of_a_buried_session_is_refused),
     ),
-    Mutant(
-        "X-52", "what was claimed unheard is adopted once only", "I14", _x52, Worlds({"lost_reply": 0.1}), quick=False
-    ),
-    Mutant("X-58", "another node ends a timed-out run", "I1", _x58, Worlds({"jobs": 12}), quick=False),
-    Mutant("X-59", "drain hands back what has started", "I2", _x59, Worlds({"drain": 10}), quick=False),
+    Mutant("X-52", "what was claimed unheard is adopted once only", "I14", _x52, Worlds({"lost_reply": 0.1})),
+    Mutant("X-58", "another node ends a timed-out run", "I1", _x58, Worlds({"jobs": 12})),
+    Mutant("X-59", "drain hands back what has started", "I2", _x59, Worlds({"drain": 10})),
     Mutant(
         "X-61",
         "an answer that comes after the session is closed starts a body",
         "I21",
         _x61,
         Worlds({"drain": 5, "slow": 0.5}),
-        quick=False,
     ),
     Mutant(
         "X-88",

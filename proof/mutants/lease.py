@@ -158,7 +158,6 @@ MUTANTS = [
         "I4",
         _x01,
         Worlds({"kill": 15, "drain": 15, "jobs": 10}),
-        quick=False,
     ),
     Mutant("X-02", "renew without a check of the owner", "I4", _x02, Worlds({"kill": 20})),
     Mutant("X-03", "renewing after burial revives", "I4", _x03, Worlds({"freeze": 10})),
@@ -178,8 +177,8 @@ MUTANTS = [
         _x18,
         Check(checks.a_lease_must_be_three_beats, by="config"),
     ),
-    Mutant("X-34", "renewing adds to the expiry instead of setting it", "I14", _x34, Worlds({"kill": 20}), quick=False),
-    Mutant("X-40", "a backoff without a cap", "I14", _x40, Worlds({"jobs": 10}, hours=0.1), quick=False),
+    Mutant("X-34", "renewing adds to the expiry instead of setting it", "I14", _x34, Worlds({"kill": 20})),
+    Mutant("X-40", "a backoff without a cap", "I14", _x40, Worlds({"jobs": 10}, hours=0.1)),
     Mutant(
         "X-53",
         "renew by version",

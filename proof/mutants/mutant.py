@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Protocol
 from unittest.mock import patch
@@ -74,8 +74,6 @@ class Mutant:
     invariant: str
     make: Callable[[Bites], Patches]
     suite: Suite
-    quick: bool = field(default=True)
-    """Whether it dies within a second or two, and so in every run of the tests."""
 
     @contextmanager
     def alive(self) -> Iterator[Bites]:

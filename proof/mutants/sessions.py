@@ -194,7 +194,6 @@ MUTANTS = [
         "I5",
         _x51,
         Worlds({"locking": 1, "kill": 8, "slow": 0.2, "jobs": 10, "request": 2}, hours=0.1),
-        quick=False,
     ),
     Mutant(
         "X-54",
@@ -226,16 +225,15 @@ MUTANTS = [
         _l04,
         Check(checks.a_repair_leaves_a_session_that_renews_alone, by="I1"),
     ),
-    Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({}), quick=False),
+    Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({})),
     Mutant("X-60", "one bad document refuses the whole batch", "I19", _x60, Worlds({"poison": 1})),
-    Mutant("X-41", "jitter from dice of its own", "determinism", _x41, Histories(), quick=False),
+    Mutant("X-41", "jitter from dice of its own", "determinism", _x41, Histories()),
     Mutant(
         "X-46",
         "the checker leaves one invariant out",
         "harness",
         _x46,
         Campaign({"keep": 60, "request": 5}),
-        quick=False,
     ),
     Mutant(
         "X-47",
@@ -243,7 +241,6 @@ MUTANTS = [
         "harness",
         _x47,
         Campaign({"keep": 60, "freeze": 20}),
-        quick=False,
     ),
     Mutant("X-48", "the ledger is not written by the bodies", "harness", _x48, Worlds({})),
 ]

@@ -23,10 +23,15 @@ from proof.chaos.storm import Storm
 from tests.servers import SERVERS
 from tests.servers.fixtures import require
 
+FAMILIES = ("sqlite", "postgres", "redis")
+"""One store of each family; MariaDB and Valkey with --long, and all of them for minutes in `make chaos`."""
 SHORT = (CRASH, FREEZE, CUT, KILL, LOST_REPLY, RIVALS, RESTART)
 
 
-@pytest.mark.parametrize("store", STORES)
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in STORES if name not in FAMILIES]
+
+
+@pytest.mark.parametrize("store", [*FAMILIES, *LONG])
 def test_every_store_survives_a_short_storm(store: str, tmp_path: Path) -> None:
     """Nothing twice, nothing lost, nothing stale accepted, everything on record, and each fault was seen to strike."""
     if store in SERVERS:

@@ -34,8 +34,8 @@ def start(folder: Path, failpoint: str | None) -> subprocess.CompletedProcess[st
         # After a kill behind the mail the sent folder is asked, so that key has no end of its own any more: three
         # orders together reach all three boundaries of all three keys.
         (["key-opened", "key-closing", "key-closed"], 5),
-        (["key-closing", "key-closed", "key-opened"], 4),
-        (["key-closed", "key-opened", "key-closing"], 4),
+        pytest.param(["key-closing", "key-closed", "key-opened"], 4, marks=pytest.mark.long),
+        pytest.param(["key-closed", "key-opened", "key-closing"], 4, marks=pytest.mark.long),
     ],
     ids=["steps", "keys-opened", "keys-closing", "keys-closed"],
 )

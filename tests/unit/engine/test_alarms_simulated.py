@@ -24,12 +24,12 @@ def world(seed: int) -> Options:
 
 def test_nobody_tells_twice_of_one_alarm_whatever_goes_wrong() -> None:
     done: Counter[str] = Counter()
-    for seed in range(6):
+    for seed in range(3):
         report = simulate(world(seed))
         assert report.violation is None, f"seed {seed}: {report.violation}\n" + "\n".join(report.tail)
         done += report.checked
-    assert done["alarms raised"] > 5, done
-    assert done["alarms told"] > 10, done
+    assert done["alarms raised"] > 2, done
+    assert done["alarms told"] > 4, done
 
 
 def test_a_node_that_tells_without_having_written_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,11 @@ from solocron.schedules import Cron, Every, Schedule, instants
 from solocron.schedules.calendar import Calendar, Calendared
 
 DAY = timedelta(days=1)
-START = to_us(datetime(2019, 1, 1, tzinfo=UTC))
-END = to_us(datetime(2034, 1, 1, tzinfo=UTC))
+START = to_us(datetime(2025, 1, 1, tzinfo=UTC))
+END = to_us(datetime(2029, 1, 1, tzinfo=UTC))
 FROM = to_us(datetime(2026, 1, 20, tzinfo=UTC))
 TO = to_us(datetime(2027, 12, 10, tzinfo=UTC))
+A_YEAR_ON = to_us(datetime(2027, 1, 20, tzinfo=UTC))
 
 SCHEDULES: list[Schedule] = [
     Cron("0 9 * * *", tz="Europe/Paris"),
@@ -46,7 +47,7 @@ CALENDARS = [
 
 @cache
 def oracle(schedule: Schedule, at: int, rule: str) -> list[int]:
-    """Every slot of many years, one by one, each moved day by day."""
+    """Every slot of four years, one by one, each moved day by day."""
     calendar = CALENDARS[at]
     zone = ZoneInfo(instants.zone(schedule))
     found = set()
@@ -109,8 +110,8 @@ def test_i18_walking_meets_every_slot_once(rule: str) -> None:
     for schedule in SCHEDULES:
         for at in range(len(CALENDARS)):
             slots = Calendared(schedule, CALENDARS[at], rule)
-            truth = [slot for slot in oracle(schedule, at, rule) if FROM < slot <= TO]
-            assert list(instants.between(slots, FROM, TO)) == truth
+            truth = [slot for slot in oracle(schedule, at, rule) if FROM < slot <= A_YEAR_ON]
+            assert list(instants.between(slots, FROM, A_YEAR_ON)) == truth
 
 
 def test_a_slot_that_is_moved_onto_another_is_that_slot() -> None:

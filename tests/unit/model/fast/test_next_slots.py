@@ -13,7 +13,7 @@ from solocron.model.timetable import Timetable
 from solocron.model.transitions.claimant import Claimant
 from solocron.schedules import At, Every, Schedule
 from solocron.schedules.instants import after as real_after
-from tests.fundamentals.one_job import T0
+from tests.unit.model.one_job import T0
 
 MINUTE = 60 * SECOND
 asked: list[int] = []

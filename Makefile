@@ -87,7 +87,7 @@ test-valkey: ## Only the tests that need Valkey
 .PHONY: test-mysql
 test-mysql: $(READY) ## The conformance tests on a MySQL: SOLOCRON_TEST_MYSQL=mysql://user@host/db make test-mysql
 	@[ -n "$$SOLOCRON_TEST_MYSQL" ] || { echo "set SOLOCRON_TEST_MYSQL=mysql://user:password@host/database" >&2; exit 2; }
-	@$(BIN)/pytest tests/conformance/test_mariadb_or_mysql.py $(ARGS)
+	@$(BIN)/pytest tests/stores/mariadb/test_mysql.py $(ARGS)
 
 # --- the proof -------------------------------------------------------------------------------------------------------
 

@@ -21,9 +21,9 @@ class Known:
     """Tests elsewhere that cover it on real servers, real processes, or more widely."""
 
 
-_POSTGRES = "tests/conformance/test_postgres_faults.py"
-_MARIADB = "tests/conformance/test_mariadb_faults.py"
-_REDIS = "tests/conformance/test_redis_faults.py"
+_POSTGRES = "tests/stores/postgres/test_faults.py"
+_MARIADB = "tests/stores/mariadb/test_faults.py"
+_REDIS = "tests/stores/redis/test_faults.py"
 _PROTOCOL = "tests/unit/engine/test_lease_protocol.py"
 _LOCKS = "tests/unit/effects/locks"
 
@@ -36,7 +36,7 @@ KNOWN = (
         "RedBeat #163, #218, #230",
         "a failover, a suspended laptop, or a loop slower than the lease",
         (
-            "tests/conformance/test_redis_topology.py::test_sentinel_names_the_primary_and_a_failover_is_followed",
+            "tests/stores/redis/test_topology.py::test_sentinel_names_the_primary_and_a_failover_is_followed",
             f"{_LOCKS}/test_sessions.py::test_i8_a_frozen_holder_is_told_that_it_lost_before_it_does_anything_else",
         ),
     ),
@@ -45,8 +45,8 @@ KNOWN = (
         "RedBeat #291",
         "Redis evicted a schedule, which was silently gone",
         (
-            "tests/conformance/test_redis_settings.py::test_a_setting_that_loses_writes_fails_its_line_and_costs_the_tier",
-            "tests/conformance/test_redis_settings.py::test_memory_that_runs_out_is_seen_before_and_after",
+            "tests/stores/redis/test_settings.py::test_a_setting_that_loses_writes_fails_its_line_and_costs_the_tier",
+            "tests/stores/redis/test_settings.py::test_memory_that_runs_out_is_seen_before_and_after",
         ),
     ),
     Known(

@@ -12,7 +12,7 @@ from solocron.stores.contract import Store
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.url import make_store
 from solocron.testing.conformance import Make, StoreConformance
-from tests.conformance.oracle import same_as_memory
+from tests.stores.oracle import same_as_memory
 
 
 class TestSQLite(StoreConformance):

@@ -13,8 +13,8 @@ from solocron.stores.contract import Store
 from solocron.stores.sql.postgres import PostgresStore
 from solocron.stores.url import make_store
 from solocron.testing.conformance import Make, StoreConformance
-from tests.conformance.oracle import same_as_memory
 from tests.servers import Postgres
+from tests.stores.oracle import same_as_memory
 
 numbers = itertools.count(1)
 

@@ -26,7 +26,7 @@ from tests.servers import Redis, Valkey
 from tests.servers.base import free_port
 from tests.servers.fixtures import StartServer
 
-HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "redis.md"
+HOW_TO = Path(__file__).parents[3] / "docs" / "how-to" / "redis.md"
 CANARY = "kanarienvogel-7x"
 
 

@@ -12,7 +12,7 @@ from solocron.stores import memory
 from solocron.stores.contract import Applied, Capabilities, ChangeFn, Due, Gate, Named, Which
 from solocron.stores.memory import Draft, MemoryStore
 from solocron.stores.memory_state import Row, Space
-from tests.conformance.wrong_stores.registry import a_moment, breaks
+from tests.stores.wrong_stores.registry import a_moment, breaks
 
 
 @breaks(

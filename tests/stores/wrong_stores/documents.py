@@ -11,7 +11,7 @@ from solocron.model.change import Kind
 from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Verdict, Which
 from solocron.stores.memory import Draft, MemoryStore
 from solocron.stores.memory_state import Row, Space
-from tests.conformance.wrong_stores.registry import breaks
+from tests.stores.wrong_stores.registry import breaks
 
 
 @breaks("test_a_missing_document_is_handed_over_as_absent_and_can_be_created")

@@ -9,8 +9,8 @@ import pytest
 from solocron.model.documents.run import Entry, Record, Status
 from solocron.stores.memory import MemoryStore
 from solocron.stores.memory_state import LogKey, Space
-from tests.conformance.oracle import same_as_memory
-from tests.conformance.wrong_stores import documents, log, races, selections
+from tests.stores.oracle import same_as_memory
+from tests.stores.wrong_stores import documents, log, races, selections
 
 
 @pytest.mark.parametrize("seed", range(4))

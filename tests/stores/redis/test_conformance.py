@@ -8,8 +8,8 @@ from solocron.model.change import Kind
 from solocron.stores.contract import Store
 from solocron.stores.redis import RedisStore
 from solocron.testing.conformance import Make, StoreConformance
-from tests.conformance import oracle
 from tests.servers import Redis, Valkey
+from tests.stores import oracle
 
 
 class TestRedis(StoreConformance):

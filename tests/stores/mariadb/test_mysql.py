@@ -17,7 +17,7 @@ from solocron.stores.sql.mysql import MySQLStore
 from solocron.stores.sql.statements import TABLES
 from solocron.stores.url import make_store
 from solocron.testing.conformance import Make, StoreConformance
-from tests.conformance.oracle import same_as_memory
+from tests.stores.oracle import same_as_memory
 
 numbers = itertools.count(1)
 

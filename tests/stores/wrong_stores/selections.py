@@ -10,7 +10,7 @@ from solocron.model.documents.session import Life
 from solocron.stores.contract import All, Applied, ChangeFn, Doc, Due, Gate, HeldBy, Result, ToSweep, Which
 from solocron.stores.memory import Draft, MemoryStore
 from solocron.stores.memory_state import Row, Space
-from tests.conformance.wrong_stores.registry import breaks
+from tests.stores.wrong_stores.registry import breaks
 
 
 @breaks("test_i15_nothing_is_selected_before_it_is_due")

@@ -12,8 +12,8 @@ import pytest
 from solocron.errors import StoreError
 from solocron.stores.memory import MemoryStore, World
 from solocron.testing.conformance import Clients, StoreConformance, kit, rivals
-from tests.conformance import test_memory
-from tests.conformance.wrong_stores import WRONG
+from tests.stores.memory import test_conformance
+from tests.stores.wrong_stores import WRONG
 
 ROOT = Path(__file__).parents[2]
 CASES = [pytest.param(store, test, id=f"{store.__name__}-{test}") for store, tests in WRONG.items() for test in tests]
@@ -29,7 +29,7 @@ def test_a_wrong_store_fails(store: type[MemoryStore], test: str, monkeypatch: p
     clients = Clients(lambda namespace="default": store(namespace=namespace, world=world))
     try:
         with pytest.raises(FAILURES):
-            getattr(test_memory.TestMemory(), test)(clients)
+            getattr(test_conformance.TestMemory(), test)(clients)
     except pytest.skip.Exception as skipped:
         pytest.fail(f"the test did not look: {skipped}")
 
@@ -47,7 +47,7 @@ def test_the_author_of_a_store_learns_by_subclassing(tmp_path: Path) -> None:
 import pytest
 from solocron.stores.memory import World
 from solocron.testing.conformance import StoreConformance
-from tests.conformance.wrong_stores.selections import NewestFirst
+from tests.stores.wrong_stores.selections import NewestFirst
 
 class TestMine(StoreConformance):
     @pytest.fixture

@@ -4,7 +4,7 @@ Each is the memory store with one promise broken, and names the tests that must 
 test of the suite is named by at least one wrong store: a test that nothing can fail proves nothing.
 """
 
-from tests.conformance.wrong_stores import documents, gates, house, log, races, selections
-from tests.conformance.wrong_stores.registry import WRONG
+from tests.stores.wrong_stores import documents, gates, house, log, races, selections
+from tests.stores.wrong_stores.registry import WRONG
 
 __all__ = ["WRONG", "documents", "gates", "house", "log", "races", "selections"]

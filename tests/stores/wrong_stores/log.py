@@ -11,7 +11,7 @@ from solocron.model.documents.session import Life
 from solocron.stores.contract import Query, Result
 from solocron.stores.memory import Draft, MemoryStore
 from solocron.stores.memory_state import LogKey, Row, Space
-from tests.conformance.wrong_stores.registry import breaks
+from tests.stores.wrong_stores.registry import breaks
 
 
 @breaks(

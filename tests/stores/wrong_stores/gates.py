@@ -11,7 +11,7 @@ from solocron.stores.contract import Applied, ChangeFn, Doc, Gate, Named, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.memory import MemoryStore
 from solocron.stores.memory_state import Space
-from tests.conformance.wrong_stores.registry import breaks
+from tests.stores.wrong_stores.registry import breaks
 
 
 @breaks("test_every_client_sees_one_identity")

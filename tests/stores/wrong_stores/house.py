@@ -14,7 +14,7 @@ from solocron.model.codec import decode
 from solocron.stores.contract import Applied, Blocked, ChangeFn, Check, Doc, Due, Gate, HeldBy, Result, Verdict, Which
 from solocron.stores.memory import Draft, MemoryStore
 from solocron.stores.memory_state import Row, Space, World
-from tests.conformance.wrong_stores.registry import a_moment, breaks
+from tests.stores.wrong_stores.registry import a_moment, breaks
 
 # --- poison
 

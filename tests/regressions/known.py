@@ -21,6 +21,7 @@ class Known:
     """Tests elsewhere that cover it on real servers, real processes, or more widely."""
 
 
+_FAULTS = "src/solocron/testing/faults"
 _POSTGRES = "tests/stores/postgres/test_faults.py"
 _MARIADB = "tests/stores/mariadb/test_faults.py"
 _REDIS = "tests/stores/redis/test_faults.py"
@@ -62,8 +63,8 @@ KNOWN = (
         "a cancelled call left its reply in the pipe, and the next one read it",
         (
             f"{_REDIS}::test_a_call_that_is_interrupted_before_its_reply_is_read_discards_its_connection",
-            f"{_POSTGRES}::test_an_interrupt_in_the_middle_discards_the_connection_and_frees_the_rows",
-            f"{_MARIADB}::test_an_interrupt_in_the_middle_discards_the_connection_and_frees_the_rows",
+            f"{_FAULTS}/server.py::test_an_interrupt_in_the_middle_of_a_change_keeps_nothing_from_others",
+            f"{_FAULTS}/network.py::test_a_reply_that_comes_too_late_is_not_the_answer_to_the_next_question",
             f"{_LOCKS}/test_lock.py::test_coroutines_take_it_and_a_cancelled_one_leaves_nothing_behind",
         ),
     ),
@@ -88,10 +89,7 @@ KNOWN = (
         "P12",
         "ShedLock #364, #207, #75",
         "a serialization failure or a duplicate key was a crash, or a lost run",
-        (
-            f"{_POSTGRES}::test_a_conflict_that_the_server_settles_against_us_is_tried_again",
-            f"{_MARIADB}::test_a_conflict_that_the_server_settles_against_us_is_tried_again",
-        ),
+        (f"{_FAULTS}/locking.py::test_a_conflict_that_the_server_settles_against_a_client_is_tried_again",),
     ),
     Known("P13", "Quartz #107, #29, #280, #731", "a trigger's state was compared without a version: fired twice"),
     Known(

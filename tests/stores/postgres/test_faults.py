@@ -1,27 +1,22 @@
-"""What a server and the road to it can do to a PostgreSQL store. Unknown is said only where it is unknown."""
+"""PostgreSQL stands the fault suite; and what only PostgreSQL has: its budget of statements, its listener."""
 
 from __future__ import annotations
 
-import gc
-import logging
-import threading
-import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import psycopg
 import pytest
 
 from solocron.clock import SECOND
-from solocron.errors import StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
-from solocron.model.documents.run import Entry, Op, Status
-from solocron.model.documents.session import Session, begin, bury, renew
-from solocron.stores.contract import All, HeldBy, Named, ToSweep, Verdict
+from solocron.model.documents.session import begin, renew
+from solocron.stores.contract import All, Named, Store, Verdict
 from solocron.stores.sql.postgres import PostgresStore
 from solocron.stores.sql.postgres.link import PostgresLink
 from solocron.stores.url import make_store
@@ -29,27 +24,19 @@ from solocron.testing.conformance.kit import (
     add_hold,
     everything,
     get,
-    hold,
     job,
-    log,
-    note,
-    opened,
-    patience,
     put,
-    record,
     take,
     verdicts,
     write,
 )
-from solocron.testing.conformance.rivals import race
+from solocron.testing.faults import Locking, LockingVictim, StoreFaults, Victim
+from solocron.testing.faults.victim import MINE, PASSWORD, claim, finish, once
 from solocron.testing.proxy import ChaosProxy
 from tests.servers import Postgres
 from tests.servers.opening import opened_as
 
 opened_store = partial(opened_as, PostgresStore)
-LEASE = timedelta(seconds=15)
-SHORT = timedelta(seconds=2)
-MINE = Session(name="s", node="n", host="h", pid=1, lease=15 * SECOND)
 
 
 @pytest.fixture
@@ -77,86 +64,90 @@ def proxy(url: str) -> Iterator[ChaosProxy]:
         yield proxy
 
 
-def claim(doc: Any, now: int) -> Change | None:
-    change = add_hold("s")(doc, now)
-    return change and Change(change.doc, opened(record(f"{doc.name}@1", at=now)), "mine")
+class PostgresVictim(LockingVictim):
+    conflicts = tuple(
+        f"{state} {when} {verb}"
+        for state in ("40001", "40P01", "55P03")
+        for when in ("before", "after")
+        for verb in ("begin_with", "commit_with")
+    )
+
+    def __init__(self, server: Postgres, url: str) -> None:
+        self.server = server
+        self.url = url
+
+    def make(self, url: str, *, lease: timedelta) -> Store:
+        return make_store(url, lease=lease)
+
+    def kill(self) -> None:
+        self.server.kill9()
+
+    def restart(self) -> None:
+        self.server.restart()
+
+    @contextmanager
+    def guarded(self) -> Iterator[str]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"CREATE ROLE canary LOGIN SUPERUSER PASSWORD '{PASSWORD}'".encode())
+        try:
+            yield self.url.replace("solocron@", f"canary:{PASSWORD}@")
+        finally:
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute("DROP OWNED BY canary")
+                connection.execute("DROP ROLE canary")
+
+    def refused(self, guarded: str) -> list[str]:
+        return [f"{guarded.rpartition('/')[0]}/missing_database", guarded.replace("canary:", "nobody:")]
+
+    def broken(self, guarded: str) -> list[str]:
+        user, _, place = guarded.rpartition("@")
+        host, _, path = place.partition("/")
+        return [
+            f"{user}@127.0.0.1:1/{path}",
+            f"{user}@{host}/{path}?sslmode=require",
+            f"{user}@{host}/{path}?sslmode=nonsense",
+            f"{user}@{host}/{path}?options=-c%20nonsense%3D1",
+            f"{user}@no.such.host.invalid/{path}",
+        ]
+
+    @contextmanager
+    def locked(self, what: Kind) -> Iterator[None]:
+        table = "solocron_jobs" if what is Kind.JOB else "solocron_documents"
+        with psycopg.connect(self.url) as blocker:
+            blocker.execute(f"SELECT 1 FROM {table} FOR UPDATE".encode())
+            yield
+            blocker.rollback()
+
+    def waiting(self) -> int:
+        return int(self.server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted")[0][0])
+
+    @contextmanager
+    def conflicting(self, conflict: str) -> Iterator[None]:
+        state, when, verb = conflict.split()
+        real = getattr(PostgresLink, verb)
+        left = [2]
+
+        def statement(link: PostgresLink, *args: Any) -> Any:
+            answer = real(link, *args) if when == "after" or not left[0] else None
+            if left[0]:
+                left[0] -= 1
+                link.rollback()  # as the server has by then: closing the connection would let its rows go later
+                error = psycopg.errors.lookup(state)("injected")
+                with link.translating():
+                    raise error
+            return answer
+
+        with patch.object(PostgresLink, verb, statement):
+            yield
 
 
-def finish(doc: Any, now: int) -> Change | None:
-    if not doc.active:
-        return None
-    return Change(replace(doc, active=()), (Entry(Op.CLOSE, record(f"{doc.name}@1", status=Status.SUCCEEDED)),))
-
-
-def after(
-    fault: Callable[[], None], change: Callable[[Any, int], Change | None]
-) -> Callable[[Any, int], Change | None]:
-    """A change that, once, does something to the connection between its selection and its commit."""
-    faults = [fault]
-
-    def faulty(doc: Any, now: int) -> Change | None:
-        while faults:
-            faults.pop()()
-        return change(doc, now)
-
-    return faulty
+class TestPostgres(Locking, StoreFaults):
+    @pytest.fixture
+    def victim(self, postgres: Postgres, url: str) -> Victim:
+        return PostgresVictim(postgres, url)
 
 
 class TestUnknown:
-    def test_i13_a_reply_lost_after_the_commit_is_unknown_and_what_was_written_is_there(
-        self, url: str, store: PostgresStore, proxy: ChaosProxy
-    ) -> None:
-        put(store, job("j", due_at=store.clock() - SECOND), job("k", due_at=store.clock() - SECOND))
-        with opened_store(proxy.through(url)) as far:
-            applied = far.update(everything(), after(lambda: proxy.cut_after(0, "replies"), claim))
-            assert verdicts(applied) == {"j": Verdict.UNKNOWN, "k": Verdict.UNKNOWN}
-            assert all(result.answer is None for result in applied.results)
-            proxy.heal()
-            # What the session holds is asked, not guessed: the node adopts it, no lease is lost.
-            assert {doc.name for doc in far.read(HeldBy("s"))} == {"j", "k"}
-        assert len(log(store)) == 2
-
-    def test_a_request_that_never_arrived_is_unknown_too_and_nothing_is_there(
-        self, url: str, store: PostgresStore, proxy: ChaosProxy
-    ) -> None:
-        put(store, job("j", due_at=store.clock() - SECOND))
-        with opened_store(proxy.through(url)) as far:
-            applied = far.update(everything(), after(lambda: proxy.cut_after(0, "requests"), claim))
-            assert verdicts(applied) == {"j": Verdict.UNKNOWN}
-            proxy.heal()
-            assert far.read(HeldBy("s")) == ()
-            for _ in patience():  # until the server has noticed that we are gone
-                if take(far, "s") == ["j"]:
-                    break
-
-    def test_a_server_that_falls_silent_is_given_up_before_a_third_of_the_lease(
-        self, url: str, store: PostgresStore, proxy: ChaosProxy
-    ) -> None:
-        put(store, job("j", due_at=store.clock() - SECOND))
-        with opened_store(proxy.through(url), lease=SHORT) as far:
-            before = time.monotonic()
-            applied = far.update(everything(), after(proxy.blackhole, claim))
-            assert time.monotonic() - before < SHORT.total_seconds() / 3 + 0.5
-            assert verdicts(applied) == {"j": Verdict.UNKNOWN}
-            with pytest.raises(StoreUnavailable, match="nothing was written"):
-                far.read(All(Kind.JOB))
-            proxy.heal()
-            assert [doc.name for doc in far.read(All(Kind.JOB))] == ["j"]
-
-    def test_a_lost_reply_to_a_renewal_costs_no_session(
-        self, url: str, store: PostgresStore, proxy: ChaosProxy
-    ) -> None:
-        with opened_store(proxy.through(url)) as far:
-            write(far, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
-            beat = lambda doc, now: renew(doc, now=now)  # noqa: E731 - reads as what it is
-            write(far, Kind.SESSION, "s", beat)
-            proxy.cut_after(0, "replies")
-            applied = write(far, Kind.SESSION, "s", beat)
-            assert (verdicts(applied), applied.now) == ({"s": Verdict.UNKNOWN}, 0)
-            proxy.heal()
-            assert verdicts(write(far, Kind.SESSION, "s", beat)) == {"s": Verdict.APPLIED}
-        assert get(store, Kind.SESSION, "s").state == "live"
-
     def test_the_connection_of_an_unknown_outcome_is_never_used_again(
         self, url: str, store: PostgresStore, proxy: ChaosProxy
     ) -> None:
@@ -164,193 +155,11 @@ class TestUnknown:
         with opened_store(proxy.through(url)) as far:
             with far.pool.link() as used:
                 pass
-            far.update(everything(), after(lambda: proxy.cut_after(0, "replies"), claim))
+            far.update(everything(), once(lambda: proxy.cut_after(0, "replies"), claim))
             proxy.heal()
             with far.pool.link() as other:
                 assert other is not used
             assert used.db.closed
-
-
-class TestCertain:
-    def test_a_cut_before_the_commit_was_sent_is_an_error_that_wrote_nothing(
-        self, url: str, store: PostgresStore, proxy: ChaosProxy
-    ) -> None:
-        put(store, job("j", due_at=store.clock() - SECOND))
-        with opened_store(proxy.through(url)) as far:
-            proxy.cut_after(0, "requests")
-            with pytest.raises(StoreUnavailable, match="nothing was written"):
-                far.update(everything(), claim)
-            proxy.heal()
-            for _ in patience():
-                if take(far, "s") == ["j"]:
-                    break
-
-    def test_idle_connections_that_a_restart_has_killed_are_not_noticed_by_callers(
-        self, postgres: Postgres, store: PostgresStore
-    ) -> None:
-        put(store, job("j"))
-        store.wait(0.0)
-        postgres.restart()
-        assert get(store, Kind.JOB, "j") == job("j")
-        put(store, job("k"))
-
-    def test_a_server_that_is_away_is_unavailable_and_comes_back(
-        self, postgres: Postgres, store: PostgresStore
-    ) -> None:
-        put(store, job("j", due_at=store.clock() - SECOND))
-        postgres.kill9()
-        with pytest.raises(StoreUnavailable, match="nothing was written"):
-            take(store, "s")
-        assert store.wait(0.01) is False
-        postgres.restart()
-        assert take(store, "s") == ["j"]
-
-    def test_an_interrupt_in_the_middle_discards_the_connection_and_frees_the_rows(self, store: PostgresStore) -> None:
-        put(store, job("j", due_at=store.clock() - SECOND))
-        used: list[PostgresLink] = []
-
-        def interrupted(doc: Any, now: int) -> Change:
-            with store.pool.link() as other:
-                used.append(other)
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            store.update(everything(), interrupted)
-        gc.collect()
-        for _ in patience():
-            if take(store, "s") == ["j"]:
-                break
-        assert store.read(HeldBy("s"))
-
-
-class TestServer:
-    def test_i12_kill_9_of_the_server_between_claim_and_finish_loses_nothing(
-        self, postgres: Postgres, store: PostgresStore
-    ) -> None:
-        put(store, *(job(f"j{i}", due_at=store.clock() - SECOND) for i in range(20)))
-        applied = store.update(everything(), claim)
-        assert set(verdicts(applied).values()) == {Verdict.APPLIED}
-        postgres.kill9()
-        postgres.restart()
-        assert len(store.read(HeldBy("s"))) == 20
-        finished = store.update(HeldBy("s"), finish)
-        assert set(verdicts(finished).values()) == {Verdict.APPLIED}
-        assert {found.status for found in log(store)} == {Status.SUCCEEDED}
-
-    def test_a_frozen_client_holds_its_rows_no_longer_than_a_fifth_of_the_lease(
-        self, url: str, store: PostgresStore
-    ) -> None:
-        put(store, job("j", due_at=store.clock() - SECOND))
-        with opened_store(url, lease=SHORT) as frozen:
-            thawed, selected = threading.Event(), threading.Event()
-            found: list[Any] = []
-
-            def stuck(doc: Any, now: int) -> Change | None:
-                selected.set()
-                thawed.wait(30)
-                return claim(doc, now)
-
-            def freeze() -> None:
-                try:
-                    found.append(verdicts(frozen.update(everything(), stuck)))
-                except StoreError as error:
-                    found.append(error)
-
-            thread = threading.Thread(target=freeze)
-            thread.start()
-            selected.wait(30)
-            assert take(store, "t") == []  # due jobs that are locked are passed over
-            before = time.monotonic()
-            assert take(store, "t", Named(Kind.JOB, ("j",))) == ["j"]  # named ones are waited for
-            assert time.monotonic() - before < 2
-            thawed.set()
-            thread.join()
-        assert found == [{"j": Verdict.UNKNOWN}] or isinstance(found[0], StoreUnavailable)
-        assert [each.session for each in get(store, Kind.JOB, "j").active] == ["t"]
-
-    def test_the_clock_is_read_after_the_locks_are_held(self, url: str, store: PostgresStore) -> None:
-        put(store, note(Kind.LOCK, "n"))
-        with psycopg.connect(url) as blocker:
-            blocker.execute("SELECT 1 FROM solocron_documents WHERE name = 'n' FOR UPDATE")
-            times: list[int] = []
-
-            def look(doc: Any, now: int) -> None:
-                times.append(now)
-
-            thread = threading.Thread(target=lambda: write(store, Kind.LOCK, "n", look))
-            thread.start()
-            with psycopg.connect(url, autocommit=True) as watcher:
-                for _ in patience():
-                    waiting = watcher.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
-                    if waiting == (1,):
-                        break
-            released = store.clock()
-            blocker.rollback()
-        thread.join()
-        assert times[0] >= released
-
-    def test_i5_burying_waits_for_a_claim_that_has_seen_the_session_alive(self, url: str, store: PostgresStore) -> None:
-        """F1: a claim is either before the burial, and swept, or not at all."""
-        write(store, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
-        put(store, *(job(f"j{i}", due_at=store.clock() - SECOND) for i in range(30)))
-        with opened_store(url) as sweeper:
-
-            def sweep() -> int:
-                write(sweeper, Kind.SESSION, "s", lambda doc, now: bury(doc, now=now, reason="test"))
-                sweeper.update(HeldBy("s"), lambda doc, now: Change(replace(doc, active=())))
-                return len(sweeper.read(ToSweep()))
-
-            def claims() -> int:
-                while store.update(everything(limit=1), claim, session="s").alive:
-                    pass
-                return 0
-
-            race([sweep, claims])
-            assert sweeper.read(HeldBy("s")) == ()
-            assert sweeper.holders() == frozenset()
-
-
-@pytest.mark.parametrize("state", ["40001", "40P01", "55P03"])
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("verb", ["begin_with", "commit_with"])
-def test_a_conflict_that_the_server_settles_against_us_is_tried_again(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, state: str, when: str, verb: str
-) -> None:
-    """Raised before the real call or after it: the document is written once, and so is its record."""
-    put(store, *(job(f"j{i}", due_at=store.clock() - SECOND) for i in range(3)))
-    real = getattr(PostgresLink, verb)
-    left = [2]
-
-    def conflicting(self: PostgresLink, *args: Any) -> Any:
-        answer = real(self, *args) if when == "after" or not left[0] else None
-        if left[0]:
-            left[0] -= 1
-            self.rollback()  # as the server has by then: closing the connection would let its rows go a little later
-            error = psycopg.errors.lookup(state)("injected")
-            with self.translating():
-                raise error
-        return answer
-
-    monkeypatch.setattr(PostgresLink, verb, conflicting)
-    store.update(everything(), claim)
-    monkeypatch.undo()
-    store.update(everything(), claim)
-    assert [doc.fence for doc in store.read(All(Kind.JOB))] == [1, 1, 1]  # type: ignore[union-attr]
-    assert sorted(found.run for found in log(store)) == ["j0@1", "j1@1", "j2@1"]
-    assert len(store.read(HeldBy("s"))) == 3
-
-
-def test_rows_that_stay_locked_are_contended_and_a_sweep_is_not_told_that_there_is_nothing(
-    url: str, store: PostgresStore
-) -> None:
-    put(store, job("j", active=(hold("r", "s"),)))
-    with opened_store(url, lease=timedelta(seconds=1)) as hasty, psycopg.connect(url) as blocker:
-        blocker.execute("SELECT 1 FROM solocron_jobs FOR UPDATE")
-        before = time.monotonic()
-        assert verdicts(write(hasty, Kind.JOB, "j", finish)) == {"j": Verdict.CONTENDED}
-        assert time.monotonic() - before < 10
-        with pytest.raises(StoreUnavailable, match="rows stayed locked"):
-            hasty.update(HeldBy("s"), finish)
 
 
 def test_x22_a_transaction_of_the_application_is_never_joined(url: str, store: PostgresStore) -> None:
@@ -363,61 +172,6 @@ def test_x22_a_transaction_of_the_application_is_never_joined(url: str, store: P
             assert get(other, Kind.JOB, "j").active  # seen at once, whatever becomes of the application's own
         application.rollback()
     assert get(store, Kind.JOB, "j").active
-
-
-class TestSecrets:
-    PASSWORD = "c4n4ry-p4ss"
-
-    @pytest.fixture
-    def guarded(self, postgres: Postgres) -> Iterator[str]:
-        """The URL of a user with a password."""
-        url = postgres.fresh_url()
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(f"CREATE ROLE canary LOGIN SUPERUSER PASSWORD '{self.PASSWORD}'")
-        yield url.replace("solocron@", f"canary:{self.PASSWORD}@")
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("DROP OWNED BY canary")
-            connection.execute("DROP ROLE canary")
-        drop(postgres, url)
-
-    def test_no_error_log_or_repr_shows_the_password(
-        self, guarded: str, postgres: Postgres, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        caplog.set_level(logging.DEBUG)
-        shown: list[str] = []
-
-        def attempt(what: Callable[[], Any]) -> None:
-            try:
-                shown.append(repr(what()))
-            except Exception as error:
-                shown.extend(traceback.format_exception(error))
-
-        host, _, path = guarded.rpartition("@")[2].partition("/")
-        user = guarded.rpartition("@")[0]
-        for url in (
-            guarded,
-            f"{user}@{host}/missing_database",
-            f"{user}@127.0.0.1:1/{path}",
-            f"{user}@{host}/{path}?sslmode=require",
-            f"{user}@{host}/{path}?sslmode=nonsense",
-            f"{user}@{host}/{path}?options=-c%20nonsense%3D1",
-            f"{user}@no.such.host.invalid/{path}",
-        ):
-            store = make_store(url, lease=SHORT)
-            attempt(store.open)
-            attempt(lambda store=store: store)  # type: ignore[misc]
-            attempt(lambda store=store: store.checks())  # type: ignore[misc]
-            attempt(lambda store=store: vars(store))  # type: ignore[misc]
-            attempt(lambda store=store: store.update(All(Kind.JOB), lambda doc, now: None))  # type: ignore[misc]
-            store.close()
-        text = "\n".join([*shown, caplog.text])
-        assert "postgresql://canary:***@" in text
-        assert self.PASSWORD not in text
-
-    def test_a_user_that_is_refused_is_told_apart_from_a_server_that_is_away(self, guarded: str) -> None:
-        for broken in (guarded.rpartition("/")[0] + "/missing_database", guarded.replace("canary:", "nobody:")):
-            with pytest.raises(StoreRefused, match="refuses us"):
-                make_store(broken).open()
 
 
 class TestBudget:
@@ -543,8 +297,3 @@ class TestWaking:
             assert far.wait(5.0) is True  # connected anew: something may have been missed
             store.signal()
             assert far.wait(30.0) is True
-
-    def test_what_we_tell_ourselves_is_no_news(self, store: PostgresStore) -> None:
-        store.wait(0.0)
-        put(store, job("j", due_at=1))
-        assert store.wait(0.05) is False

@@ -23,6 +23,6 @@ def _x89(bites: Bites) -> Patches:
 MUTANTS = [
     Mutant(
         "X-89", "handler's origin not compared", "I26", _x89,
-        Check(test_applications.test_i26_a_claim_passes_over_a_job_of_another_application, by="I26"),
+        Check(test_applications.test_a_claim_passes_over_a_job_of_another_application, by="I26"),
     ),
 ]  # fmt: skip

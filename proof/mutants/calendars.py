@@ -82,7 +82,7 @@ def _p8(bites: Bites) -> Patches:
 _DAYS = {"calendars": 9.0, "start": MONDAY - 60}
 """A week begins, and every three leases the planner changes the days off."""
 
-_DEPLOY = test_regressions.test_i5_a_deploy_that_meets_an_older_revision_of_a_calendar_fetches_it_before_it_decides
+_DEPLOY = test_regressions.test_a_deploy_that_meets_an_older_revision_of_a_calendar_fetches_it_before_it_decides
 
 MUTANTS = [
     Mutant("P-04", "a node goes by the revision that it has in its cache", "I10", _p4, Worlds(_DAYS)),

@@ -151,7 +151,7 @@ def the_next_slot_is_later() -> None:
 def runs_that_may_run_at_once_do_not_lock_each_other_out() -> None:
     """With `allow(n)` a run is guarded against its own earlier attempts, not against its neighbours."""
     with TemporaryDirectory() as folder:
-        test_guard.test_i19_runs_that_may_run_at_once_are_guarded_each_for_itself(Path(folder))
+        test_guard.test_runs_that_may_run_at_once_are_guarded_each_for_itself(Path(folder))
 
 
 def a_request_that_was_half_taken_in_is_recognised() -> None:
@@ -165,7 +165,7 @@ def a_request_that_was_half_taken_in_is_recognised() -> None:
 
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         try:
-            test_requests.test_i13_a_request_that_was_half_taken_in_is_recognised_after_the_job_has_forgotten_it(
+            test_requests.test_a_request_that_was_half_taken_in_is_recognised_after_the_job_has_forgotten_it(
                 Path(folder), make, patch
             )
         finally:

@@ -212,8 +212,6 @@ MUTANTS = [
         "a store restored from a backup is accepted",
         "I3",
         _x42,
-        Check(
-            protocol.test_i3_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someone_says_so, by="I3"
-        ),
+        Check(protocol.test_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someone_says_so, by="I3"),
     ),
 ]

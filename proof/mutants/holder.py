@@ -278,6 +278,6 @@ MUTANTS = [
         "a coroutine that was returned counts as success",
         "I25",
         _x88,
-        Check(test_carried_out.test_i25_the_same_holds_on_a_simulated_cluster, by="I25"),
+        Check(test_carried_out.test_the_same_holds_on_a_simulated_cluster, by="I25"),
     ),
 ]

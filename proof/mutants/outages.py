@@ -69,7 +69,7 @@ MUTANTS = [
         "jeopardy ends without a wake-up",
         "I23",
         _x85,
-        Check(test_outages.test_i23_slots_start_soon_after_the_store_is_back, (1, 0.4)),
+        Check(test_outages.test_slots_start_soon_after_the_store_is_back, (1, 0.4)),
     ),
     Mutant(
         "X-86",
@@ -86,7 +86,7 @@ MUTANTS = [
         "I24",
         _x87,
         Check(
-            test_finisher.test_i24_an_outcome_that_makes_the_store_raise_is_kept_and_keeps_nobody_else,
+            test_finisher.test_an_outcome_that_makes_the_store_raise_is_kept_and_keeps_nobody_else,
             (MemoryError,),
             by="I24",
         ),

@@ -169,7 +169,7 @@ _PAST = {"request": 3.0, "jobs": 8.0}
 _DEATHS = {"kill": 9.0, "jobs": 10.0}
 _OUTAGES = {"store_restart": 40.0, "partition": 30.0, "jobs": 12.0}
 _HALF = checks.a_request_that_was_half_taken_in_is_recognised
-_LATE = regressions.test_i9_a_late_claim_that_is_handed_back_does_not_give_away_the_permit_of_another_run
+_LATE = regressions.test_a_late_claim_that_is_handed_back_does_not_give_away_the_permit_of_another_run
 _LOOKS = {"alarms": 2.0, "kill": 20.0, "deploy": 40.0, "jobs": 10.0}
 
 MUTANTS = [

@@ -237,7 +237,7 @@ MUTANTS = [
         "I18",
         _x32,
         Check(
-            test_zone_data.test_i18_nine_oclock_is_decided_once,
+            test_zone_data.test_nine_oclock_is_decided_once,
             (test_zone_data.SUMMER, test_zone_data.NO_SUMMER),
             by="I18",
         ),

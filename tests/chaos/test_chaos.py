@@ -50,10 +50,11 @@ def test_every_store_survives_a_short_storm(store: str, tmp_path: Path) -> None:
         assert figures.calls_per_run
 
 
+@pytest.mark.invariant("I23: slots start soon after the store is back")
 @pytest.mark.parametrize(
     "store", [pytest.param(name, marks=() if name == "postgres" else pytest.mark.long) for name in STORES]
 )
-def test_i23_after_half_a_lease_without_the_store_nobody_sleeps_on(store: str, tmp_path: Path) -> None:
+def test_after_half_a_lease_without_the_store_nobody_sleeps_on(store: str, tmp_path: Path) -> None:
     """At the default lease; it was up to half a minute on every store."""
     if store in SERVERS:
         require(SERVERS[store])

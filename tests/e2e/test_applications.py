@@ -101,8 +101,9 @@ def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     made.close()
 
 
+@pytest.mark.invariant("I26: a job runs only the function of the application that declared it")
 @pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
-def test_i26_a_job_runs_only_the_function_of_the_application_that_declared_it(place: Place) -> None:
+def test_a_job_runs_only_the_function_of_the_application_that_declared_it(place: Place) -> None:
     first = place.start("-m", "billing.worker")
     assert set(place.more_runs(2)) == {"billing"}
     place.start("reports.py")

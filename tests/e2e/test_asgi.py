@@ -15,7 +15,8 @@ LEASE = 1.0
 PROGRAM = "tests.e2e.programs.webapp"
 
 
-def test_i8_a_loop_blocked_for_three_leases_keeps_its_session(make_fleet: MakeFleet) -> None:
+@pytest.mark.invariant("I8: a body that can be stopped does nothing after its lease")
+def test_a_loop_blocked_for_three_leases_keeps_its_session(make_fleet: MakeFleet) -> None:
     """Renewals come from a thread of their own, so a second node finds nothing to take over."""
     fleet = make_fleet(PROGRAM, lease=LEASE)
     port = free_port()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from solocron.clock import SECOND
 from solocron.model.documents.run import Record, Status
 from solocron.stores.contract import Query
@@ -15,7 +17,8 @@ LATE_FOR = SECOND
 DOWN = 4.0
 
 
-def test_i10_after_an_outage_each_policy_runs_what_it_promises(make_fleet: MakeFleet) -> None:
+@pytest.mark.invariant("I10: after an outage each slot fares as its policy promises")
+def test_after_an_outage_each_policy_runs_what_it_promises(make_fleet: MakeFleet) -> None:
     fleet = make_fleet("tests.e2e.jobs.policies", lease="600ms")
     fleet.start(2)
     wait_until(lambda: all(_ran(fleet, job) for job in POLICIES), within=20, what="a first run of each")

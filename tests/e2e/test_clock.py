@@ -17,7 +17,8 @@ LIBRARY = Path(libfaketime.__file__).parent / "vendor/libfaketime/src/libfaketim
 HOUR = 3600
 
 
-def test_i15_wall_clocks_an_hour_off_and_stepping_change_nothing(make_fleet: MakeFleet, tmp_path: Path) -> None:
+@pytest.mark.invariant("I15: nothing starts early by the store's clock")
+def test_wall_clocks_an_hour_off_and_stepping_change_nothing(make_fleet: MakeFleet, tmp_path: Path) -> None:
     """The store was opened by an honest node; its clock decides, whatever the others believe."""
     # One run at a time on each, so that the three jobs of a second need three nodes.
     fleet = make_fleet("tests.e2e.jobs.secondly", lease=LEASE, max_running=1)

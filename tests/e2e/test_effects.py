@@ -17,10 +17,11 @@ from tests.e2e.conftest import MakeFleet
 LEASE = 1.0
 
 
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
 @pytest.mark.parametrize(
     ("care", "paid", "refused"), [(None, [2, 1], None), ("guard", [2], "LeaseLost"), ("target", [2], "StaleFence")]
 )
-def test_i4_the_late_write_of_a_frozen_node_is_refused_by_a_guard_and_doubles_the_effect_without_one(
+def test_the_late_write_of_a_frozen_node_is_refused_by_a_guard_and_doubles_the_effect_without_one(
     make_fleet: MakeFleet, tmp_path: Path, care: str | None, paid: list[int], refused: str | None
 ) -> None:
     fleet = make_fleet("tests.e2e.jobs.effects", lease=LEASE, env={"EFFECTS_FOLDER": str(tmp_path)})

@@ -19,8 +19,9 @@ MOMENTS = {
 }
 
 
+@pytest.mark.invariant("I5: no slot is lost")
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_i5_kill_9_at_a_failpoint_loses_and_doubles_nothing(make_fleet: MakeFleet, moment: str) -> None:
+def test_kill_9_at_a_failpoint_loses_and_doubles_nothing(make_fleet: MakeFleet, moment: str) -> None:
     fleet = make_fleet("tests.e2e.jobs.secondly", lease=LEASE)
     victim = fleet.spawn("victim", failpoint=f"{moment}:kill:{MOMENTS[moment]}")
     fleet.wait_ready([victim])
@@ -37,7 +38,8 @@ def test_i5_kill_9_at_a_failpoint_loses_and_doubles_nothing(make_fleet: MakeFlee
     assert verdict.clean, str(verdict)
 
 
-def test_i5_a_sweeper_that_dies_after_a_burial_leaves_nothing_to_nobody(make_fleet: MakeFleet) -> None:
+@pytest.mark.invariant("I5: no slot is lost")
+def test_a_sweeper_that_dies_after_a_burial_leaves_nothing_to_nobody(make_fleet: MakeFleet) -> None:
     """The session is dead and its runs are still its own: the next to look takes them."""
     fleet = make_fleet("tests.e2e.jobs.secondly", lease=LEASE)
     first = fleet.start(1)[0]

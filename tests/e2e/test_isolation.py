@@ -30,8 +30,9 @@ def assert_nobody_worked_beside_a_successor(fleet: Fleet, folder: Path) -> None:
         assert all(last < at for at in following), f"{run}: attempt {attempt} still worked when the next one started"
 
 
+@pytest.mark.invariant("I8: a body that can be stopped does nothing after its lease")
 @pytest.mark.parametrize("deed", ["kill", "freeze"])
-def test_i8_a_node_that_is_killed_or_frozen_leaves_no_child_working_past_the_lease(
+def test_a_node_that_is_killed_or_frozen_leaves_no_child_working_past_the_lease(
     make_fleet: MakeFleet, tmp_path: Path, deed: str
 ) -> None:
     folder = tmp_path / "signs"

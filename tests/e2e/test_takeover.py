@@ -10,9 +10,10 @@ from tests.e2e.conftest import MakeFleet
 LEASE = 2.0
 
 
+@pytest.mark.invariant("I14: after a fault what is overdue starts within a bound")
 @pytest.mark.alone
 @pytest.mark.parametrize("kills", [2, pytest.param(25, marks=pytest.mark.long)])
-def test_i14_after_kill_9_a_run_starts_elsewhere_within_a_lease_and_a_second_of_the_last_renewal(
+def test_after_kill_9_a_run_starts_elsewhere_within_a_lease_and_a_second_of_the_last_renewal(
     make_fleet: MakeFleet, kills: int
 ) -> None:
     fleet = make_fleet("tests.e2e.jobs.slow", lease=LEASE)
@@ -36,7 +37,8 @@ def test_i14_after_kill_9_a_run_starts_elsewhere_within_a_lease_and_a_second_of_
     assert verdict.takeover_s <= LEASE + 1, str(verdict)
 
 
-def test_i21_after_sigterm_a_run_starts_elsewhere_at_once(make_fleet: MakeFleet) -> None:
+@pytest.mark.invariant("I21: after a drain nothing is left")
+def test_after_sigterm_a_run_starts_elsewhere_at_once(make_fleet: MakeFleet) -> None:
     """The lease is a minute: whoever had to wait for it would be seen."""
     fleet = make_fleet("tests.e2e.jobs.slow", lease="60s", grace="300ms")
     first = fleet.start(1)[0]

@@ -38,7 +38,7 @@ KNOWN = (
         "a failover, a suspended laptop, or a loop slower than the lease",
         (
             "tests/stores/redis/test_topology.py::test_sentinel_names_the_primary_and_a_failover_is_followed",
-            f"{_LOCKS}/test_sessions.py::test_i8_a_frozen_holder_is_told_that_it_lost_before_it_does_anything_else",
+            f"{_LOCKS}/test_sessions.py::test_a_frozen_holder_is_told_that_it_lost_before_it_does_anything_else",
         ),
     ),
     Known(
@@ -72,7 +72,7 @@ KNOWN = (
         "P9",
         "ShedLock #231, #263, #1241, #1439",
         "a client's clock in the WHERE: both acquired",
-        ("tests/e2e/test_clock.py::test_i15_wall_clocks_an_hour_off_and_stepping_change_nothing",),
+        ("tests/e2e/test_clock.py::test_wall_clocks_an_hour_off_and_stepping_change_nothing",),
     ),
     Known(
         "P10",
@@ -132,7 +132,7 @@ KNOWN = (
         "nats-server #7564",
         "an acknowledged claim was lost, and the fence went back",
         (
-            f"{_PROTOCOL}::test_i3_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someone_says_so",
+            f"{_PROTOCOL}::test_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someone_says_so",
             f"{_REDIS}::test_without_an_append_only_file_kill_9_loses_everything_and_it_is_noticed",
         ),
     ),

@@ -34,68 +34,84 @@ def _check_all(histories: list[Driver], name: str) -> None:
         check(driver.world, name)
 
 
-def test_i1_no_slot_has_two_live_claims(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+def test_no_slot_has_two_live_claims(histories: list[Driver]) -> None:
     _check_all(histories, "i1")
 
 
-def test_i2_no_slot_is_claimed_twice_for_one_attempt_or_after_its_end(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I2: an attempt is claimed at most once, and none after the last word of its run")
+def test_no_slot_is_claimed_twice_for_one_attempt_or_after_its_end(histories: list[Driver]) -> None:
     _check_all(histories, "i2")
 
 
-def test_i3_fences_only_grow(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I3: the fences of a job only grow")
+def test_fences_only_grow(histories: list[Driver]) -> None:
     _check_all(histories, "i3")
 
 
-def test_i4_a_stale_write_changes_nothing(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_a_stale_write_changes_nothing(histories: list[Driver]) -> None:
     _check_all(histories, "i4")
 
 
-def test_i5_after_the_faults_no_slot_is_lost(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I5: no slot is lost")
+def test_after_the_faults_no_slot_is_lost(histories: list[Driver]) -> None:
     _check_all(histories, "i5")
 
 
-def test_i6_every_slot_has_exactly_one_last_word(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I6: every slot has exactly one last word")
+def test_every_slot_has_exactly_one_last_word(histories: list[Driver]) -> None:
     _check_all(histories, "i6")
 
 
-def test_i9_no_more_run_at_once_than_may(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I9: no more run at once than may")
+def test_no_more_run_at_once_than_may(histories: list[Driver]) -> None:
     _check_all(histories, "i9")
 
 
-def test_i10_every_slot_ends_as_a_naive_walk_says(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I10: after an outage each slot fares as its policy promises")
+def test_every_slot_ends_as_a_naive_walk_says(histories: list[Driver]) -> None:
     _check_all(histories, "i10")
 
 
-def test_i11_the_cursor_passes_no_slot_without_a_word(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I11: the cursor passes no slot without a record")
+def test_the_cursor_passes_no_slot_without_a_word(histories: list[Driver]) -> None:
     _check_all(histories, "i11")
 
 
-def test_i12_the_log_is_only_appended_and_closed(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I12: what was recorded stays recorded")
+def test_the_log_is_only_appended_and_closed(histories: list[Driver]) -> None:
     _check_all(histories, "i12")
 
 
-def test_i13_a_repeated_request_has_no_second_effect(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I13: a repeated request has no second effect")
+def test_a_repeated_request_has_no_second_effect(histories: list[Driver]) -> None:
     _check_all(histories, "i13")
 
 
-def test_i15_nothing_is_early_by_the_stores_clock(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I15: nothing starts early by the store's clock")
+def test_nothing_is_early_by_the_stores_clock(histories: list[Driver]) -> None:
     _check_all(histories, "i15")
 
 
-def test_i16_keys_are_equal_over_attempts_and_no_others(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I16: the key of a slot is equal over attempts and nodes, and that of no other")
+def test_keys_are_equal_over_attempts_and_no_others(histories: list[Driver]) -> None:
     _check_all(histories, "i16")
 
 
-def test_i18_every_node_decides_alike(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I18: every node finds the same slots")
+def test_every_node_decides_alike(histories: list[Driver]) -> None:
     _check_all(histories, "i18")
 
 
-def test_i20_there_is_no_storm_of_starts_or_looks(histories: list[Driver]) -> None:
+@pytest.mark.invariant("I20: there is no storm of starts")
+def test_there_is_no_storm_of_starts_or_looks(histories: list[Driver]) -> None:
     _check_all(histories, "i20")
 
 
 def test_every_checker_is_used_above() -> None:
-    used = {name.removeprefix("test_").partition("_")[0] for name in globals() if name.startswith("test_i")}
+    marks = [mark for test in list(globals().values()) for mark in getattr(test, "pytestmark", ())]
+    used = {mark.args[0].partition(":")[0].lower() for mark in marks if mark.name == "invariant"}
     assert used == set(CHECKERS)
 
 

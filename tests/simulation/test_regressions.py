@@ -34,7 +34,8 @@ def test_a_session_that_began_while_the_sweeper_worked_is_not_unknown() -> None:
     assert (first.status, first.node) == ("running", cluster.process(1).name)
 
 
-def test_i8_the_watchdog_learns_of_a_new_session_also_when_the_store_falls_silent_right_after_it() -> None:
+@pytest.mark.invariant("I8: a body that can be stopped does nothing after its lease")
+def test_the_watchdog_learns_of_a_new_session_also_when_the_store_falls_silent_right_after_it() -> None:
     """What guards the bodies is told first; whatever else a new session means may fail.
 
     The watchdog slept for as long as there was no session. The new one began, the very next call went unanswered, and
@@ -66,7 +67,8 @@ def test_i8_the_watchdog_learns_of_a_new_session_also_when_the_store_falls_silen
     assert seen[-1] <= alone + 15
 
 
-def test_i20_a_node_with_a_fast_clock_does_not_ask_the_store_again_and_again_before_each_slot() -> None:
+@pytest.mark.invariant("I20: there is no storm of starts")
+def test_a_node_with_a_fast_clock_does_not_ask_the_store_again_and_again_before_each_slot() -> None:
     """One answer is enough to know that one woke too early: it was given between the question and the reply."""
 
     @every("10s", name="job")
@@ -81,8 +83,9 @@ def test_i20_a_node_with_a_fast_clock_does_not_ask_the_store_again_and_again_bef
     assert asked <= 60 * 5, f"{asked} claims for 60 slots"
 
 
+@pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
 @pytest.mark.parametrize("done", [object(), float("nan"), "half"])
-def test_i19_progress_that_is_no_number_is_the_bodys_own_error(done: object) -> None:
+def test_progress_that_is_no_number_is_the_bodys_own_error(done: object) -> None:
     """What a body hands over is looked at in its own call. The node's beat choked on it, and its run never ended."""
 
     @every("1m", name="odd")
@@ -100,7 +103,8 @@ def test_i19_progress_that_is_no_number_is_the_bodys_own_error(done: object) -> 
     assert "progress(done" in (cluster.runs("odd")[0].error or "")
 
 
-def test_i1_a_lock_that_is_asked_for_once_does_not_bury_its_holder_after_a_step_of_the_stores_clock() -> None:
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+def test_a_lock_that_is_asked_for_once_does_not_bury_its_holder_after_a_step_of_the_stores_clock() -> None:
     """A step expires every session at once, so "nobody else is alive" proves nothing: who asks from a node is alive."""
     got: list[bool] = []
 
@@ -129,8 +133,9 @@ def test_i1_a_lock_that_is_asked_for_once_does_not_bury_its_holder_after_a_step_
     assert cluster.events["session lost"] == 0
 
 
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
 @pytest.mark.parametrize("moment", range(100, 124, 3))
-def test_i1_a_step_of_the_stores_clock_right_after_a_renewal_costs_its_node_nothing(moment: int) -> None:
+def test_a_step_of_the_stores_clock_right_after_a_renewal_costs_its_node_nothing(moment: int) -> None:
     """What is left of a lease can be told only by a clock that has run evenly since the renewal (seed 23, 1.6 hours).
 
     The session was renewed, the store's clock leapt by half a minute, and only then did a sweeper look: it took what
@@ -153,7 +158,8 @@ def test_i1_a_step_of_the_stores_clock_right_after_a_renewal_costs_its_node_noth
     assert cluster.events["session lost"] == 0
 
 
-def test_i1_a_node_that_joins_after_a_step_of_the_stores_clock_buries_nobody_early() -> None:
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+def test_a_node_that_joins_after_a_step_of_the_stores_clock_buries_nobody_early() -> None:
     """Who has not seen the clock run does not know what is left of a lease: it watches a whole one."""
 
     @every("1h", name="job")
@@ -172,7 +178,8 @@ def test_i1_a_node_that_joins_after_a_step_of_the_stores_clock_buries_nobody_ear
     assert before.name in {session.name for session in cluster.sessions()}
 
 
-def test_i1_who_waits_for_a_lock_buries_nobody_early_after_a_step_of_the_stores_clock() -> None:
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+def test_who_waits_for_a_lock_buries_nobody_early_after_a_step_of_the_stores_clock() -> None:
     """A waiter knows even less of the store's clock than a sweeper: it counts a lease from what it has seen itself."""
 
     @every("1h", name="holder")
@@ -217,7 +224,8 @@ def _new(run: Run) -> None:
     pass
 
 
-def test_i5_a_deploy_that_meets_an_older_revision_of_a_calendar_fetches_it_before_it_decides() -> None:
+@pytest.mark.invariant("I5: no slot is lost")
+def test_a_deploy_that_meets_an_older_revision_of_a_calendar_fetches_it_before_it_decides() -> None:
     """A new definition ends the old rule, whose slots only that revision can tell (seed 1, six leases of deploys).
 
     The new node knew the latest revision and not the one that the job was still under. To its eyes the old rule had no
@@ -246,7 +254,8 @@ def test_i5_a_deploy_that_meets_an_older_revision_of_a_calendar_fetches_it_befor
     assert [slot for slot in range(first, changed[0], 10_000_000) if slot not in slots] == []
 
 
-def test_i11_a_job_never_goes_back_to_an_older_revision_of_its_calendar() -> None:
+@pytest.mark.invariant("I11: the cursor passes no slot without a record")
+def test_a_job_never_goes_back_to_an_older_revision_of_its_calendar() -> None:
     """Between looking up the latest revision and proposing a definition under it, a later one may come (seed 26).
 
     A node that had looked before the change proposed after it, and the job was under the old days off again.
@@ -274,7 +283,8 @@ def test_i11_a_job_never_goes_back_to_an_older_revision_of_its_calendar() -> Non
     assert seen == [("10s", 1), ("10s", 2), ("20s", 2)]
 
 
-def test_i14_a_definition_that_comes_late_from_a_node_that_is_gone_is_put_under_the_latest_revision() -> None:
+@pytest.mark.invariant("I14: after a fault what is overdue starts within a bound")
+def test_a_definition_that_comes_late_from_a_node_that_is_gone_is_put_under_the_latest_revision() -> None:
     """Everybody has followed a change, and then a write arrives that was sent before it: a rarer look finds it."""
     cluster = Cluster(nodes=0, start=MONDAY, lease="6s")
     _bank(cluster, 1)
@@ -289,7 +299,8 @@ def test_i14_a_definition_that_comes_late_from_a_node_that_is_gone_is_put_under_
     assert (cluster.job("job").definition.schedule or {})["calendar_revision"] == 2
 
 
-def test_i9_a_node_that_stops_frees_nothing_as_long_as_its_session_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.invariant("I9: no more run at once than may")
+def test_a_node_that_stops_frees_nothing_as_long_as_its_session_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of a session comes before what it holds is free, and must be known to have come (seed 82, seven nodes).
 
     The goodbye was contended and nobody looked at the answer: the permit of a claim under way was freed, the claim was
@@ -323,7 +334,8 @@ def test_i9_a_node_that_stops_frees_nothing_as_long_as_its_session_lives(monkeyp
     assert freed == []
 
 
-def test_i9_a_late_claim_that_is_handed_back_does_not_give_away_the_permit_of_another_run() -> None:
+@pytest.mark.invariant("I9: no more run at once than may")
+def test_a_late_claim_that_is_handed_back_does_not_give_away_the_permit_of_another_run() -> None:
     """A permit is given back for the run that has it, not for whichever hold names it.
 
     A claim was delivered long after its sender had given up, and after its permit had been given back and taken again

@@ -219,7 +219,8 @@ def test_an_invariant_that_is_never_put_to_the_test_fails_the_campaign() -> None
     assert not summary.ok()
 
 
-def test_i20_a_world_that_does_not_come_to_rest_is_stopped() -> None:
+@pytest.mark.invariant("I20: there is no storm of starts")
+def test_a_world_that_does_not_come_to_rest_is_stopped() -> None:
     kernel = Kernel(0)
 
     def again() -> None:
@@ -277,7 +278,8 @@ def test_options_know_their_kinds() -> None:
         Options(seed=1).changed({"unknown": 1})
 
 
-def test_i16_a_slot_that_is_asked_for_again_before_it_has_run_may_start_after_its_rerun() -> None:
+@pytest.mark.invariant("I16: the key of a slot is equal over attempts and nodes, and that of no other")
+def test_a_slot_that_is_asked_for_again_before_it_has_run_may_start_after_its_rerun() -> None:
     """They share the key by design, whichever comes first; two runs of the schedule never do."""
     origins = {"j@again": Origin.RERUN, "j@slot": Origin.SCHEDULE, "j@other": Origin.SCHEDULE}
     granted = {(run, 1): SimpleNamespace(origin=origin) for run, origin in origins.items()}

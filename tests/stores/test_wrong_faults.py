@@ -130,8 +130,8 @@ def arguments(victim: RedisVictim, caplog: pytest.LogCaptureFixture) -> Iterator
             TakesARefusalForAnOutage,
             Suite.test_a_user_that_is_refused_is_told_apart_from_a_server_that_is_away,
         ),
-        (ClaimsForTheDead, Suite.test_i5_burying_waits_for_a_claim_that_has_seen_the_session_alive),
-        (None, Suite.test_i12_kill_9_of_the_server_between_claim_and_finish_loses_nothing),
+        (ClaimsForTheDead, Suite.test_burying_waits_for_a_claim_that_has_seen_the_session_alive),
+        (None, Suite.test_kill_9_of_the_server_between_claim_and_finish_loses_nothing),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
@@ -153,8 +153,8 @@ def test_a_store_that_asks_again_may_not_be_called_one_that_does_not(
     """What the class says of its store is compared to the letter."""
     monkeypatch.setattr(Suite, promise, Verdict.UNKNOWN)
     test = {
-        "lost_reply": Suite.test_i13_a_reply_lost_after_the_commit_is_never_guessed,
-        "lost_request": Suite.test_i13_a_request_that_never_arrived_wrote_nothing_or_was_made_again,
+        "lost_reply": Suite.test_a_reply_lost_after_the_commit_is_never_guessed,
+        "lost_request": Suite.test_a_request_that_never_arrived_wrote_nothing_or_was_made_again,
     }[promise]
     with arguments(RedisVictim(redis_server, redis_server.fresh_url()), caplog) as known, pytest.raises(AssertionError):
         test(Suite(), known["victim"], known["near"], known["proxy"])

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["cluster", "manual_clock"]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker of the published suites, so that they run under `--strict-markers`."""
+    config.addinivalue_line("markers", "invariant(sentence): an invariant of Solocron that the test holds against")
+
+
 @pytest.fixture
 def manual_clock() -> ManualClock:
     """A clock that stands still until the test moves it, with a store and schedulers that live by it."""

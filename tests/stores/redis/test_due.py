@@ -157,7 +157,8 @@ def test_a_whole_life_of_a_hundred_runs_takes_three_calls(url: str) -> None:
     store.close()
 
 
-def test_i4_what_a_client_remembers_of_a_claim_is_refused_when_it_is_old(url: str) -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_what_a_client_remembers_of_a_claim_is_refused_when_it_is_old(url: str) -> None:
     """The claim was changed, made anew or removed meanwhile: its end is decided from what the store has now."""
     with closing(RedisStore(url)) as ours, closing(RedisStore(url)) as theirs:
         put(ours, *(job(name, due_at=ours.clock() - SECOND) for name in ("changed", "removed", "same")))
@@ -185,7 +186,8 @@ def test_i4_what_a_client_remembers_of_a_claim_is_refused_when_it_is_old(url: st
         assert [getattr(doc, "fence", None) for doc in seen[-2:]] == [77, None]
 
 
-def test_i4_a_claim_is_not_ended_by_a_time_that_the_server_has_not_reached(url: str) -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_a_claim_is_not_ended_by_a_time_that_the_server_has_not_reached(url: str) -> None:
     with closing(RedisStore(url)) as store:
         put(store, job("j", due_at=store.clock() - SECOND), session("s", expires_at=store.clock() + 60 * SECOND))
         assert take(store, "s", session="s") == ["j"]
@@ -215,7 +217,8 @@ def test_a_lock_is_taken_with_two_calls_and_let_go_with_one(url: str) -> None:
             assert again.fence > held.fence
 
 
-def test_i4_what_a_client_remembers_of_a_lock_is_refused_when_it_is_old(url: str) -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_what_a_client_remembers_of_a_lock_is_refused_when_it_is_old(url: str) -> None:
     """Released by force meanwhile, and taken by somebody else: the old holder's release changes nothing."""
     with closing(Lock(url, "door")) as ours, closing(Lock(url, "door")) as theirs:
         held = ours.acquire()

@@ -125,7 +125,8 @@ class TestRedis(StoreFaults):
 
 
 class TestReplies:
-    def test_i13_a_reply_that_is_lost_after_the_commit_is_asked_for_again(
+    @pytest.mark.invariant("I13: a repeated request has no second effect")
+    def test_a_reply_that_is_lost_after_the_commit_is_asked_for_again(
         self, url: str, store: RedisStore, proxy: ChaosProxy
     ) -> None:
         put(store, job("j", due_at=store.clock() - SECOND), job("k", due_at=store.clock() - SECOND))
@@ -139,7 +140,8 @@ class TestReplies:
         assert get(store, Kind.JOB, "j").fence == get(store, Kind.JOB, "k").fence == 1
         assert sorted(r.run for r in log(store)) == ["j@1", "k@1"]
 
-    def test_i13_a_request_that_never_arrived_is_called_off_and_made_again(
+    @pytest.mark.invariant("I13: a repeated request has no second effect")
+    def test_a_request_that_never_arrived_is_called_off_and_made_again(
         self, url: str, store: RedisStore, proxy: ChaosProxy
     ) -> None:
         put(store, job("j", due_at=store.clock() - SECOND))
@@ -172,7 +174,8 @@ class TestReplies:
             applied = write(far, Kind.SESSION, "s", beat)
             assert (verdicts(applied), applied.now) == ({"s": Verdict.UNKNOWN}, 0)
 
-    def test_i13_a_request_that_was_called_off_does_nothing_however_late_it_arrives(
+    @pytest.mark.invariant("I13: a repeated request has no second effect")
+    def test_a_request_that_was_called_off_does_nothing_however_late_it_arrives(
         self, store: RedisStore, raw: redis.Redis
     ) -> None:
         put(store, job("j"))
@@ -185,7 +188,8 @@ class TestReplies:
         assert store._caller.run("swap", ("node.1", "8", "60000", *late)).startswith(b"a ")
         assert get(store, Kind.JOB, "j") is None
 
-    def test_i13_the_same_request_twice_has_one_effect_and_one_answer(self, store: RedisStore) -> None:
+    @pytest.mark.invariant("I13: a repeated request has no second effect")
+    def test_the_same_request_twice_has_one_effect_and_one_answer(self, store: RedisStore) -> None:
         request = (
             "node.1",
             "1",

@@ -91,7 +91,8 @@ def test_a_summary_counts_its_slots_also_after_it_was_closed(store: RedisStore) 
     assert store.tally(0) == {}
 
 
-def test_i12_a_record_that_is_refused_leaves_no_trace(store: RedisStore, url: str) -> None:
+@pytest.mark.invariant("I12: what was recorded stays recorded")
+def test_a_record_that_is_refused_leaves_no_trace(store: RedisStore, url: str) -> None:
     """The second of two new records exists already: the first is taken back with the document."""
     put(store, job("k"), entries=opened(record("taken@1", job="k")))
     with redis.Redis.from_url(url) as client:

@@ -115,7 +115,8 @@ def test_a_writer_frozen_inside_its_transaction_stops_writers_but_not_readers(
         assert take(store, "t") == ["j"]
 
 
-def test_i12_kill_9_at_any_moment_leaves_documents_and_log_in_step(store: SQLiteStore, tmp_path: Path) -> None:
+@pytest.mark.invariant("I12: what was recorded stays recorded")
+def test_kill_9_at_any_moment_leaves_documents_and_log_in_step(store: SQLiteStore, tmp_path: Path) -> None:
     """A worker claims and finishes without end; each of several is killed at another moment."""
     names = tuple(f"j{i:02}" for i in range(JOBS))
 

@@ -168,7 +168,8 @@ class Failing:
 
 
 class TestFailing:
-    def test_i7_a_commit_whose_sync_failed_is_unknown_and_its_connection_is_discarded(
+    @pytest.mark.invariant("I7: nothing starts without an acknowledged claim")
+    def test_a_commit_whose_sync_failed_is_unknown_and_its_connection_is_discarded(
         self, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         put(store, job("j", due_at=store.clock() - SECOND), job("k"))

@@ -31,7 +31,7 @@ class NeverOpens(MemoryStore):
 
 
 @breaks(
-    "test_i22_a_shut_gate_lets_no_claim_through",
+    "test_a_shut_gate_lets_no_claim_through",
     "test_without_a_namespace_the_gate_is_shut",
     "test_a_gate_that_shuts_in_between_stops_the_claim",
 )
@@ -61,7 +61,7 @@ class SaysShutForDead(MemoryStore):
         return replace(applied, alive=True, shut=True) if not applied.alive else applied
 
 
-@breaks("test_i22_the_gate_also_tests_the_writes_of_what_it_looks_at")
+@breaks("test_the_gate_also_tests_the_writes_of_what_it_looks_at")
 class GatesJobsAlone(MemoryStore):
     """Tests no gate for writes of a session or of the namespace itself."""
 

@@ -20,10 +20,10 @@ from tests.stores.wrong_stores.registry import a_moment, breaks
 
 
 @breaks(
-    "test_i19_a_change_that_raises_sets_only_its_document_aside",
-    "test_i19_a_duplicate_record_sets_only_its_document_aside",
-    "test_i19_what_cannot_be_written_as_json_sets_only_its_document_aside",
-    "test_i19_an_unreadable_document_is_set_aside_alone",
+    "test_a_change_that_raises_sets_only_its_document_aside",
+    "test_a_duplicate_record_sets_only_its_document_aside",
+    "test_what_cannot_be_written_as_json_sets_only_its_document_aside",
+    "test_an_unreadable_document_is_set_aside_alone",
     "test_a_change_that_raises_for_a_missing_document_disturbs_nobody",
 )
 class BlocksTheBatch(MemoryStore):
@@ -43,7 +43,7 @@ class BlocksTheBatch(MemoryStore):
         return replace(applied, results=tuple(replace(each, verdict=Verdict.BLOCKED) for each in applied.results))
 
 
-@breaks("test_i19_an_unreadable_document_is_set_aside_alone")
+@breaks("test_an_unreadable_document_is_set_aside_alone")
 class FailsToRead(MemoryStore):
     """One unreadable document, and nothing can be listed any more."""
 
@@ -92,7 +92,7 @@ class NeverLearns(_SetsAside):
         return replace(aside, until=now + 10 * SECOND)
 
 
-@breaks("test_i19_a_change_that_raises_sets_only_its_document_aside")
+@breaks("test_a_change_that_raises_sets_only_its_document_aside")
 class TellsNobody(MemoryStore):
     """Set aside without a word."""
 

@@ -15,8 +15,8 @@ from tests.stores.wrong_stores.registry import breaks
 
 
 @breaks(
-    "test_i2_a_second_record_of_an_attempt_is_refused_with_its_document",
-    "test_i19_a_duplicate_record_sets_only_its_document_aside",
+    "test_a_second_record_of_an_attempt_is_refused_with_its_document",
+    "test_a_duplicate_record_sets_only_its_document_aside",
 )
 class LogsInASecondStep(MemoryStore):
     """The document is written first; if the log then refuses, the claim stands without a record."""
@@ -29,7 +29,7 @@ class LogsInASecondStep(MemoryStore):
 
 
 @breaks(
-    "test_i11_the_entries_of_a_document_are_written_with_it",
+    "test_the_entries_of_a_document_are_written_with_it",
     "test_progress_is_noted_while_it_runs_and_kept_when_it_ends",
     "test_a_run_is_claimed_finished_and_taken_over",
 )
@@ -42,7 +42,7 @@ class ForgetsEntriesAlone(MemoryStore):
         return super()._commit(space, kind, draft, now)
 
 
-@breaks("test_i11_the_entries_of_a_document_are_written_with_it", "test_a_job_that_is_removed_goes_with_its_last_hold")
+@breaks("test_the_entries_of_a_document_are_written_with_it", "test_a_job_that_is_removed_goes_with_its_last_hold")
 class ForgetsLastEntries(MemoryStore):
     """A deleted document takes its entries along."""
 
@@ -77,8 +77,8 @@ class _Records(MemoryStore):
 
 
 @breaks(
-    "test_i2_a_second_record_of_an_attempt_is_refused_with_its_document",
-    "test_i19_a_duplicate_record_sets_only_its_document_aside",
+    "test_a_second_record_of_an_attempt_is_refused_with_its_document",
+    "test_a_duplicate_record_sets_only_its_document_aside",
 )
 class OverwritesRecords(MemoryStore):
     """A second record of an attempt replaces the first."""
@@ -88,7 +88,7 @@ class OverwritesRecords(MemoryStore):
         return opened | super()._records(space, tuple(e for e in entries if e.op is not Op.OPEN))
 
 
-@breaks("test_i6_what_has_ended_is_never_rewritten")
+@breaks("test_what_has_ended_is_never_rewritten")
 class RewritesTheEnd(_Records):
     """A late holder closes what somebody else has closed."""
 
@@ -97,7 +97,7 @@ class RewritesTheEnd(_Records):
         return entry.record if ended and entry.op is Op.CLOSE else new
 
 
-@breaks("test_i6_what_has_ended_is_never_rewritten")
+@breaks("test_what_has_ended_is_never_rewritten")
 class NotesAfterTheEnd(_Records):
     """Progress of a run that is over."""
 
@@ -158,7 +158,7 @@ class PrunesEverything(MemoryStore):
         return super().prune(before, 10**9)
 
 
-@breaks("test_i12_pruning_never_removes_what_still_runs")
+@breaks("test_pruning_never_removes_what_still_runs")
 class PrunesWhatRuns(MemoryStore):
     """A long run loses its record before it has ended."""
 

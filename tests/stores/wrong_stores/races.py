@@ -16,7 +16,7 @@ from tests.stores.wrong_stores.registry import a_moment, breaks
 
 
 @breaks(
-    "test_i1_of_twenty_clients_one_gets_the_slot",
+    "test_of_twenty_clients_one_gets_the_slot",
     "test_of_twenty_clients_one_creates_a_document",
     "test_no_write_is_lost",
     "test_a_change_in_between_is_not_overwritten",
@@ -95,7 +95,7 @@ class HandsOverWhatIsTaken(MemoryStore):
         return {name: row for name, row in found.items() if not isinstance(which, Due) or (row and row.due_at)}
 
 
-@breaks("test_i5_a_renewal_never_says_that_a_session_holds_nothing_while_it_does")
+@breaks("test_a_renewal_never_says_that_a_session_holds_nothing_while_it_does")
 class SaysThatNothingIsHeld(MemoryStore):
     """Tells every session that it holds nothing."""
 
@@ -105,7 +105,7 @@ class SaysThatNothingIsHeld(MemoryStore):
         return replace(super().update(which, change, session=session, gate=gate), holds=False)
 
 
-@breaks("test_i5_a_sweep_passes_over_nothing_that_is_just_being_changed")
+@breaks("test_a_sweep_passes_over_nothing_that_is_just_being_changed")
 class SkipsWhatIsLocked(MemoryStore):
     """SKIP LOCKED in a sweep: the hold that was passed over is never ended."""
 
@@ -187,7 +187,7 @@ class SaysThatItIsShared(MemoryStore):
 
 
 @breaks(
-    "test_i4_a_session_that_is_not_live_writes_nothing",
+    "test_a_session_that_is_not_live_writes_nothing",
     "test_a_session_writes_its_own_documents_under_its_own_condition",
     "test_a_run_is_claimed_finished_and_taken_over",
     "test_a_permit_is_not_taken_by_a_dead_session",

@@ -13,7 +13,7 @@ from solocron.stores.memory_state import Row, Space
 from tests.stores.wrong_stores.registry import breaks
 
 
-@breaks("test_i15_nothing_is_selected_before_it_is_due")
+@breaks("test_nothing_is_selected_before_it_is_due")
 class ComesEarly(MemoryStore):
     """Looks a millisecond ahead, as a node whose own clock decides would."""
 
@@ -135,7 +135,7 @@ class KeepsOldHolders(MemoryStore):
         super()._put(space, kind, name, replace(new, holders=new.holders | old.holders) if old and new else new)
 
 
-@breaks("test_an_update_of_what_is_held_reaches_all_of_it", "test_i19_an_unreadable_document_is_set_aside_alone")
+@breaks("test_an_update_of_what_is_held_reaches_all_of_it", "test_an_unreadable_document_is_set_aside_alone")
 class SweepsAFew(MemoryStore):
     """A sweep that passes over some documents leaves holds that nobody will ever end."""
 
@@ -196,7 +196,7 @@ class RepeatsTheLastName(MemoryStore):
         return (isinstance(which, All) and name == which.after) or super()._selects(space, which, name, now)
 
 
-@breaks("test_i19_an_unreadable_document_hides_none_after_its_page")
+@breaks("test_an_unreadable_document_hides_none_after_its_page")
 class CutsPagesShort(MemoryStore):
     """Drops what it cannot read after it has counted the page, so that the page looks like the last one."""
 

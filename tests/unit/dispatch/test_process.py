@@ -104,7 +104,8 @@ def test_a_coroutine_runs_in_a_process_too(scheduler: Scheduler) -> None:
     assert view.progress == {"done": 3, "total": 3, "note": None}
 
 
-def test_i25_a_coroutine_that_nobody_awaits_in_a_process_is_no_success(scheduler: Scheduler) -> None:
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
+def test_a_coroutine_that_nobody_awaits_in_a_process_is_no_success(scheduler: Scheduler) -> None:
     view = ran(scheduler, "plain-that-returns-a-coroutine")
     assert view.status == "failed"
     assert "its function returned a coroutine, which was never carried out" in (view.error or "")

@@ -40,7 +40,8 @@ def items(connection: Any, *ids: Any) -> list[Any]:
 # --- on every library ------------------------------------------------------------------------------------------------
 
 
-def test_i4_a_fence_below_one_that_was_seen_is_refused(connect: Connect) -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_a_fence_below_one_that_was_seen_is_refused(connect: Connect) -> None:
     first, second = connect(), connect()
     guard(first, scope="default/job", fence=5)
     guard(first, scope="default/other", fence=9)
@@ -215,7 +216,8 @@ def test_a_run_guards_and_claims_with_its_own_fence(tmp_path: Path) -> None:
         ]
 
 
-def test_i19_runs_that_may_run_at_once_are_guarded_each_for_itself(tmp_path: Path) -> None:
+@pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
+def test_runs_that_may_run_at_once_are_guarded_each_for_itself(tmp_path: Path) -> None:
     a, books = scheduler(), tmp_path / "books.db"
 
     @a.every("1h", name="bill", overlap=allow(3))

@@ -110,7 +110,8 @@ def test_what_may_be_repeated_is_repeated_by_one(crowd: Crowd) -> None:
             raise AssertionError("the body ran")
 
 
-def test_i4_one_that_was_counted_as_dead_cannot_mark_its_end(crowd: Crowd) -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_one_that_was_counted_as_dead_cannot_mark_its_end(crowd: Crowd) -> None:
     a, b = crowd.join("a"), crowd.join("b")
     with pytest.raises(StaleFence, match="counted as dead"), a.once("receipt:42"):
         taken_from_it(b)

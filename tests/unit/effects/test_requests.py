@@ -112,7 +112,8 @@ def test_a_rollback_leaves_nothing(database: Database, make_house: Any) -> None:
     assert house.requests() == 0
 
 
-def test_i13_the_same_key_is_one_run_within_a_transaction_across_transactions_and_without_one(
+@pytest.mark.invariant("I13: a repeated request has no second effect")
+def test_the_same_key_is_one_run_within_a_transaction_across_transactions_and_without_one(
     database: Database, make_house: Any
 ) -> None:
     house, connection = make_house(database.url), database.connect()
@@ -160,7 +161,8 @@ def test_two_open_transactions_do_not_wait_for_each_other_even_with_one_key(serv
     assert len({*runs, *keyed}) == 3
 
 
-def test_i19_an_open_transaction_delays_neither_claims_nor_finishes_nor_redefinitions(
+@pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
+def test_an_open_transaction_delays_neither_claims_nor_finishes_nor_redefinitions(
     server: Database, make_house: Any
 ) -> None:
     """Its only lock is on a row of its own; the job's is free."""
@@ -223,9 +225,10 @@ class Fragile(Threads):
             raise ConnectionResetError(name)
 
 
+@pytest.mark.invariant("I13: a repeated request has no second effect")
 @pytest.mark.parametrize("at", ["request-held", "request-accepted"])
 @pytest.mark.parametrize("key", [None, "k"])
-def test_i13_a_node_that_dies_while_it_takes_a_request_in_makes_it_neither_lost_nor_double(
+def test_a_node_that_dies_while_it_takes_a_request_in_makes_it_neither_lost_nor_double(
     at: str, key: str | None, tmp_path: Path, make_house: Any
 ) -> None:
     url = f"sqlite:///{tmp_path / 'books.db'}"
@@ -242,7 +245,8 @@ def test_i13_a_node_that_dies_while_it_takes_a_request_in_makes_it_neither_lost_
     assert healthy.requests() == 0
 
 
-def test_i13_a_request_that_was_half_taken_in_is_recognised_after_the_job_has_forgotten_it(
+@pytest.mark.invariant("I13: a repeated request has no second effect")
+def test_a_request_that_was_half_taken_in_is_recognised_after_the_job_has_forgotten_it(
     tmp_path: Path, make_house: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The job remembers its last requests; the log remembers the rest, and the successor asks both."""
@@ -292,7 +296,8 @@ def test_a_request_for_a_job_that_was_removed_meanwhile_is_told_and_gone(home: A
     assert house.tick() == []
 
 
-def test_i10_a_request_for_which_there_is_no_room_is_on_record_as_dropped(home: Any) -> None:
+@pytest.mark.invariant("I10: after an outage each slot fares as its policy promises")
+def test_a_request_for_which_there_is_no_room_is_on_record_as_dropped(home: Any) -> None:
     house, connection = home
     later = house.scheduler.open().get_job("mail").next
     runs = [house.scheduler.trigger("mail", at=later, connection=connection) for _ in range(QUEUE_LIMIT + 2)]

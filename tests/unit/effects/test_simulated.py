@@ -31,7 +31,10 @@ def world(seed: int) -> Options:
     )  # fmt: skip
 
 
-def test_i4_i16_i17_hold_for_locks_keys_and_steps_whatever_goes_wrong() -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+@pytest.mark.invariant("I16: the key of a slot is equal over attempts and nodes, and that of no other")
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+def test_hold_for_locks_keys_and_steps_whatever_goes_wrong() -> None:
     checked: Counter[str] = Counter()
     for seed in range(4):
         report = simulate(world(seed))

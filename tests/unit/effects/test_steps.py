@@ -27,7 +27,8 @@ def all_runs(member: Scheduler, job: str) -> str:
     return run
 
 
-def test_i17_a_retry_replays_what_is_finished_and_does_the_rest(crowd: Crowd) -> None:
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+def test_a_retry_replays_what_is_finished_and_does_the_rest(crowd: Crowd) -> None:
     a = crowd.join("a")
     calls: list[str] = []
 
@@ -57,7 +58,8 @@ def test_i17_a_retry_replays_what_is_finished_and_does_the_rest(crowd: Crowd) ->
     assert [attempt.attempt for attempt in a.open().attempts(run)] == [1, 2]
 
 
-def test_i17_in_coroutines_too(room: Callable[[], Crowd]) -> None:
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+def test_in_coroutines_too(room: Callable[[], Crowd]) -> None:
     a = room().join("a")
     calls: list[str] = []
 
@@ -156,7 +158,8 @@ def steps(cluster: Cluster) -> dict[str, Any]:
     return {name: value for note in notes if isinstance(note, SmallDocument) for name, value, _ in note.body["steps"]}
 
 
-def test_i17_after_a_crash_another_node_goes_on_where_the_first_one_was() -> None:
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+def test_after_a_crash_another_node_goes_on_where_the_first_one_was() -> None:
     done: list[tuple[str, str]] = []
 
     @every("1h", name="job", retries=3)
@@ -175,7 +178,8 @@ def test_i17_after_a_crash_another_node_goes_on_where_the_first_one_was() -> Non
     assert [run.status for run in cluster.runs("job")] == ["lost", "succeeded"]
 
 
-def test_i17_a_frozen_predecessor_can_neither_save_nor_begin_a_step() -> None:
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+def test_a_frozen_predecessor_can_neither_save_nor_begin_a_step() -> None:
     told: list[BaseException] = []
     done: list[str] = []
 
@@ -205,7 +209,8 @@ def test_i17_a_frozen_predecessor_can_neither_save_nor_begin_a_step() -> None:
     assert steps(cluster) == {"work": "attempt 2"}, "but its result was refused"
 
 
-def test_i17_a_save_that_arrives_after_the_successor_has_entered_is_refused() -> None:
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+def test_a_save_that_arrives_after_the_successor_has_entered_is_refused() -> None:
     """Sent before the freeze, applied after the takeover: only the steps' own fence can refuse it."""
     saved: list[Any] = []
 

@@ -52,7 +52,8 @@ def claiming(context: NodeContext, attempts: Attempts, runner: object) -> Claime
     return Claimer(context, attempts, OPEN, ClaimPass(context, attempts, OPEN, requirements, starter))
 
 
-def test_i2_a_claim_that_was_answered_and_not_yet_started_is_not_adopted() -> None:
+@pytest.mark.invariant("I2: an attempt is claimed at most once, and none after the last word of its run")
+def test_a_claim_that_was_answered_and_not_yet_started_is_not_adopted() -> None:
     """While the first of a batch is started, the keeper looks: the others are in the store and not in the table yet.
 
     It took them for claims whose answer was lost, ran them, and the claimer ran them again.
@@ -74,7 +75,8 @@ def test_i2_a_claim_that_was_answered_and_not_yet_started_is_not_adopted() -> No
     assert {running.hold.run for running in attempts.running()} == {"one@1", "two@1"}
 
 
-def test_i2_a_claim_that_has_ended_is_not_started_again() -> None:
+@pytest.mark.invariant("I2: an attempt is claimed at most once, and none after the last word of its run")
+def test_a_claim_that_has_ended_is_not_started_again() -> None:
     attempts = attempts_of(context_of(None))
     job, hold = claimed("one")
     running = attempts.add(job, hold, "s")

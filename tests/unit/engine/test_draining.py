@@ -108,7 +108,8 @@ def job_in(store: Slow) -> Job:
     return doc
 
 
-def test_i21_a_claim_that_is_answered_after_the_goodbye_starts_nothing(
+@pytest.mark.invariant("I21: after a drain nothing is left")
+def test_a_claim_that_is_answered_after_the_goodbye_starts_nothing(
     make: Any, bodies: list[str], lost: list[Event]
 ) -> None:
     store = Slow("the answer")
@@ -130,7 +131,8 @@ def test_a_claim_that_arrives_after_the_goodbye_is_no_loss_of_the_lease(
     assert bodies == ["b"]
 
 
-def test_i21_what_a_claim_under_way_brings_is_handed_back_on_nobodys_account(make: Any, bodies: list[str]) -> None:
+@pytest.mark.invariant("I21: after a drain nothing is left")
+def test_what_a_claim_under_way_brings_is_handed_back_on_nobodys_account(make: Any, bodies: list[str]) -> None:
     store = Slow("the answer until it drains")
     scheduler = make(store, "a")
     assert stopped_while_claiming(scheduler, store, "30s")

@@ -116,8 +116,9 @@ def test_outcomes_wait_for_nothing_once_the_backlog_is_drained() -> None:
     assert stage.step()[0] == ["written", "a place is free"]
 
 
+@pytest.mark.invariant("I24: an ended body is on record within two leases, or its session is given up")
 @pytest.mark.parametrize("error", [MemoryError, OSError, RuntimeError])
-def test_i24_an_outcome_that_makes_the_store_raise_is_kept_and_keeps_nobody_else(error: type[Exception]) -> None:
+def test_an_outcome_that_makes_the_store_raise_is_kept_and_keeps_nobody_else(error: type[Exception]) -> None:
     store = Poisoned("j7", error)
     stage = Stage(store=store)
     stage.end(BATCH)

@@ -37,8 +37,9 @@ def twice(cluster: Cluster) -> list[tuple[str, int]]:
     return [attempt for attempt, count in counted.items() if count > 1]
 
 
+@pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
 @pytest.mark.parametrize("failover", [True, False], ids=["failover", "restore"])
-def test_i22_what_living_nodes_remember_is_put_back_and_nothing_runs_twice(failover: bool) -> None:
+def test_what_living_nodes_remember_is_put_back_and_nothing_runs_twice(failover: bool) -> None:
     """Six seconds are lost: a renewal of each node, three claims and their ends."""
 
     @every("2s", name="job", catch_up="all", overlap="queue-all")
@@ -58,7 +59,8 @@ def test_i22_what_living_nodes_remember_is_put_back_and_nothing_runs_twice(failo
     assert len(slots) == len(set(slots)) >= 50
 
 
-def test_i22_nothing_is_claimed_until_the_check_is_over() -> None:
+@pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
+def test_nothing_is_claimed_until_the_check_is_over() -> None:
     @every("1s", name="job")
     def body(run: Run) -> None:
         pass
@@ -72,8 +74,9 @@ def test_i22_nothing_is_claimed_until_the_check_is_over() -> None:
     assert BARRIER <= (min(later) - back).total_seconds() <= BEAT + BARRIER + 1
 
 
+@pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
 @pytest.mark.parametrize("busy", [True, False], ids=["busy", "quiet"])
-def test_i22_a_living_node_does_not_adopt_its_own_old_claim(busy: bool) -> None:
+def test_a_living_node_does_not_adopt_its_own_old_claim(busy: bool) -> None:
     """The backup was made during a run: its hold comes back although its body has ended, on record or not.
 
     It was adopted, and the body ran again under the same fence, also with retries=0. A node with nothing else to do
@@ -100,7 +103,8 @@ def test_i22_a_living_node_does_not_adopt_its_own_old_claim(busy: bool) -> None:
     assert [(run.attempt, run.status) for run in cluster.runs("slow")] == [(1, "succeeded")]
 
 
-def test_i22_a_loss_beyond_memory_stops_the_fleet_until_somebody_says_so() -> None:
+@pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
+def test_a_loss_beyond_memory_stops_the_fleet_until_somebody_says_so() -> None:
     @every("10s", name="job")
     def body(run: Run) -> None:
         pass
@@ -121,7 +125,8 @@ def test_i22_a_loss_beyond_memory_stops_the_fleet_until_somebody_says_so() -> No
     assert twice(cluster) == []
 
 
-def test_i22_of_a_node_that_died_with_the_server_a_slot_without_retries_is_written_off() -> None:
+@pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
+def test_of_a_node_that_died_with_the_server_a_slot_without_retries_is_written_off() -> None:
     """Its claim is lost, and nobody remembers it: what was due may have run."""
 
     @every("10s", name="job", catch_up="all")

@@ -339,7 +339,8 @@ def test_a_cancelled_body_sees_cancelled() -> None:
     assert statuses(cluster) == [(1, "cancelled")]
 
 
-def test_i3_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someone_says_so() -> None:
+@pytest.mark.invariant("I3: the fences of a job only grow")
+def test_a_store_that_was_restored_from_a_backup_is_not_claimed_from_until_someone_says_so() -> None:
     cluster = Cluster(job(), nodes=1)
     cluster.fleet.database.past = Past(3_600)
     cluster.run("3m1s")

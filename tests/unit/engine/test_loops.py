@@ -122,10 +122,11 @@ def _about(which: Which) -> str:
     return "turn" if which == Named(Kind.ALARM, (TURN,)) else _label(which)
 
 
+@pytest.mark.invariant("I24: an ended body is on record within two leases, or its session is given up")
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("error", [MemoryError, *(pytest.param(one, marks=pytest.mark.long) for one in OTHERS)])
 @pytest.mark.parametrize("loop", CALLS)
-def test_i24_whatever_a_store_call_raises_every_slot_gets_its_record(
+def test_whatever_a_store_call_raises_every_slot_gets_its_record(
     loop: str, error: type[Exception], after: bool
 ) -> None:
     cluster = Eventful()
@@ -166,7 +167,8 @@ def assert_on_record(cluster: Cluster) -> None:
             slot += timedelta(seconds=seconds)
 
 
-def test_i24_a_node_that_cannot_record_an_end_gives_its_session_up_and_another_takes_over() -> None:
+@pytest.mark.invariant("I24: an ended body is on record within two leases, or its session is given up")
+def test_a_node_that_cannot_record_an_end_gives_its_session_up_and_another_takes_over() -> None:
     """Although its renewals succeed: else the run would be running for ever."""
 
     @every("1m", name="job", retries=1)

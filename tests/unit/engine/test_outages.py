@@ -15,10 +15,11 @@ from solocron.testing.cluster import Cluster
 LEASE, BEAT = 15.0, 5.0
 
 
+@pytest.mark.invariant("I23: slots start soon after the store is back")
 @pytest.mark.parametrize(
     ("nodes", "share"), [(1, 0.1), (1, 0.4), (1, 0.5), (1, 0.7), (1, 0.9), (1, 1.1), (3, 0.4), (3, 0.9)]
 )
-def test_i23_slots_start_soon_after_the_store_is_back(nodes: int, share: float) -> None:
+def test_slots_start_soon_after_the_store_is_back(nodes: int, share: float) -> None:
     """After an outage of half a lease the whole fleet slept on for up to half a minute."""
 
     @every("1s", name="job")
@@ -37,7 +38,8 @@ def test_i23_slots_start_soon_after_the_store_is_back(nodes: int, share: float) 
         assert first, f"I23: no start within {BEAT + 1:g} s of the store's return, away for {share:g} leases"
 
 
-def test_i23_a_leap_of_the_stores_clock_is_noticed_within_a_beat() -> None:
+@pytest.mark.invariant("I23: slots start soon after the store is back")
+def test_a_leap_of_the_stores_clock_is_noticed_within_a_beat() -> None:
     @every("2m", name="job")
     def body(run: Run) -> None:
         pass

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
+
 from solocron import Scheduler
 from solocron.clock import SECOND
 from solocron.engine.housekeeping import PRUNE_BATCHES, PRUNE_PAUSE
@@ -17,7 +19,8 @@ from solocron.stores.contract import All, Due, Named, Which
 from solocron.stores.memory import MemoryStore
 
 
-def test_i1_a_node_that_begins_while_another_sweeps_keeps_its_claims() -> None:
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+def test_a_node_that_begins_while_another_sweeps_keeps_its_claims() -> None:
     """The newcomer begins its session and claims right after the sweeper has read the sessions."""
     scheduler = Scheduler("memory://", enabled=True, lease="3s")
     scheduler.every("1h", name="job")(lambda: None)

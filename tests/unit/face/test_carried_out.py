@@ -53,6 +53,7 @@ class Callable_:  # noqa: N801 - an object that can be called
         yield 1
 
 
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
 @pytest.mark.parametrize(
     ("function", "what"),
     [
@@ -64,7 +65,7 @@ class Callable_:  # noqa: N801 - an object that can be called
         (functools.partial(async_generator), "an async generator function"),
     ],
 )
-def test_i25_a_function_that_yields_is_refused_where_it_is_declared(function: Callable[..., Any], what: str) -> None:
+def test_a_function_that_yields_is_refused_where_it_is_declared(function: Callable[..., Any], what: str) -> None:
     scheduler = made()
     with pytest.raises(InvalidError, match=rf"{what}.*was not registered"):
         scheduler.every(FAR, name="job")(function)
@@ -76,7 +77,8 @@ def test_i25_a_function_that_yields_is_refused_where_it_is_declared(function: Ca
     assert scheduler.registry.handlers == {}
 
 
-def test_i25_discovery_refuses_it_too_and_registers_nothing() -> None:
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
+def test_discovery_refuses_it_too_and_registers_nothing() -> None:
     @every(FAR)
     def rows() -> Iterator[int]:
         yield 1
@@ -115,6 +117,7 @@ async def _rows() -> AsyncIterator[int]:
     yield 1
 
 
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -124,9 +127,7 @@ async def _rows() -> AsyncIterator[int]:
     ],
     ids=["coroutine", "generator", "async generator"],
 )
-def test_i25_a_plain_function_that_returns_what_was_not_carried_out_has_failed(
-    body: Callable[[], Any], kind: str
-) -> None:
+def test_a_plain_function_that_returns_what_was_not_carried_out_has_failed(body: Callable[[], Any], kind: str) -> None:
     view = carried_out(body)
     assert view.status == "failed"
     assert view.error is not None
@@ -135,7 +136,8 @@ def test_i25_a_plain_function_that_returns_what_was_not_carried_out_has_failed(
     assert view.result is None
 
 
-def test_i25_a_wrapper_that_has_to_be_awaited_does_not_count_as_the_body_of_a_plain_function() -> None:
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
+def test_a_wrapper_that_has_to_be_awaited_does_not_count_as_the_body_of_a_plain_function() -> None:
     called: list[str] = []
 
     async def around(run: Run, call: Callable[[], Any]) -> Any:
@@ -147,7 +149,8 @@ def test_i25_a_wrapper_that_has_to_be_awaited_does_not_count_as_the_body_of_a_pl
     assert called == []
 
 
-def test_i25_an_on_retry_that_has_to_be_awaited_says_nothing_and_leaves_no_warning() -> None:
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
+def test_an_on_retry_that_has_to_be_awaited_says_nothing_and_leaves_no_warning() -> None:
     async def later() -> str:
         return "done"
 
@@ -155,7 +158,8 @@ def test_i25_an_on_retry_that_has_to_be_awaited_says_nothing_and_leaves_no_warni
         RetryDecision.read(later())
 
 
-def test_i25_the_same_holds_on_a_simulated_cluster() -> None:
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
+def test_the_same_holds_on_a_simulated_cluster() -> None:
     @every("1m", name="job")
     def job() -> Any:
         return _real([])
@@ -174,7 +178,8 @@ def test_a_body_that_must_stop_leaves_no_coroutine_behind_either() -> None:
 # --- awaited, where there is one -------------------------------------------------------------------------------------
 
 
-def test_i25_a_coroutine_that_returns_another_one_is_awaited_to_the_end() -> None:
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
+def test_a_coroutine_that_returns_another_one_is_awaited_to_the_end() -> None:
     done: list[str] = []
 
     async def job(run: AsyncRun) -> Any:
@@ -185,8 +190,9 @@ def test_i25_a_coroutine_that_returns_another_one_is_awaited_to_the_end() -> Non
     assert done == ["begun", "ended"]
 
 
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
 @pytest.mark.parametrize("wrapped", [False, True], ids=["bare", "wrapped"])
-def test_i25_a_plain_function_with_run_in_loop_is_awaited_there_and_gets_an_async_run(wrapped: bool) -> None:
+def test_a_plain_function_with_run_in_loop_is_awaited_there_and_gets_an_async_run(wrapped: bool) -> None:
     done: list[str] = []
     runs: list[Run] = []
 
@@ -204,7 +210,8 @@ def test_i25_a_plain_function_with_run_in_loop_is_awaited_there_and_gets_an_asyn
     assert [type(run) for run in runs] == [AsyncRun]
 
 
-def test_i25_a_job_that_was_added_as_data_may_choose_the_loop_too() -> None:
+@pytest.mark.invariant("I25: a run succeeded only if its function was carried out to its end")
+def test_a_job_that_was_added_as_data_may_choose_the_loop_too() -> None:
     scheduler, done = made(), list[str]()
     scheduler.register(lambda: _real(done), name="plain")
     scheduler.add("chosen", "plain", "@yearly", run_in="loop")

@@ -101,7 +101,8 @@ def test_a_job_that_raises_is_recorded_and_disturbs_nothing_else() -> None:
         assert scheduler.get_job("bad").failures == 1
 
 
-def test_i19_a_body_that_exits_or_returns_nonsense_is_only_its_own_problem() -> None:
+@pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
+def test_a_body_that_exits_or_returns_nonsense_is_only_its_own_problem() -> None:
     scheduler = made()
 
     @scheduler.every(FAR, name="exits")
@@ -116,8 +117,9 @@ def test_i19_a_body_that_exits_or_returns_nonsense_is_only_its_own_problem() -> 
         assert "not JSON" in (odd.reason or "")
 
 
+@pytest.mark.invariant("I5: no slot is lost")
 @pytest.mark.parametrize("text", ["nul \0 inside", "no utf-8: \udc80", "a\nb\tc\x1b[31m"])
-def test_i5_an_error_of_any_text_is_recorded_and_the_hold_is_gone(text: str, tmp_path: Path) -> None:
+def test_an_error_of_any_text_is_recorded_and_the_hold_is_gone(text: str, tmp_path: Path) -> None:
     """A text that a store cannot keep must not keep the run from being finished."""
     scheduler = Scheduler(f"sqlite:///{tmp_path}/solocron.db", enabled=True, lease="3s")
 
@@ -577,7 +579,8 @@ def test_a_scheduled_job_runs_at_its_slots() -> None:
     assert all(later - earlier >= timedelta(milliseconds=100) for earlier, later in pairwise(ran))
 
 
-def test_i24_a_result_that_raises_when_it_is_looked_at_costs_the_result_and_not_the_outcome() -> None:
+@pytest.mark.invariant("I24: an ended body is on record within two leases, or its session is given up")
+def test_a_result_that_raises_when_it_is_looked_at_costs_the_result_and_not_the_outcome() -> None:
     """The thread of the body died of it, and the run was running for ever."""
 
     class Moody(dict[str, int]):

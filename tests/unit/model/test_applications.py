@@ -52,7 +52,8 @@ def claimed_by(one: OneJob, application: str | None) -> Change | None:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-def test_i26_a_claim_passes_over_a_job_of_another_application() -> None:
+@pytest.mark.invariant("I26: a job runs only the function of the application that declared it")
+def test_a_claim_passes_over_a_job_of_another_application() -> None:
     one = job_of("billing").at(60)
     assert claimed_by(one, "reports") is None
     taken = claimed_by(one, "billing")
@@ -68,7 +69,8 @@ def test_what_is_not_known_is_nobody_elses(stored: str | None, ours: str | None)
     assert isinstance(taken.answer, Hold)
 
 
-def test_i26_a_triggered_run_of_another_application_waits_too() -> None:
+@pytest.mark.invariant("I26: a job runs only the function of the application that declared it")
+def test_a_triggered_run_of_another_application_waits_too() -> None:
     one = job_of("billing").at(30)
     one.trigger("r")
     assert claimed_by(one, "reports") is None
@@ -125,9 +127,10 @@ def proposed(one: OneJob, application: str, seen: Fleet, schedule: str = "1m", r
     )
 
 
+@pytest.mark.invariant("I26: a job runs only the function of the application that declared it")
 @pytest.mark.parametrize("schedule", ["1m", "1h"])
 @pytest.mark.parametrize("revision", [None, 99])
-def test_i26_a_job_is_left_alone_while_its_application_lives(schedule: str, revision: int | None) -> None:
+def test_a_job_is_left_alone_while_its_application_lives(schedule: str, revision: int | None) -> None:
     """Whatever its revision: each application counts its own."""
     one = job_of("billing", revision=41)
     before = one.doc

@@ -222,8 +222,9 @@ class TestAllow:
         assert started(job, "x") == 240
 
 
+@pytest.mark.invariant("I9: no more run at once than may")
 @pytest.mark.parametrize("overlap", ["skip", "queue", "queue-all", "replace", allow(1)])
-def test_i9_a_trigger_waits_for_the_run_that_runs(overlap: object) -> None:
+def test_a_trigger_waits_for_the_run_that_runs(overlap: object) -> None:
     job = OneJob("1m", overlap=overlap).at(60)
     running = job.claims("a")
     job.at(70)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -150,8 +151,9 @@ def test_of_a_document_that_is_not_there_nothing_comes_but_a_new_one(data: st.Da
         assert (change is not None) == (transition in (_define, _propose))
 
 
+@pytest.mark.invariant("I20: there is no storm of starts")
 @given(job=jobs(), now=instants)
-def test_i20_what_gives_nothing_to_run_is_not_due_any_more(job: Job, now: int) -> None:
+def test_what_gives_nothing_to_run_is_not_due_any_more(job: Job, now: int) -> None:
     """Else the same document would head every selection, be looked at again at once, and starve the rest."""
     who = claiming.Claimant(session="s1", node="n", late_for=LATE)
     for _ in range(200):

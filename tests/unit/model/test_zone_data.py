@@ -43,8 +43,9 @@ def in_july(expression: str, **options: Any) -> OneJob:
     return job
 
 
+@pytest.mark.invariant("I18: every node finds the same slots")
 @pytest.mark.parametrize(("first", "second"), [(SUMMER, NO_SUMMER), (NO_SUMMER, SUMMER)])
-def test_i18_nine_oclock_is_decided_once(first: Resolve, second: Resolve) -> None:
+def test_nine_oclock_is_decided_once(first: Resolve, second: Resolve) -> None:
     """Paris' rules say 07:00 UTC, Algiers' 08:00: whoever decides it first, the other does not again."""
     job = in_july("0 9 * * *", catch_up="all")
     job.by = first
@@ -58,7 +59,8 @@ def test_i18_nine_oclock_is_decided_once(first: Resolve, second: Resolve) -> Non
     assert len(job.at(JULY + 24 * HOUR + 8 * HOUR).run_all("b")) == 1
 
 
-def test_i18_a_node_that_reads_later_hours_goes_on_where_the_other_stopped() -> None:
+@pytest.mark.invariant("I18: every node finds the same slots")
+def test_a_node_that_reads_later_hours_goes_on_where_the_other_stopped() -> None:
     """09:00 was decided by the one; the other decides 10:00 by its own rules, and 11:00 is the first's again."""
     job = in_july("0 9,10,11 * * *", catch_up="all")
     assert len(job.at(JULY + 7 * HOUR).run_all("paris")) == 1
@@ -74,8 +76,9 @@ def test_i18_a_node_that_reads_later_hours_goes_on_where_the_other_stopped() -> 
     assert len({record.run for record in records}) == len({record.key for record in records}) == 3
 
 
+@pytest.mark.invariant("I18: every node finds the same slots")
 @pytest.mark.parametrize("asleep", ["paused", "disabled"])
-def test_i18_what_was_skipped_by_one_is_not_run_by_the_other(asleep: str) -> None:
+def test_what_was_skipped_by_one_is_not_run_by_the_other(asleep: str) -> None:
     job = in_july("0 9 * * *", catch_up="all", enabled=asleep == "paused")
     if asleep == "paused":
         job.pause()
@@ -89,8 +92,9 @@ def test_i18_what_was_skipped_by_one_is_not_run_by_the_other(asleep: str) -> Non
     assert job.at(JULY + 8 * HOUR).run_all("b") == []
 
 
+@pytest.mark.invariant("I18: every node finds the same slots")
 @pytest.mark.parametrize("redefiner", [SUMMER, NO_SUMMER])
-def test_i18_a_schedule_that_grows_an_hour_does_not_repeat_the_one_it_had(redefiner: Resolve) -> None:
+def test_a_schedule_that_grows_an_hour_does_not_repeat_the_one_it_had(redefiner: Resolve) -> None:
     job = in_july("0 9 * * *", catch_up="all")
     assert len(job.at(JULY + 7 * HOUR).run_all("a")) == 1
     job.by = redefiner
@@ -112,7 +116,8 @@ def test_a_job_that_moves_to_another_zone_is_read_by_the_clocks_there(paused: bo
     assert job.at(3600).run_all() == [3600]
 
 
-def test_i11_a_resume_by_other_rules_does_not_take_the_cursor_back() -> None:
+@pytest.mark.invariant("I11: the cursor passes no slot without a record")
+def test_a_resume_by_other_rules_does_not_take_the_cursor_back() -> None:
     """09:00 ran by Paris' rules; at 07:30 UTC Algiers reads 08:30, which must not become the cursor."""
     job = in_july("0 9 * * *", catch_up="all")
     assert len(job.at(JULY + 7 * HOUR).run_all("a")) == 1
@@ -135,6 +140,7 @@ def test_a_stretch_made_by_other_rules_loses_none_of_its_ends() -> None:
     assert job.run_all("paris") == [JULY + 8 * HOUR, JULY + 9 * HOUR]
 
 
+@pytest.mark.invariant("I18: every node finds the same slots")
 @given(
     st.lists(
         st.tuples(st.sampled_from([SUMMER, NO_SUMMER]), st.integers(1, 6 * 4), st.sampled_from(["claim", "wake"])),
@@ -142,7 +148,7 @@ def test_a_stretch_made_by_other_rules_loses_none_of_its_ends() -> None:
         max_size=60,
     )
 )
-def test_i18_nodes_of_both_kinds_taking_turns_decide_each_reading_once(
+def test_nodes_of_both_kinds_taking_turns_decide_each_reading_once(
     turns: list[tuple[Resolve, int, str]],
 ) -> None:
     job = in_july("0 */3 * * *", catch_up="all")

@@ -101,8 +101,9 @@ def by_the_rules_every_half_hour(cron: Cron, change: Change, a: datetime, b: dat
     return [slot for slot in map(moment, sorted(slots)) if a < slot <= b]
 
 
+@pytest.mark.invariant("I18: every node finds the same slots")
 @pytest.mark.parametrize("name", ["America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Gaza"])
-def test_i18_asking_from_any_instant_gives_the_same_slots(name):
+def test_asking_from_any_instant_gives_the_same_slots(name):
     """Wherever a node starts looking, in whatever order, on whatever object, the slots are the same."""
     for change in changes(name)[:6]:
         a, b = moment(change.at - 3 * 3600), moment(change.at + 3 * 3600)

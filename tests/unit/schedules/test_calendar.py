@@ -80,6 +80,7 @@ points = st.integers(FROM, TO) | st.integers(FROM // 3_600_000_000, TO // 3_600_
 )
 
 
+@pytest.mark.invariant("I18: every node finds the same slots")
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(SCHEDULES),
@@ -88,7 +89,7 @@ points = st.integers(FROM, TO) | st.integers(FROM // 3_600_000_000, TO // 3_600_
     points,
     points,
 )
-def test_i18_slots_under_a_calendar_are_those_of_the_oracle(
+def test_slots_under_a_calendar_are_those_of_the_oracle(
     schedule: Schedule, at: int, rule: str, one: int, other: int
 ) -> None:
     slots = Calendared(schedule, CALENDARS[at], rule)
@@ -105,8 +106,9 @@ def test_i18_slots_under_a_calendar_are_those_of_the_oracle(
         assert left is None
 
 
+@pytest.mark.invariant("I18: every node finds the same slots")
 @pytest.mark.parametrize("rule", ["skip", "next", "previous"])
-def test_i18_walking_meets_every_slot_once(rule: str) -> None:
+def test_walking_meets_every_slot_once(rule: str) -> None:
     for schedule in SCHEDULES:
         for at in range(len(CALENDARS)):
             slots = Calendared(schedule, CALENDARS[at], rule)

@@ -231,10 +231,11 @@ def test_what_is_no_reading_is_refused(bad):
         Cron("0 9 * * *", tz=NEW_YORK).instant_of(bad)
 
 
+@pytest.mark.invariant("I18: every node finds the same slots")
 @pytest.mark.parametrize("expression", ["30 2 * * *", "30 1 * * *", "0,30 1-3 * * *", "0 9 * * *"])
 @pytest.mark.parametrize("dst", [{}, {"fold": "last"}, {"gap": "skip"}, {"gap": "skip", "fold": "last"}])
 @pytest.mark.parametrize("month", ["03", "11"])
-def test_i18_with_different_zone_data_a_reading_is_decided_once(expression, dst, month):
+def test_with_different_zone_data_a_reading_is_decided_once(expression, dst, month):
     """Two nodes take turns; for one the clocks are set in spring and autumn, for the other that rule is gone.
 
     No reading is decided twice, none is passed over, except those that a node's own clocks never show.

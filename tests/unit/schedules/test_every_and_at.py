@@ -27,7 +27,8 @@ def test_every_slot_is_a_multiple_of_the_period_since_1970(period, t):
     assert every.count(earlier - timedelta(microseconds=1), earlier) == 1
 
 
-def test_i18_every_node_finds_the_same_slots_whenever_it_starts():
+@pytest.mark.invariant("I18: every node finds the same slots")
+def test_every_node_finds_the_same_slots_whenever_it_starts():
     every = Every("7m")
     whole = list(every.between(NOON, NOON + timedelta(hours=3)))
     assert len(whole) == every.count(NOON, NOON + timedelta(hours=3))

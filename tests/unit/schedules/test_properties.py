@@ -6,6 +6,7 @@ import copy
 import pickle
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -146,9 +147,10 @@ schedules: st.SearchStrategy[Schedule] = st.one_of(
 )
 
 
+@pytest.mark.invariant("I18: every node finds the same slots")
 @calm(100)
 @given(schedules, st.none() | st.timedeltas(timedelta(milliseconds=1), timedelta(days=400)), st.text(min_size=1))
-def test_i18_a_schedule_survives_every_journey(schedule, within, name):
+def test_a_schedule_survives_every_journey(schedule, within, name):
     """Written and read, pickled, copied: the same schedule, with the same slots."""
     if within is not None:
         schedule = spread(schedule, within, name)

@@ -54,7 +54,8 @@ def test_a_store_without_a_name_is_private() -> None:
     assert a.url == "memory://"
 
 
-def test_i15_a_job_is_due_at_its_very_microsecond_and_not_before() -> None:
+@pytest.mark.invariant("I15: nothing starts early by the store's clock")
+def test_a_job_is_due_at_its_very_microsecond_and_not_before() -> None:
     store = MemoryStore(world=frozen())
     put(store, job("now", due_at=NOW), job("next", due_at=NOW + 1))
     assert names(store.read(everything())) == ["now"]

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import pytest
+
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
 from solocron.stores.contract import All, Due, Verdict
@@ -58,7 +60,8 @@ class DueJobs:
         applied = a.update(everything(exclude={f"j{i}" for i in range(5)}), add_hold("s"))
         assert (applied.results, applied.next_due) == ((), None)
 
-    def test_i15_nothing_is_selected_before_it_is_due(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I15: nothing starts early by the store's clock")
+    def test_nothing_is_selected_before_it_is_due(self, clients: Clients) -> None:
         """Jobs fall due microseconds apart while we look at them: none is handed over before its instant."""
         a = clients.new()
         put(a, *(job(f"{i}", due_at=a.clock() + HOUR) for i in range(1, 201)))

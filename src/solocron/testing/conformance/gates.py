@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
 from solocron.model.documents.namespace import NAME, Namespace, Openness, begin_check, establish, open_again
@@ -44,7 +46,8 @@ class Gates:
         gate = _prepared(a)
         assert take(a, "s", session="s", gate=gate) == ["i", "j"]
 
-    def test_i22_a_shut_gate_lets_no_claim_through(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
+    def test_a_shut_gate_lets_no_claim_through(self, clients: Clients) -> None:
         """Another epoch, another server, a check under way, a session older than acknowledged: each shuts it."""
         a = clients.new()
         open_gate = _prepared(a)
@@ -102,7 +105,8 @@ class Gates:
         put(a, job("k", due_at=a.clock() - SECOND))
         _refused(a, replace(gate, beats=4), "beats", jobs=("k",))
 
-    def test_i22_the_gate_also_tests_the_writes_of_what_it_looks_at(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
+    def test_the_gate_also_tests_the_writes_of_what_it_looks_at(self, clients: Clients) -> None:
         """The session itself, which is marked, and the namespace's document itself, which is opened."""
         a = clients.new()
         _prepared(a)

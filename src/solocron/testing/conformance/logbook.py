@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from solocron.model.change import Change, Kind
 from solocron.model.documents.run import Entry, Op, Origin, Record, Status
 from solocron.model.documents.session import Life
@@ -60,7 +62,8 @@ class Logbook:
         assert log(b, run=FULL.run) == (FULL,)
         assert log(b, run=plain.run) == (plain,)
 
-    def test_i11_the_entries_of_a_document_are_written_with_it(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I11: the cursor passes no slot without a record")
+    def test_the_entries_of_a_document_are_written_with_it(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()
         put(a, job("changed"), job("deleted"), job("same"))
 
@@ -75,7 +78,8 @@ class Logbook:
         for name in ("changed", "deleted", "same"):
             assert sorted(r.run for r in log(b, job=name)) == [f"{name}@1", f"{name}@2"]
 
-    def test_i2_a_second_record_of_an_attempt_is_refused_with_its_document(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I2: an attempt is claimed at most once, and none after the last word of its run")
+    def test_a_second_record_of_an_attempt_is_refused_with_its_document(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()
         first = record("j@1", node="first")
         put(a, job("j"), entries=opened(first))
@@ -107,7 +111,8 @@ class Logbook:
         assert log(a, run="j@1") == (replace(end, recorded_at=10),)
         assert [r.status for r in log(a, run="j@2")] == [Status.RUNNING]
 
-    def test_i6_what_has_ended_is_never_rewritten(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I6: every slot has exactly one last word")
+    def test_what_has_ended_is_never_rewritten(self, clients: Clients) -> None:
         a = clients.new()
         ended = record("j@1", status=Status.SUCCEEDED, at=10)
         skipped = record("j@2", attempt=0, status=Status.SKIPPED, at=11)
@@ -186,7 +191,8 @@ class Logbook:
         assert b.prune(before=7, limit=4) == 0
         assert sorted(r.run for r in log(a)) == ["j@7", "j@8", "j@9"]
 
-    def test_i12_pruning_never_removes_what_still_runs(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I12: what was recorded stays recorded")
+    def test_pruning_never_removes_what_still_runs(self, clients: Clients) -> None:
         a = clients.new()
         runs = record("j@1", at=1)
         put(a, job("j"), entries=opened(runs, record("j@2", at=2, attempt=0, status=Status.SKIPPED)))

@@ -44,7 +44,8 @@ class Poison:
         """Override where it can be done: make the text of this document unreadable, and return True."""
         return False
 
-    def test_i19_a_change_that_raises_sets_only_its_document_aside(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
+    def test_a_change_that_raises_sets_only_its_document_aside(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()
         now = a.clock()
         put(a, *(job(f"j{i}", due_at=now - SECOND + i) for i in range(5)))
@@ -59,7 +60,8 @@ class Poison:
         assert found["j0"].until > now
         assert "not you" in found["j0"].reason
 
-    def test_i19_a_duplicate_record_sets_only_its_document_aside(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
+    def test_a_duplicate_record_sets_only_its_document_aside(self, clients: Clients) -> None:
         a = clients.new()
         put(a, *(job(f"j{i}", due_at=a.clock() - SECOND) for i in range(4)))
         put(a, job("old"), entries=opened(record("j2@1")))
@@ -74,7 +76,8 @@ class Poison:
         assert get(a, Kind.JOB, "j2").active == ()
         assert get(a, Kind.JOB, "j3").active != ()
 
-    def test_i19_what_cannot_be_written_as_json_sets_only_its_document_aside(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
+    def test_what_cannot_be_written_as_json_sets_only_its_document_aside(self, clients: Clients) -> None:
         a = clients.new()
 
         def change(doc: Any, now: int) -> Change:
@@ -84,7 +87,8 @@ class Poison:
         assert verdicts(a.update(All(Kind.JOB), change)) == {"nan": B, "odd": B, "ok": A}
         assert [doc.definition.payload for doc in a.read(All(Kind.JOB))] == ["old", "old", 1]  # type: ignore[union-attr]
 
-    def test_i19_an_unreadable_document_is_set_aside_alone(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
+    def test_an_unreadable_document_is_set_aside_alone(self, clients: Clients) -> None:
         a = clients.new()
         put(a, *(job(f"j{i}", due_at=a.clock() - SECOND, active=(hold("r", "s"),)) for i in range(4)))
         if not self.corrupt(a, Kind.JOB, "j1"):
@@ -98,7 +102,8 @@ class Poison:
             assert [aside.name for aside in a.blocked()] == ["j1"]
             assert names(a.read(All(Kind.JOB))) == ["j0", "j2", "j3"]
 
-    def test_i19_an_unreadable_document_hides_none_after_its_page(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
+    def test_an_unreadable_document_hides_none_after_its_page(self, clients: Clients) -> None:
         """A page that is not full is the last one: a shorter page would end the listing at the first bad document."""
         a = clients.new()
         put(a, *(job(f"j{i}") for i in range(7)))

@@ -34,7 +34,8 @@ __all__ = ["Races"]
 class Races:
     """Chapter four."""
 
-    def test_i1_of_twenty_clients_one_gets_the_slot(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I1: a slot has one live claim at a time")
+    def test_of_twenty_clients_one_gets_the_slot(self, clients: Clients) -> None:
         stores = [clients.new() for _ in range(20)]
         put(stores[0], job("j", due_at=stores[0].clock() - SECOND))
         got = race([partial(take, store, f"s{i}") for i, store in enumerate(stores)])
@@ -142,7 +143,8 @@ class Races:
         assert not_due == []
         assert [hold.session for hold in get(a, Kind.JOB, "j").active] == winners
 
-    def test_i5_a_sweep_passes_over_nothing_that_is_just_being_changed(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I5: no slot is lost")
+    def test_a_sweep_passes_over_nothing_that_is_just_being_changed(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()
         put(a, *(job(f"j{i}", active=(hold("r", "s"),)) for i in range(3)))
         rival = Meanwhile(lambda: b.update(HeldBy("s"), lambda doc, now: Change(replace(doc, active=()))))

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import pytest
+
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
 from solocron.model.documents.session import Life, Session, bury, renew
@@ -47,7 +49,8 @@ class Sessions:
         put(a, job("j", due_at=now - SECOND))
         assert take(a, "late", session="late") == ["j"]
 
-    def test_i4_a_session_that_is_not_live_writes_nothing(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+    def test_a_session_that_is_not_live_writes_nothing(self, clients: Clients) -> None:
         a = clients.new()
         now = a.clock()
         put(
@@ -113,7 +116,8 @@ class Sessions:
         assert verdicts(write(a, Kind.SESSION, "s", _renew)) == {"s": Verdict.DECLINED}
         assert get(b, Kind.SESSION, "s").state is Life.DEAD
 
-    def test_i5_a_renewal_never_says_that_a_session_holds_nothing_while_it_does(self, clients: Clients) -> None:
+    @pytest.mark.invariant("I5: no slot is lost")
+    def test_a_renewal_never_says_that_a_session_holds_nothing_while_it_does(self, clients: Clients) -> None:
         """A node that is told so does not look any further: a claim that it does not know of would never end."""
         a, b = clients.new(), clients.new()
         now = a.clock()

@@ -29,7 +29,8 @@ class NetworkFaults:
     gives_up_within: ClassVar[float] = SHORT.total_seconds() / 3 + 0.5
     """Seconds after which a call on a silent server is given up, with a lease of two seconds."""
 
-    def test_i13_a_reply_lost_after_the_commit_is_never_guessed(
+    @pytest.mark.invariant("I13: a repeated request has no second effect")
+    def test_a_reply_lost_after_the_commit_is_never_guessed(
         self, victim: Victim, near: Store, proxy: ChaosProxy
     ) -> None:
         """Written once, and the session finds what it holds by asking: no lease is lost for it."""
@@ -45,7 +46,8 @@ class NetworkFaults:
         assert get(near, Kind.JOB, "j").fence == get(near, Kind.JOB, "k").fence == 1
         assert sorted(found.run for found in log(near)) == ["j@1", "k@1"]
 
-    def test_i13_a_request_that_never_arrived_wrote_nothing_or_was_made_again(
+    @pytest.mark.invariant("I13: a repeated request has no second effect")
+    def test_a_request_that_never_arrived_wrote_nothing_or_was_made_again(
         self, victim: Victim, near: Store, proxy: ChaosProxy
     ) -> None:
         put(near, job("j", due_at=near.clock() - SECOND))

@@ -51,7 +51,8 @@ class Outages:
                 victim.restart()
             assert take(store, "s") == ["j"]
 
-    def test_i12_kill_9_of_the_server_between_claim_and_finish_loses_nothing(self, victim: Victim, near: Store) -> None:
+    @pytest.mark.invariant("I12: what was recorded stays recorded")
+    def test_kill_9_of_the_server_between_claim_and_finish_loses_nothing(self, victim: Victim, near: Store) -> None:
         put(near, *(job(f"j{i}", due_at=near.clock() - SECOND) for i in range(20)))
         applied = near.update(everything(), claim)
         assert set(verdicts(applied).values()) == {Verdict.APPLIED}
@@ -80,7 +81,8 @@ class Outages:
                 break
         assert get(near, Kind.JOB, "j").fence == 1
 
-    def test_i5_burying_waits_for_a_claim_that_has_seen_the_session_alive(self, victim: Victim, near: Store) -> None:
+    @pytest.mark.invariant("I5: no slot is lost")
+    def test_burying_waits_for_a_claim_that_has_seen_the_session_alive(self, victim: Victim, near: Store) -> None:
         """A claim is either before the burial, and swept, or not at all."""
         write(near, Kind.SESSION, "s", lambda doc, now: begin(doc, MINE, now=now))
         put(near, *(job(f"j{i}", due_at=near.clock() - SECOND) for i in range(30)))

@@ -164,7 +164,8 @@ def test_a_release_by_force_is_recorded_and_the_old_holder_cannot_release(crowd:
         b.force_release("window", reason="x")
 
 
-def test_i3_a_store_that_was_restored_is_refused_until_someone_says_so(crowd: Crowd) -> None:
+@pytest.mark.invariant("I3: the fences of a job only grow")
+def test_a_store_that_was_restored_is_refused_until_someone_says_so(crowd: Crowd) -> None:
     a = crowd.join("a")
     store = a.open().store
     with a.lock("door"):
@@ -401,7 +402,8 @@ def test_an_absent_document_is_no_lock(room: Callable[[], Crowd]) -> None:
     assert isinstance(result.doc, Absent)
 
 
-def test_i3_fences_that_ran_ahead_of_the_clock_are_above_none_after_a_restore(crowd: Crowd) -> None:
+@pytest.mark.invariant("I3: the fences of a job only grow")
+def test_fences_that_ran_ahead_of_the_clock_are_above_none_after_a_restore(crowd: Crowd) -> None:
     """Grants within one millisecond count on from each other: the clock alone is no bound of what was granted."""
     a = crowd.join("a")
     store, door = a.open().store, Named(Kind.LOCK, ("door",))

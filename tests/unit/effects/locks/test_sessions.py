@@ -56,7 +56,8 @@ def test_a_lock_of_a_running_node_is_tied_to_its_session_and_freed_when_it_dies(
     assert second[0].fence > first[0].fence
 
 
-def test_i8_a_frozen_holder_is_told_that_it_lost_before_it_does_anything_else() -> None:
+@pytest.mark.invariant("I8: a body that can be stopped does nothing after its lease")
+def test_a_frozen_holder_is_told_that_it_lost_before_it_does_anything_else() -> None:
     cluster = Cluster(idle, nodes=2)
     cluster.run("5s")
     first: list[Held | None] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.codec import decode, encode
@@ -87,7 +89,8 @@ def test_what_is_in_doubt_can_be_begun_anew_by_one_only() -> None:
     assert seize(NEW, by("b"), after="a", now=T0) is None
 
 
-def test_i4_only_the_current_beginning_can_be_ended() -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_only_the_current_beginning_can_be_ended() -> None:
     anew = note(seize(note(orphan(opened(), session="s-a", now=T0)), by("b"), after="a", now=T0))
     assert close(anew, token="a", now=T0) is None
     assert drop(anew, token="a", now=T0) is None

@@ -74,7 +74,8 @@ def test_after_its_time_it_goes_to_the_next_with_a_higher_fence() -> None:
     assert answer(later).fence == state_of(doc).fence + 1
 
 
-def test_i3_the_fence_grows_over_release_expiry_force_and_a_clock_that_went_back() -> None:
+@pytest.mark.invariant("I3: the fences of a job only grow")
+def test_the_fence_grows_over_release_expiry_force_and_a_clock_that_went_back() -> None:
     doc: SmallDocument | Absent = FREE
     fences = []
     for turn, now in enumerate([T0, T0 + 90 * SECOND, T0 - 3600 * SECOND, T0 - 3000 * SECOND]):
@@ -84,7 +85,8 @@ def test_i3_the_fence_grows_over_release_expiry_force_and_a_clock_that_went_back
     assert fences == sorted(set(fences))
 
 
-def test_i4_release_and_extension_need_the_token_of_this_acquisition() -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_release_and_extension_need_the_token_of_this_acquisition() -> None:
     doc = held()
     assert release(doc, token="b", now=T0) is None
     assert extend(doc, token="b", at_most=1, at_least=0, now=T0) is None
@@ -93,7 +95,8 @@ def test_i4_release_and_extension_need_the_token_of_this_acquisition() -> None:
     assert release(again, token="b", now=T0) is None
 
 
-def test_i4_an_old_holder_can_neither_release_nor_extend_what_its_successor_has() -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_an_old_holder_can_neither_release_nor_extend_what_its_successor_has() -> None:
     successor = note(acquire(held(at_most=SECOND), ask("b"), now=T0 + SECOND))
     assert extend(successor, token="a", at_most=SECOND, at_least=0, now=T0 + SECOND) is None
     assert release(successor, token="a", now=T0 + SECOND) is None
@@ -104,13 +107,15 @@ def test_a_release_whose_answer_was_lost_is_answered_again() -> None:
     assert answer(release(free, token="a", now=T0 + 1)) is False
 
 
-def test_i14_an_extension_sets_the_time_and_never_adds_to_it() -> None:
+@pytest.mark.invariant("I14: after a fault what is overdue starts within a bound")
+def test_an_extension_sets_the_time_and_never_adds_to_it() -> None:
     doc = held(at_most=3600 * SECOND)
     shorter = note(extend(doc, token="a", at_most=SECOND, at_least=0, now=T0 + SECOND))
     assert state_of(shorter).until == T0 + 2 * SECOND
 
 
-def test_i4_an_extension_never_revives_a_lock_whose_time_is_over() -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_an_extension_never_revives_a_lock_whose_time_is_over() -> None:
     assert extend(held(at_most=SECOND), token="a", at_most=SECOND, at_least=0, now=T0 + SECOND) is None
 
 
@@ -179,7 +184,8 @@ def test_a_release_by_force_raises_the_fence_and_is_recorded() -> None:
     assert force(FREE, by=None, why="again", now=T0) is None
 
 
-def test_i3_a_store_that_is_older_than_the_asker_remembers_is_refused() -> None:
+@pytest.mark.invariant("I3: the fences of a job only grow")
+def test_a_store_that_is_older_than_the_asker_remembers_is_refused() -> None:
     doc = held()
     fence = state_of(doc).fence
     assert acquire(FREE, ask("b", seen=fence), now=T0) is None
@@ -207,8 +213,10 @@ MOVES = st.lists(
 )
 
 
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+@pytest.mark.invariant("I3: the fences of a job only grow")
 @given(MOVES)
-def test_i1_i3_any_story_has_one_holder_at_a_time_and_growing_fences(moves: list[tuple[str, str, int]]) -> None:
+def test_any_story_has_one_holder_at_a_time_and_growing_fences(moves: list[tuple[str, str, int]]) -> None:
     """An oracle beside the document: who was granted it, until when, and whether it let go."""
     doc: SmallDocument | Absent = FREE
     now, holder, until, fence, serial = T0, None, 0, 0, 0

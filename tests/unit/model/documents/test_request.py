@@ -43,7 +43,8 @@ def test_it_becomes_a_run_with_its_payload_in_the_order_of_asking() -> None:
     assert (first.payload, job.claims().payload) == ("a", "b")
 
 
-def test_i13_the_same_key_twice_is_one_run_in_one_go_and_in_two() -> None:
+@pytest.mark.invariant("I13: a repeated request has no second effect")
+def test_the_same_key_twice_is_one_run_in_one_go_and_in_two() -> None:
     job = OneJob("1h").at(100)
     take_in(job, left(job.job, 1, key="k"), left(job.job, 2, key="k"))
     take_in(job, left(job.job, 3, key="k"))
@@ -57,7 +58,8 @@ def test_a_later_instant_is_kept() -> None:
     assert job.at(151).run_all() == [150]
 
 
-def test_i10_what_a_caller_would_have_been_refused_is_on_record_once() -> None:
+@pytest.mark.invariant("I10: after an outage each slot fares as its policy promises")
+def test_what_a_caller_would_have_been_refused_is_on_record_once() -> None:
     job = OneJob("1h", enabled=False).at(100)
     notes = [left(job.job, number) for number in range(REMEMBERED + 5)]
     assert take_in(job, *notes, notes[0]) == ["skipped"] * (REMEMBERED + 5)
@@ -78,7 +80,8 @@ def test_one_that_was_asked_of_an_earlier_job_of_that_name_is_not_for_this_one()
     assert request.accept(Absent(Kind.JOB, "work"), left=[stranger], now=job.now, resolve=resolve) is None
 
 
-def test_i1_one_node_holds_it_until_it_is_buried() -> None:
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+def test_one_node_holds_it_until_it_is_buried() -> None:
     note = left(OneJob("1h").job, 1)
     held = request.hold(note, session="a")
     assert held is not None

@@ -35,12 +35,14 @@ def test_it_begins_with_a_whole_lease_by_the_stores_clock() -> None:
     assert (session.started_at, session.expires_at, session.state) == (T0, T0 + LEASE, Life.LIVE)
 
 
-def test_i13_beginning_again_after_a_lost_reply_is_the_same_session() -> None:
+@pytest.mark.invariant("I13: a repeated request has no second effect")
+def test_beginning_again_after_a_lost_reply_is_the_same_session() -> None:
     assert made(begin(live(), NEW, now=T0 + 5)) == live()
 
 
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
 @pytest.mark.parametrize("state", [Life.DEAD, Life.SWEPT])
-def test_i4_a_buried_one_cannot_begin_again(state: Life) -> None:
+def test_a_buried_one_cannot_begin_again(state: Life) -> None:
     assert begin(replace(live(), state=state), NEW, now=T0) is None
 
 
@@ -60,12 +62,14 @@ def test_a_late_renewal_counts_as_long_as_nobody_buried_it() -> None:
     assert made(renew(live(), now=T0 + 3 * LEASE)).expires_at == T0 + 4 * LEASE
 
 
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
 @pytest.mark.parametrize("state", [Life.DEAD, Life.SWEPT])
-def test_i4_a_renewal_never_revives(state: Life) -> None:
+def test_a_renewal_never_revives(state: Life) -> None:
     assert renew(replace(live(), state=state), now=T0) is None
 
 
-def test_i4_a_renewal_of_a_pruned_session_does_not_bring_it_back() -> None:
+@pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+def test_a_renewal_of_a_pruned_session_does_not_bring_it_back() -> None:
     assert renew(GONE, now=T0) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,8 @@ def note(change: Change | None) -> SmallDocument:
     return change.doc
 
 
-def test_i17_a_later_attempt_reads_what_was_saved_and_shuts_the_earlier_one_out() -> None:
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+def test_a_later_attempt_reads_what_was_saved_and_shuts_the_earlier_one_out() -> None:
     doc = note(enter(NEW, fence=5, now=1))
     doc = note(save(doc, step="charge", value={"id": 1}, fence=5, now=2))
     second = enter(doc, fence=6, now=3)
@@ -28,7 +30,8 @@ def test_i17_a_later_attempt_reads_what_was_saved_and_shuts_the_earlier_one_out(
     assert finished(note(save(note(second), step="mail", value=None, fence=6, now=5))).keys() == {"charge", "mail"}
 
 
-def test_i17_a_step_has_one_result_for_ever() -> None:
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
+def test_a_step_has_one_result_for_ever() -> None:
     doc = note(enter(NEW, fence=5, now=1))
     doc = note(save(doc, step="charge", value=1, fence=5, now=2))
     again = save(doc, step="charge", value=2, fence=5, now=3)
@@ -53,8 +56,9 @@ def test_pruning_spares_runs_that_may_come_back() -> None:
     assert prune(NEW, before=101, unfinished={}) is None
 
 
+@pytest.mark.invariant("I17: a step that was saved is never carried out again")
 @given(st.lists(st.tuples(st.sampled_from(["enter", "save"]), st.integers(1, 4), st.sampled_from("xy")), max_size=30))
-def test_i17_any_story_keeps_the_first_result_and_refuses_stale_fences(moves: list[tuple[str, int, str]]) -> None:
+def test_any_story_keeps_the_first_result_and_refuses_stale_fences(moves: list[tuple[str, int, str]]) -> None:
     doc: SmallDocument | Absent = NEW
     latest, results = 0, {}
     for now, (move, fence, step) in enumerate(moves):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from solocron.clock import SECOND
 from solocron.model.change import Kind
 from solocron.model.codec import decode, encode
@@ -107,7 +109,8 @@ def test_two_nodes_of_three_and_the_third_steps_in() -> None:
     assert job.records("missed") == []
 
 
-def test_i1_two_parts_whose_nodes_died_together_move_to_two_nodes() -> None:
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+def test_two_parts_whose_nodes_died_together_move_to_two_nodes() -> None:
     job = OneJob("1m", nodes=3).at(60)
     held(claims(job, "a", "a", "b", "c"))
     held(claims(job, "d", "a", "d", "e"))
@@ -153,7 +156,8 @@ def test_another_takes_it_when_the_moment_is_over_or_the_last_one_is_gone() -> N
         assert held(claims(job.at(at), "b", *live)).node == "b"
 
 
-def test_i10_a_slot_that_is_left_to_another_node_goes_before_the_past_all_the_same() -> None:
+@pytest.mark.invariant("I10: after an outage each slot fares as its policy promises")
+def test_a_slot_that_is_left_to_another_node_goes_before_the_past_all_the_same() -> None:
     """Who may not take the live slot yet took a run of a backfill instead, and the live slot had to wait for it."""
     job = OneJob("1m", prefer="last").at(3600)
     job.run_all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,13 +13,15 @@ from solocron.model.transitions import backfill
 from tests.unit.model.one_job import T0, OneJob, seconds
 
 
+@pytest.mark.invariant("I5: no slot is lost")
+@pytest.mark.invariant("I10: after an outage each slot fares as its policy promises")
 @settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from([Overlap.parse("skip"), Overlap.parse("queue"), Overlap.parse("queue-all"), allow(2)]),
     st.sampled_from([None, 1, 10]),
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=40),
 )
-def test_i5_i10_a_backfill_runs_each_slot_once_and_costs_no_live_slot(
+def test_a_backfill_runs_each_slot_once_and_costs_no_live_slot(
     overlap: Overlap, pace: int | None, story: list[tuple[int, int]]
 ) -> None:
     """Runs are shorter than the period, and somebody always looks in time: then every live slot runs."""

@@ -173,12 +173,13 @@ def test_catching_up_twice_records_nothing_twice() -> None:
     assert len(job.log) == entries
 
 
+@pytest.mark.invariant("I10: after an outage each slot fares as its policy promises")
 @settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from([1, 7, 60, 600]),
     st.lists(st.tuples(st.integers(1, 900), st.sampled_from([0, 0, 1, 7])), min_size=1, max_size=60),
 )
-def test_i10_missed_slots_start_no_faster_than_their_rate_and_every_slot_once(
+def test_missed_slots_start_no_faster_than_their_rate_and_every_slot_once(
     pace: int, looks: list[tuple[int, int]]
 ) -> None:
     """Whenever nodes look, and however long runs take: two missed slots never start closer than the rate allows."""

@@ -90,7 +90,8 @@ def test_a_schedule_that_only_code_can_tell_is_left_to_a_node_that_has_it() -> N
     assert seconds(job.claims().slot) == 60
 
 
-def test_i3_the_fence_is_at_least_the_stores_milliseconds_and_always_grows() -> None:
+@pytest.mark.invariant("I3: the fences of a job only grow")
+def test_the_fence_is_at_least_the_stores_milliseconds_and_always_grows() -> None:
     job = OneJob("1s", overlap=allow(100))
     fences = []
     for second in (1, 2, 2.0001, 3):
@@ -103,7 +104,8 @@ def test_i3_the_fence_is_at_least_the_stores_milliseconds_and_always_grows() -> 
     assert fences == sorted(set(fences))
 
 
-def test_i3_the_fence_grows_also_when_the_stores_clock_steps_back() -> None:
+@pytest.mark.invariant("I3: the fences of a job only grow")
+def test_the_fence_grows_also_when_the_stores_clock_steps_back() -> None:
     job = OneJob("1m").at(60)
     first = job.claims()
     job.finish(first)
@@ -112,7 +114,8 @@ def test_i3_the_fence_grows_also_when_the_stores_clock_steps_back() -> None:
     assert job.claims().fence == first.fence + 1
 
 
-def test_i15_a_store_clock_that_steps_back_fires_nothing_again() -> None:
+@pytest.mark.invariant("I15: nothing starts early by the store's clock")
+def test_a_store_clock_that_steps_back_fires_nothing_again() -> None:
     job = OneJob("1m").at(60)
     job.finish(job.claims())
     assert job.at(0).claim() is None
@@ -121,7 +124,8 @@ def test_i15_a_store_clock_that_steps_back_fires_nothing_again() -> None:
     assert seconds(job.at(120).claims().slot) == 120
 
 
-def test_i15_what_waits_does_not_start_early_when_the_stores_clock_steps_back() -> None:
+@pytest.mark.invariant("I15: nothing starts early by the store's clock")
+def test_what_waits_does_not_start_early_when_the_stores_clock_steps_back() -> None:
     job = OneJob("5s", overlap="queue-all").at(5)
     running = job.claims("a")
     job.at(20).claim("b")

@@ -30,7 +30,8 @@ class TestTrigger:
         job.finish(job.claims())
         assert job.at(60).run_all() == [60]
 
-    def test_i13_the_same_request_is_the_same_run(self) -> None:
+    @pytest.mark.invariant("I13: a repeated request has no second effect")
+    def test_the_same_request_is_the_same_run(self) -> None:
         job = OneJob("1h").at(100)
         run = job.trigger("r")
         before = job.doc
@@ -241,7 +242,8 @@ class TestPause:
         assert job.covered("skipped") == [(60, 120, 2)]
         assert job.job.paused is None
 
-    def test_i20_at_its_very_hour_it_has_ended(self) -> None:
+    @pytest.mark.invariant("I20: there is no storm of starts")
+    def test_at_its_very_hour_it_has_ended(self) -> None:
         """It is due then, so a claim that left it as it is would be made again at once, for ever."""
         job = OneJob("1m").at(30)
         job.pause(until=150)

@@ -50,7 +50,8 @@ class TestFinish:
         assert job.job.last.error.endswith("the cause")
         assert job.records("failed")[0].error == error
 
-    def test_i13_a_repeated_finish_is_answered_as_accepted_and_changes_nothing(self) -> None:
+    @pytest.mark.invariant("I13: a repeated request has no second effect")
+    def test_a_repeated_finish_is_answered_as_accepted_and_changes_nothing(self) -> None:
         job, hold = held()
         job.finish(hold)
         before, entries = job.doc, dict(job.log)
@@ -58,7 +59,8 @@ class TestFinish:
         assert job.doc is before
         assert job.log == entries
 
-    def test_i4_a_finish_without_its_hold_is_refused(self) -> None:
+    @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+    def test_a_finish_without_its_hold_is_refused(self) -> None:
         job, hold = held(retries=1)
         job.take_over("a")
         before = job.doc
@@ -69,12 +71,14 @@ class TestFinish:
         assert job.finish(replace(hold, run="work@other")) is None
         assert before is not None
 
-    def test_i4_the_run_must_match_as_well_as_the_fence(self) -> None:
+    @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+    def test_the_run_must_match_as_well_as_the_fence(self) -> None:
         job, hold = held()
         assert job.finish(replace(hold, run="work@other")) is None
         assert job.job.active == (hold,)
 
-    def test_i4_what_was_handed_back_cannot_be_finished(self) -> None:
+    @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+    def test_what_was_handed_back_cannot_be_finished(self) -> None:
         job, hold = held()
         job.hand_back(hold)
         assert job.finish(hold) is None
@@ -172,7 +176,8 @@ class TestHandBack:
         assert job.reasons("cancelled") == ["the node drains"] * 4
         assert job.job.failures == 0
 
-    def test_i15_it_is_not_early_when_the_stores_clock_has_stepped_back(self) -> None:
+    @pytest.mark.invariant("I15: nothing starts early by the store's clock")
+    def test_it_is_not_early_when_the_stores_clock_has_stepped_back(self) -> None:
         job, hold = held()
         job.at(3590).hand_back(hold)
         assert job.claim("b") is None
@@ -187,7 +192,8 @@ class TestHandBack:
         job.fail(last)
         assert job.job.waiting_runs == ()
 
-    def test_i4_without_the_hold_it_is_refused(self) -> None:
+    @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+    def test_without_the_hold_it_is_refused(self) -> None:
         job, hold = held()
         job.finish(hold)
         before = job.doc
@@ -241,7 +247,8 @@ class TestTakeOver:
         job.take_over("b")
         assert job.job.waiting_runs == ()
 
-    def test_i3_the_fence_rises_so_that_the_old_holder_is_stale_at_once(self) -> None:
+    @pytest.mark.invariant("I3: the fences of a job only grow")
+    def test_the_fence_rises_so_that_the_old_holder_is_stale_at_once(self) -> None:
         job, hold = held()
         job.at(3600)
         job.take_over("a")
@@ -282,7 +289,8 @@ class TestProgress:
         (entry,) = change.entries
         assert (entry.op, entry.record.progress, entry.record.status) == (Op.NOTE, "3/9", Status.RUNNING)
 
-    def test_i4_it_is_refused_once_the_hold_is_gone(self) -> None:
+    @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+    def test_it_is_refused_once_the_hold_is_gone(self) -> None:
         job, hold = held()
         job.take_over("a")
         assert note_progress(job.job, run=hold.run, fence=hold.fence, progress="3/9", now=job.now) is None

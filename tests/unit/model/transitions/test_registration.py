@@ -349,7 +349,8 @@ class TestRemove:
     def test_what_is_not_there_cannot_be_removed(self) -> None:
         assert remove(GONE, now=T0, late_for=LATE, resolve=resolve) is None
 
-    def test_i3_fences_grow_over_removal_and_adding_again(self) -> None:
+    @pytest.mark.invariant("I3: the fences of a job only grow")
+    def test_fences_grow_over_removal_and_adding_again(self) -> None:
         job = OneJob("1m").at(60)
         old = job.claims()
         job.finish(old)
@@ -357,7 +358,8 @@ class TestRemove:
         job.at(61).define("1m")
         assert job.at(120).claims().fence > old.fence
 
-    def test_i2_runs_of_the_next_incarnation_have_names_of_their_own(self) -> None:
+    @pytest.mark.invariant("I2: an attempt is claimed at most once, and none after the last word of its run")
+    def test_runs_of_the_next_incarnation_have_names_of_their_own(self) -> None:
         job = OneJob("1m").at(60)
         old = job.claims()
         job.finish(old)
@@ -407,7 +409,8 @@ class TestMoveToNow:
         assert job.job.waiting_runs == ()
         assert job.ended() == [(3600, "lost")]
 
-    def test_i3_the_fence_is_raised_above_what_anyone_has_seen(self) -> None:
+    @pytest.mark.invariant("I3: the fences of a job only grow")
+    def test_the_fence_is_raised_above_what_anyone_has_seen(self) -> None:
         job = OneJob("1m").at(60)
         hold = job.claims()
         self.moved(job, fence=hold.fence + 1000)
@@ -438,8 +441,9 @@ def test_defining_is_the_same_whoever_does_it() -> None:
     assert one == two
 
 
+@pytest.mark.invariant("I11: the cursor passes no slot without a record")
 @pytest.mark.parametrize("change", ["1h", None])
-def test_i11_a_redefinition_never_moves_the_cursor_back(change: str | None) -> None:
+def test_a_redefinition_never_moves_the_cursor_back(change: str | None) -> None:
     job = OneJob("1m").at(600)
     job.run_all()
     cursor = job.job.cursor

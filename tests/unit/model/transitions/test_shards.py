@@ -23,8 +23,9 @@ def uncut() -> WaitingRun:
     return WaitingRun(run="work@1234", slot=T0, origin=Origin.SCHEDULE, ready_at=T0)
 
 
+@pytest.mark.invariant("I5: no slot is lost")
 @given(shards)
-def test_i5_a_row_has_every_slice_once(found: int | tuple[str, ...]) -> None:
+def test_a_row_has_every_slice_once(found: int | tuple[str, ...]) -> None:
     row = cut(uncut(), found)
     assert [one.shard for one in each(row)] == list(labels(found))
     assert len({one.run for one in each(row)}) == count(found)
@@ -36,8 +37,9 @@ def test_i5_a_row_has_every_slice_once(found: int | tuple[str, ...]) -> None:
     assert taken == list(labels(found))
 
 
+@pytest.mark.invariant("I5: no slot is lost")
 @given(shards, st.data())
-def test_i5_what_is_taken_out_of_a_row_leaves_all_the_others(found: int | tuple[str, ...], data: st.DataObject) -> None:
+def test_what_is_taken_out_of_a_row_leaves_all_the_others(found: int | tuple[str, ...], data: st.DataObject) -> None:
     rows: tuple[WaitingRun, ...] = (cut(uncut(), found),)
     left = [one.run for one in each(rows[0])]
     while left:
@@ -71,7 +73,8 @@ def test_a_thousand_slices_that_wait_are_one_entry() -> None:
     assert job.job.queued == 1
 
 
-def test_i5_slices_that_never_ran_are_each_on_record() -> None:
+@pytest.mark.invariant("I5: no slot is lost")
+def test_slices_that_never_ran_are_each_on_record() -> None:
     job = OneJob("1m", shards=3, overlap="replace").at(60)
     first = job.claims()
     job.at(120).claim()
@@ -102,7 +105,8 @@ def test_a_slice_that_does_not_exist_is_not_triggered() -> None:
     assert OneJob(None).trigger(shard=0) == Refusal(Refused.NO_SHARD)
 
 
-def test_i2_a_repeated_trigger_does_not_cut_a_second_time() -> None:
+@pytest.mark.invariant("I2: an attempt is claimed at most once, and none after the last word of its run")
+def test_a_repeated_trigger_does_not_cut_a_second_time() -> None:
     job = OneJob(None, shards=2)
     run = job.trigger("r1")
     job.claims()

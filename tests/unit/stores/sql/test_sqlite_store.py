@@ -99,9 +99,8 @@ class TestBudget:
         found = get(other, Kind.SESSION, "s")
         assert before + MINE.lease <= found.expires_at <= store.clock() + MINE.lease
 
-    def test_i4_a_renewal_from_memory_never_revives_a_buried_session(
-        self, store: SQLiteStore, other: SQLiteStore
-    ) -> None:
+    @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
+    def test_a_renewal_from_memory_never_revives_a_buried_session(self, store: SQLiteStore, other: SQLiteStore) -> None:
         start_session(store)
         beat(store)
         write(other, Kind.SESSION, "s", lambda doc, now: bury(doc, now=now, reason="test"))

@@ -73,7 +73,8 @@ class TestConflicts:
         script("select", *[Retry("locked")] * 99)
         assert verdicts(store.update(Named(Kind.JOB, ("j0", "j9")), touch)) == {"j0": C, "j9": C}
 
-    def test_i5_a_sweep_that_saw_nothing_is_not_told_that_there_is_nothing(
+    @pytest.mark.invariant("I5: no slot is lost")
+    def test_a_sweep_that_saw_nothing_is_not_told_that_there_is_nothing(
         self, store: SQLiteStore, script: Callable[..., list[str]]
     ) -> None:
         script("select", *[Retry("locked")] * 99)
@@ -97,7 +98,8 @@ class TestConflicts:
 
 
 class TestUnknown:
-    def test_i7_every_document_of_a_commit_without_an_answer_is_unknown_and_no_other(
+    @pytest.mark.invariant("I7: nothing starts without an acknowledged claim")
+    def test_every_document_of_a_commit_without_an_answer_is_unknown_and_no_other(
         self, store: SQLiteStore, script: Callable[..., list[str]]
     ) -> None:
         script("commit", UnknownOutcome("cut"))
@@ -121,9 +123,8 @@ class TestUnknown:
 
 
 class TestPoison:
-    def test_i19_a_refused_batch_is_repeated_one_by_one(
-        self, store: SQLiteStore, script: Callable[..., list[str]]
-    ) -> None:
+    @pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
+    def test_a_refused_batch_is_repeated_one_by_one(self, store: SQLiteStore, script: Callable[..., list[str]]) -> None:
         seen = script("commit", Poisoned("bad"), None, Poisoned("really bad"))
         applied = store.update(All(Kind.JOB, limit=9), touch)
         assert verdicts(applied) == {"j0": A, "j1": B, "j2": A}

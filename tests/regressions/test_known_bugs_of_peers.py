@@ -323,12 +323,12 @@ def test_p16_a_zone_far_from_utc_makes_neither_twins_nor_a_storm(zone: str) -> N
     @cron("0 */6 * * *", name="job", tz=zone)
     def body(run: Run) -> None: ...
 
-    cluster = Cluster(body, nodes=2, lease="5m", start=datetime(2026, 4, 3, tzinfo=UTC))
-    cluster.run("96h")
+    cluster = Cluster(body, nodes=2, lease="5m", start=datetime(2026, 4, 4, tzinfo=UTC))
+    cluster.run("36h")  # in which Auckland sets its clocks back
     per_hour = Counter(start.at.replace(minute=0, second=0, microsecond=0) for start in cluster.starts)
     assert set(per_hour.values()) == {1}
     assert {start.slot.hour % 6 for start in cluster.starts} == {0}
-    assert 15 <= len(cluster.starts) <= 17
+    assert 5 <= len(cluster.starts) <= 7
 
 
 def test_p17_who_lost_its_session_while_it_waited_does_not_get_the_lock() -> None:

@@ -319,7 +319,7 @@ def test_old_keys_and_steps_are_removed_but_not_those_of_a_run_that_may_come_bac
         if f"{run.slot:%H}" == "03" and run.attempt == 1:
             raise ValueError("later")
 
-    cluster = Cluster(job, nodes=1, keep="2h")
+    cluster = Cluster(job, nodes=1, keep="2h", lease="5m")
     cluster.run("20h")
     docs = cluster.fleet.database.docs
     waiting = next(start.run for start in cluster.starts if start.slot.hour == 3)

@@ -86,7 +86,7 @@ def test_nodes_that_have_not_heard_of_a_revision_fetch_it_first() -> None:
     @cron("0 * * * *", name="hourly", calendar="bank")
     def hourly() -> None: ...
 
-    cluster = Cluster(nodes=0, start=datetime(2026, 4, 30, 20, 30, tzinfo=UTC))
+    cluster = Cluster(nodes=0, lease="3m", start=datetime(2026, 4, 30, 20, 30, tzinfo=UTC))
     person = cluster.fleet.join("person")
 
     def change(*holidays: date) -> None:

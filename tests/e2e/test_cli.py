@@ -178,7 +178,8 @@ def test_trigger_and_wait_from_another_process(place: Place) -> None:
 def test_tick_works_with_a_path_from_another_folder(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     done = place.call("tick", str(place.folder / "shop.py"), "--json", cwd=elsewhere)
-    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+    # The first slot is due 200 ms after the job was registered: on a slow machine within the same tick.
+    assert (done.returncode, {run["job"] for run in json.loads(done.stdout)} - {"tock"}) == (0, set())
     assert (elsewhere / "shop.db").exists()
 
 

@@ -51,13 +51,13 @@ NAMES = {
 """Words of identifiers that were given up, each with the one to use instead."""
 
 STILL_IN_PROSE = {
-    *("effects", "model", "stores", "testing"),
+    *("effects", "stores", "testing"),
 }
-STILL_IN_NAMES = {"model", "schedules", "stores", "testing"}
+STILL_IN_NAMES = {"stores", "testing"}
 
 STILL_TWICE = {
-    *("Address", "Change", "Draft", "Event", "Fleet", "Life", "Link", "Moved", "Node"),
-    *("Outcome", "Place", "Row", "Selection", "Status", "Update", "Verdict"),
+    *("Address", "Change", "Draft", "Event", "Fleet", "Life", "Link", "Moved", "Node", "Outcome", "Place", "Row"),
+    *("Selection", "Status", "Update", "Verdict"),
 }
 """Names of classes that are still to be told apart."""
 

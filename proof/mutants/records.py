@@ -172,11 +172,11 @@ def _x44(bites: Bites) -> Patches:
 
 
 def _x30(bites: Bites) -> Patches:
-    def nothing_is_repeated(self: Local, reading: int, gap: int) -> bool:
+    def nothing_is_made_up(self: Local, reading: int, gap: int) -> bool:
         bites(gap)
         return False
 
-    return [(Local, "_owes", nothing_is_repeated)]
+    return [(Local, "_makes_up", nothing_is_made_up)]
 
 
 def _x31(bites: Bites) -> Patches:

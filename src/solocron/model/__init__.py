@@ -1,5 +1,5 @@
 """The nouns and the state machine: `(document, event, store time) -> (new document, log entries)`, nothing else.
 
-No I/O, no clock, no threads, no dice. Overlap, catch-up, retries, fencing, takeover and pausing exist once, here,
+No I/O, no clock, no threads, no randomness. Overlap, catch-up, retries, fencing, takeover and pausing exist once, here,
 for every store.
 """

@@ -1,8 +1,9 @@
-"""Whose function a job calls: a job runs only the function of the application that declared it (I26).
+"""Applications: a job runs only the function of the application that declared it (I26).
 
 Handlers are found by name, and two applications that share a store may use one name for two functions. So a definition
-names its application, a session the applications of its handlers, and a claim compares the two. A job whose application
-is gone is taken on by the next one that declares it: that is what a renamed application looks like.
+names its application, a session names the applications of its handlers, and a claim compares the two. If the
+application of a job is gone, the next application that declares the job takes it on: a renamed application looks like
+that.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _Declared = tuple[tuple[str, ...] | None, tuple[tuple[str, tuple[str, ...] | Non
 
 @dataclass(frozen=True, slots=True)
 class TakenOn:
-    """The answer of a change by which a job goes from an application that is gone to another one."""
+    """Answer of a change that moves a job from an application that is gone to another one."""
 
     before: str
 
 
 def is_anothers(definition: Definition, ours: str | None) -> bool:
-    """Whether a job calls a function of another application than ours; what is not known is nobody else's."""
+    """Return whether a job calls a function of another application than `ours`. Unknown on either side: False."""
     return definition.application is not None and ours is not None and definition.application != ours
 
 
@@ -37,7 +38,10 @@ def is_anothers(definition: Definition, ours: str | None) -> bool:
 
 
 def advertised(handlers: Mapping[str, str], *, most: int) -> _Declared:
-    """How a session lists its handlers, given the application of each; beyond `most`, only the applications."""
+    """Return the handlers and applications that a session lists.
+
+    `handlers` maps each handler to its application. Beyond `most` handlers, only the applications are listed.
+    """
     of: dict[str, list[str]] = {}
     for handler, application in sorted(handlers.items()):
         of.setdefault(application, []).append(handler)
@@ -49,7 +53,7 @@ def advertised(handlers: Mapping[str, str], *, most: int) -> _Declared:
 
 
 def application_in(session: Session, handler: str) -> str | None:
-    """The application of one of a session's handlers; None if it has no such handler or does not say."""
+    """Return the application of one of a session's handlers; None if it has no such handler or does not say."""
     if session.handlers is None or handler not in session.handlers:
         return None
     main = None
@@ -62,7 +66,7 @@ def application_in(session: Session, handler: str) -> str | None:
 
 
 def can_run(session: Session, definition: Definition) -> bool:
-    """Whether a node of this session may claim a job of this definition."""
+    """Return whether a node of this session may claim a job of this definition."""
     if definition.pool not in session.pools:
         return False
     return _may_have((session.handlers, session.applications), definition.handler, definition.application)
@@ -79,7 +83,7 @@ def _may_have(declared: _Declared, handler: str, application: str | None) -> boo
 
 
 def rivals(definition: Definition, live: Iterable[Session]) -> dict[str, list[str]]:
-    """The nodes that have a job's handler from another application than the job's, by application."""
+    """Return the nodes that have a job's handler from another application than the job's, by application."""
     found: dict[str, list[str]] = {}
     for session in live:
         theirs = application_in(session, definition.handler)
@@ -93,7 +97,10 @@ def rivals(definition: Definition, live: Iterable[Session]) -> dict[str, list[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """What the other nodes advertise, as far as it decides who may write a definition. Equal: nothing has changed."""
+    """What the other nodes advertise, as far as it decides which node may write a definition.
+
+    Two equal values mean that nothing has changed.
+    """
 
     sets: frozenset[str] = frozenset()
     """The sets of definitions that live nodes have."""
@@ -103,10 +110,10 @@ class Fleet:
 
     @classmethod
     def seen(cls, sessions: Iterable[Session], *, besides: str | None, now: int) -> Fleet:
-        """The fleet without the session `besides`, and without what that one advertises itself.
+        """Return what the sessions other than `besides` advertise.
 
-        Of applications those count too that a node had whose session ended less than a lease ago: an application that
-        restarts does not lose its jobs to another one.
+        The applications of a session that ended less than a lease ago still count: an application that restarts does
+        not lose its jobs to another one.
         """
         known = [session for session in sessions if session.pools]
         own = [session for session in known if session.name == besides]
@@ -121,7 +128,7 @@ class Fleet:
         )
 
     def declares(self, handler: str, application: str | None) -> bool:
-        """Whether one of the others has this handler from this application."""
+        """Return whether another node has this handler from this application."""
         return any(_may_have(one, handler, application) for one in self.declared)
 
 

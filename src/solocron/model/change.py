@@ -1,4 +1,4 @@
-"""What a pure function answers a store: the new document and the log entries that belong to it."""
+"""The result of a pure function for a store: the new document and the log entries that belong to it."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class SmallDocument:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The document as it shall be (None: delete it), what to log with it, and an answer for the caller.
+    """The new document (None: delete it), the entries to log with it, and an answer for the caller.
 
-    Handing back the very document that came in, with no entries, writes nothing and still carries the answer.
+    Returning the same document that came in, with no entries, writes nothing and still carries the answer.
     """
 
     doc: Job | Session | SmallDocument | None

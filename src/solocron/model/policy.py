@@ -16,19 +16,19 @@ from solocron.errors import InvalidError
 __all__ = ["QUEUE_LIMIT", "Backoff", "CatchUp", "Overlap", "allow", "catch_up_all", "parse_rate", "whole"]
 
 QUEUE_LIMIT = 1_000
-"""How many runs may wait in one job's queue; what comes after them is `dropped`."""
+"""Maximum number of waiting runs in one job's queue; further ones are `dropped`."""
 
 Span = timedelta | int | float | str
 
 
 def whole(value: object) -> bool:
-    """Whether a caller's value is a whole number; True and False are not."""
+    """Return whether a caller's value is a whole number; True and False are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What to do with a slot that falls due while an earlier run of the job still runs."""
+    """Policy for a slot that falls due while an earlier run of the job still runs."""
 
     kind: str = "skip"
     most: int = 1
@@ -63,13 +63,13 @@ def allow(n: int) -> Overlap:
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """What to do with slots that were missed: none, the latest, or all within bounds (times in microseconds)."""
+    """Policy for missed slots: none, the latest, or all within bounds (times in microseconds)."""
 
     kind: str = "latest"
     limit: int | None = None
     within: int | None = None
     pace: int | None = None
-    """Microseconds between the starts of two missed slots, at the least."""
+    """Minimum microseconds between the starts of two missed slots."""
 
     @classmethod
     def parse(cls, value: CatchUp | str) -> CatchUp:
@@ -94,9 +94,9 @@ class CatchUp:
 
 
 def catch_up_all(*, limit: int | None = None, within: Span | None = None, rate: str | None = None) -> CatchUp:
-    """Run every missed slot, newest `limit` of them, none older than `within`; the rest is recorded as missed.
+    """Run every missed slot: the newest `limit` of them, none older than `within`. The rest is recorded as missed.
 
-    `rate="10/m"` starts them evenly, no faster than that; slots that fall due meanwhile go first.
+    `rate="10/m"` starts them evenly, no faster than that. Slots that fall due meanwhile go first.
     """
     if limit is not None and (not whole(limit) or limit < 1):
         raise InvalidError(f"catch_up_all(limit={limit!r}): give a whole number from 1 up. Nothing was registered.")
@@ -113,7 +113,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def parse_rate(rate: str, *, what: str) -> int:
-    """ "10/m" as the microseconds that lie between two starts, never less."""
+    """Return the microseconds between two starts at a rate such as "10/m", rounded up."""
     found = _RATE.fullmatch(rate) if isinstance(rate, str) else None
     if found is None:
         raise InvalidError(
@@ -124,7 +124,7 @@ def parse_rate(rate: str, *, what: str) -> int:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Backoff:
-    """How long a failed run waits before its next attempt: `first`, times `factor` each time, never above `cap`."""
+    """Delay of a failed run before its next attempt: `first`, times `factor` each time, never above `cap`."""
 
     first: int
     factor: float
@@ -142,7 +142,10 @@ class Backoff:
         object.__setattr__(self, "jitter", float(jitter))
 
     def delay(self, failures: int, seed: str) -> int:
-        """Microseconds to wait after that many failures; the jitter follows from `seed`, so all nodes agree."""
+        """Return the microseconds to wait after that many failures.
+
+        The jitter follows from `seed`, so all nodes agree.
+        """
         exponent = min(failures - 1, 64)
         plain = min(self.first * self.factor**exponent, self.cap)
         roll = int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=6).digest(), "big") / 2**48
@@ -157,7 +160,7 @@ class Backoff:
         return cls(timedelta(microseconds=first), factor, timedelta(microseconds=cap), jitter)
 
 
-# One value for all jobs that say the same: a thousand of them stay small.
+# Equal policies share one object: a thousand jobs stay small.
 
 
 @cache

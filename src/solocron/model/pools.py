@@ -1,4 +1,4 @@
-"""Which pools have work and no node that would do it."""
+"""Pools that have work and no node to do it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from solocron.model.documents.session import Session, is_live
 __all__ = ["TICKED", "last_tick", "unserved"]
 
 TICKED = "its tick is over"
-"""Why the session of a tick ended. Somebody outside calls the next one, so that no live node is no fault."""
+"""End reason of a tick's session. An outside caller starts the next tick, so having no live node is not a fault."""
 
 
 def unserved(jobs: Iterable[Job], sessions: Sequence[Session], *, now: int) -> dict[str, list[str]]:
-    """The jobs that want to run, by pool, of every pool without a live node that is not served by ticks either."""
+    """Return the jobs that want to run, by pool, of every pool that neither live nodes nor ticks serve."""
     live = {pool for one in sessions if is_live(one, now=now) for pool in one.pools}
     found: dict[str, list[str]] = {}
     for job in jobs:
@@ -25,9 +25,9 @@ def unserved(jobs: Iterable[Job], sessions: Sequence[Session], *, now: int) -> d
 
 
 def last_tick(pool: str, sessions: Sequence[Session]) -> int | None:
-    """When the last session of a pool ended, if it was a tick's; None if it was a node's, or there was none.
+    """Return the end of a pool's last session if it was a tick's; None if it was a node's, or there was none.
 
-    A node that crashed has not said goodbye: it ended when its lease did.
+    A crashed node did not close its session: it ended when its lease did.
     """
     ends = [
         (one.expires_at if one.ended_at is None else one.ended_at, one.reason == TICKED)

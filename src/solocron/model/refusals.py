@@ -1,7 +1,7 @@
-"""Refusals: why the model did not do what a caller asked of a job.
+"""Refusals: reasons why the model did not do what a caller asked of a job.
 
 A change that refuses leaves the document as it is and has a `Refusal` as its answer. `client/refusals.py` turns it into
-an error. A trigger that was left by a transaction has no caller to raise at; its refusal becomes a record.
+an error. A trigger left by a transaction has no caller to raise to; its refusal becomes a record.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["Refusal", "Refused"]
 
 
 class Refused(StrEnum):
-    """The reason of a refusal."""
+    """Reasons of a refusal."""
 
     DISABLED = "disabled"
     """The job is disabled where it is declared."""
@@ -22,7 +22,7 @@ class Refused(StrEnum):
     NO_SHARD = "no shard"
     """The job has no shard of that name."""
     QUEUE_FULL = "queue full"
-    """As many runs of the job wait as may."""
+    """The job has its maximum number of waiting runs."""
     UNFINISHED = "unfinished"
     """The slot still runs or waits."""
     NO_SLOTS = "no slots"
@@ -30,7 +30,7 @@ class Refused(StrEnum):
     TOO_MANY_SLOTS = "too many slots"
     """The range has more slots than one backfill may have; `count` says how many."""
     TOO_MANY_BACKFILLS = "too many backfills"
-    """As many backfills of the job are under way as may."""
+    """The job has its maximum number of backfills under way."""
     BACKFILL_OVER = "backfill over"
     """The backfill with this request id has ended."""
     UNKNOWN_SCHEDULE = "unknown schedule"

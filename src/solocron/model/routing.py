@@ -1,7 +1,7 @@
-"""Which nodes run a slot, and whose turn it is: pure functions of the document and of the sessions that live.
+"""Routing of slots to nodes: pure functions of the document and of the live sessions.
 
 A slot of a job with `nodes=` is cut into parts, each bound to one node, decided once from the live sessions. A part
-whose node is gone moves to another node (`nodes=n`), or is on record as missed (`nodes="all"`).
+whose node is gone moves to another node (`nodes=n`), or is recorded as missed (`nodes="all"`).
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from solocron.model.documents.session import Session, is_live
 __all__ = ["ELSEWHERE", "NODES", "PREFER", "fleet_of", "moved", "route"]
 
 NODES = 100
-"""How many nodes `nodes=` may ask for by number."""
+"""Maximum number for `nodes=`."""
 PREFER = 1 * SECOND
 """How long a job with `prefer="last"` is left to the node that ran it last."""
 ELSEWHERE = 5 * SECOND
-"""How long a node leaves a job alone of which only other nodes have something to do."""
+"""How long a node leaves a job alone if only other nodes have something to do for it."""
 
 
 def fleet_of(definition: Definition, sessions: Sequence[Session], *, now: int) -> frozenset[str]:
-    """The names of the live nodes that can run a job."""
+    """Return the names of the live nodes that can run a job."""
     return frozenset(session.node for session in sessions if is_live(session, now=now) and can_run(session, definition))
 
 
 def route(waiting_run: WaitingRun, nodes: int | str, fleet: frozenset[str], *, node: str) -> tuple[WaitingRun, ...]:
-    """The parts of a slot, each bound to a node; the first is the one of whoever decides."""
+    """Return the parts of a slot, each bound to a node. The first is that of `node`, which makes the decision."""
     others = sorted(fleet - {node}, key=lambda other: _rank(waiting_run.run, other))
     chosen = [node, *others] if nodes == "all" else [node, *others][: int(nodes)]
-    # Where a part may move, each one knows who has the others; where none may, that would only make it large.
+    # If a part may move, each one lists the nodes of the others; if none may, the list would only take space.
     among = () if nodes == "all" else tuple(chosen)
     return tuple(
         replace(waiting_run, run=f"{waiting_run.run}#{index}", shard=index, shards=len(chosen), only=one, among=among)
@@ -45,10 +45,10 @@ def route(waiting_run: WaitingRun, nodes: int | str, fleet: frozenset[str], *, n
 
 
 def moved(job: Job, fleet: frozenset[str]) -> tuple[Job, tuple[WaitingRun, ...]]:
-    """The job with every part that waits for a node that is gone on another node; and the parts that have none."""
+    """Return the job with the parts of gone nodes moved to other nodes, and the parts for which there is none."""
     lost: list[WaitingRun] = []
     while True:
-        # Looked for anew each time: a part that moved has changed what the others of its slot know.
+        # Searched anew each time: a part that moved has changed what the other parts of its slot list.
         part = next(
             (
                 waiting_run
@@ -78,11 +78,11 @@ def moved(job: Job, fleet: frozenset[str]) -> tuple[Job, tuple[WaitingRun, ...]]
 
 
 def _substitute(part: WaitingRun, fleet: Collection[str]) -> str | None:
-    """A live node that has no part of the slot."""
+    """Return a live node that has no part of the slot."""
     free = [node for node in fleet if node not in part.among]
     return min(free, key=lambda node: _rank(part.run, node), default=None)
 
 
 def _rank(run: str, node: str) -> bytes:
-    """An order of nodes that is the same for everybody and another for every slot."""
+    """Return a sort key of nodes that is the same on every node and differs for every slot."""
     return hashlib.blake2b(f"{group_of(run)}|{node}".encode(), digest_size=8).digest()

@@ -1,4 +1,4 @@
-"""A job's schedule as the machine asks it: whole microseconds in, whole microseconds out."""
+"""A job's schedule as the state machine uses it: whole microseconds in, whole microseconds out."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ __all__ = ["EMPTY", "Resolve", "Timetable"]
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """The slots of one job. Without a schedule there are none; `known` is false where only a node can tell."""
+    """The slots of one job; none without a schedule. `known` is False if only a node with the code can compute them."""
 
     schedule: Schedule | None
     known: bool = True
 
     def after(self, us: int) -> int | None:
-        """The first slot strictly after."""
+        """Return the first slot strictly after."""
         return None if self.schedule is None else instants.after(self.schedule, us)
 
     def before(self, us: int) -> int | None:
-        """The last slot strictly before."""
+        """Return the last slot strictly before."""
         return None if self.schedule is None else instants.before(self.schedule, us)
 
     def count(self, a: int, b: int) -> int:
-        """How many slots lie after `a` and not after `b`."""
+        """Return the number of slots after `a` and not after `b`."""
         return 0 if self.schedule is None or b <= a else instants.count(self.schedule, a, b)
 
     def nominal(self, us: int) -> str | None:
-        """The local reading of a slot, for schedules with a zone."""
+        """Return the local reading of a slot, for schedules with a zone."""
         return None if self.schedule is None else instants.nominal(self.schedule, us)
 
     def decided_until(self, cursor: int, nominal: str | None) -> int:
-        """The cursor as this machine's zone data reads it.
+        """Return the cursor as this machine's zone data reads it.
 
-        Nodes may know different rules for a zone: one has decided "09:00 on the 16th" at an instant that another
-        takes for 08:00. The local reading is what was decided, so the other looks for slots after *its* 09:00.
+        Nodes may know different rules for a zone: one has decided "09:00 on the 16th" at an instant that another takes
+        for 08:00. The local reading is what was decided, so the other looks for slots after *its* 09:00.
         """
         if nominal is None or self.schedule is None or self.nominal(cursor) == nominal:
             return cursor
@@ -46,7 +46,7 @@ class Timetable:
         return cursor if instant is None else instant
 
     def left_out(self, a: int, b: int) -> tuple[int, int, int, str] | None:
-        """What a calendar left out between: how many slots, the first, the last, and a sentence; None for nothing."""
+        """Return the slots that a calendar left out between: number, first, last, reason; None if there are none."""
         schedule, shift = self.schedule, 0
         if isinstance(schedule, Spread):
             shift = schedule.offset_us
@@ -61,7 +61,7 @@ class Timetable:
         return count, first + shift, last + shift, f"calendar {calendar.name}, revision {calendar.revision}: {why}"
 
     def newest(self, a: int, b: int, limit: int) -> int:
-        """An instant after which, up to `b`, at most `limit` slots lie: the closest to `a` that there is."""
+        """Return the instant closest to `a` after which at most `limit` slots lie, up to `b`."""
         if self.count(a, b) <= limit:
             return a
         low, high = a, b  # count(low) > limit >= count(high)
@@ -77,4 +77,4 @@ class Timetable:
 EMPTY = Timetable(None)
 
 Resolve = Callable[[Mapping[str, Any] | None], Timetable]
-"""From a schedule as it is written in a document to its timetable."""
+"""Returns the timetable of a schedule in its stored form."""

@@ -85,7 +85,7 @@ class Local:
                     continue
                 if at <= begin:
                     at = begin
-                    if gap and self._owes(begin + offset, gap):
+                    if gap and self._makes_up(begin + offset, gap):
                         return begin
                 found = wall.ceil(at + offset) - offset
                 if found < end:
@@ -107,7 +107,7 @@ class Local:
                 found = wall.floor(min(at, end - 1) + offset) - offset
                 if found >= begin:
                     return found
-                if gap and self._owes(begin + offset, gap):
+                if gap and self._makes_up(begin + offset, gap):
                     return begin
             at = (block << _BLOCK) - 1
             at = min(at, wall.floor(at + MARGIN) + MARGIN)
@@ -123,10 +123,10 @@ class Local:
                 if low >= high:
                     continue
                 found += wall.count(low + offset, high + offset)
-                if gap and low == begin and self._owes(begin + offset, gap) and not wall.has(begin + offset):
+                if gap and low == begin and self._makes_up(begin + offset, gap) and not wall.has(begin + offset):
                     found += 1
         return found
 
-    def _owes(self, reading: int, gap: int) -> bool:
+    def _makes_up(self, reading: int, gap: int) -> bool:
         """True if the clocks, jumping to `reading`, skipped a slot that must be made up for."""
         return self._run_after and self.wall.ceil(reading - gap) < reading

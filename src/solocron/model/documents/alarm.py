@@ -1,8 +1,8 @@
-"""What should have run and did not: which alarms the documents give cause for, and the life of one alarm.
+"""Alarms about jobs that should have run and did not: their causes in the documents, and the life of one alarm.
 
-An alarm is a small document of its own. Whoever finds a cause opens it, whoever finds the cause gone closes it; of any
-number of nodes that look at the same time one does, because the document is compared and swapped. What a node has seen
-carries the store's time from before it looked, so that an old look can undo nothing that a newer one has found.
+An alarm is a small document of its own. The node that finds a cause opens it, and the node that finds the cause gone
+closes it. If several nodes look at the same time, one of them writes, because the document is compared and swapped. An
+observation carries the store time from before it was made, so that an old observation cannot undo a newer one.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ KINDS = {
 }
 
 TURN = ".turn"
-"""The document by which nodes take turns in looking; no alarm is called that."""
+"""The document by which nodes take turns in looking. No alarm has this name."""
 _REMEMBERED = 600 * SECOND
-"""A miss is an alarm for so long at least, also when the job runs again at once."""
+"""Minimum time for which a miss stays an alarm, even if the job runs again at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What counts as an alarm; times in microseconds."""
+    """Thresholds of the alarms, in microseconds."""
 
     every: int
     late: int
     failing: int
     patience: int
-    """How long a job may be without a node that could run it: a deploy is no alarm."""
+    """How long a job may be without a node that can run it: a deploy is not an alarm."""
     tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why there should be an alarm."""
+    """Reason for an alarm."""
 
     kind: str
     subject: str
@@ -86,7 +86,7 @@ def causes(
     bounds: Bounds,
     now: int,
 ) -> dict[str, Cause]:
-    """Every cause that these documents give, by the alarm's name."""
+    """Return every cause that these documents give, by the alarm's name."""
     live = [session for session in sessions if is_live(session, now=now)]
     pools = {pool for session in live for pool in session.pools}
     found: dict[str, Cause] = {}
@@ -128,11 +128,14 @@ def _of(
         told = f"no live node of pool {pool} has its handler {job.definition.handler}"
         yield Cause(kind="orphaned", subject=job.name, detail=told, patience=bounds.patience)
     elif job.due_at is not None and now - job.due_at > bounds.late and job.name not in aside:
-        yield Cause(kind="late", subject=job.name, detail=f"due since {iso(job.due_at)}, and claimed by nobody")
+        yield Cause(kind="late", subject=job.name, detail=f"due since {iso(job.due_at)}, and no node claimed it")
 
 
 def _missed(job: Job, now: int) -> str | None:
-    """Until it has run again, and for a while in any case: who catches up in a moment has missed slots all the same."""
+    """Return the detail of a miss, until the job has run again and for `_REMEMBERED` in any case.
+
+    A job that catches up a moment later has still missed its slots.
+    """
     missed = job.missed
     if missed is None:
         return None
@@ -152,12 +155,15 @@ def is_open(doc: SmallDocument | Absent) -> bool:
 
 
 def is_waiting(doc: SmallDocument | Absent) -> bool:
-    """Whether there is cause, but not yet for long enough."""
+    """Return whether there is a cause, but not yet for long enough."""
     return isinstance(doc, SmallDocument) and doc.body.get("state") == "waiting"
 
 
 def open_(doc: SmallDocument | Absent, cause: Cause, *, seen: int, now: int, token: str) -> Change | None:
-    """There is cause, as of `seen`. The answer is `raised` for the one that opened it; None: nothing to do."""
+    """Record a cause observed at `seen`; None if there is nothing to do.
+
+    The answer is `raised` for the caller that opened the alarm.
+    """
     if is_open(doc):
         return None
     since = seen
@@ -167,7 +173,7 @@ def open_(doc: SmallDocument | Absent, cause: Cause, *, seen: int, now: int, tok
             if seen - since < cause.patience:
                 return None
         elif seen <= doc.body["at"]:
-            return None  # older than what closed it
+            return None  # the observation is older than the one that closed it
     state = "open" if seen - since >= cause.patience else "waiting"
     body = {
         "state": state, "kind": cause.kind, "subject": cause.subject, "detail": cause.detail, "since": since,
@@ -179,12 +185,12 @@ def open_(doc: SmallDocument | Absent, cause: Cause, *, seen: int, now: int, tok
 
 
 def close(doc: SmallDocument | Absent, *, seen: int, now: int, token: str) -> Change | None:
-    """The cause was gone at `seen`. The answer is `cleared` for the one that closed it."""
+    """Record that the cause was gone at `seen`. The answer is `cleared` for the caller that closed the alarm."""
     if not (is_open(doc) or is_waiting(doc)):
         return None
     assert isinstance(doc, SmallDocument)
     if seen <= doc.body["at"]:
-        return None  # older than what opened it
+        return None  # the observation is older than the one that opened it
     answer = "cleared" if is_open(doc) else "forgotten"
     return Change(
         replace(doc, body={**doc.body, "state": "closed", "at": now, "cleared": token if is_open(doc) else None}),
@@ -193,14 +199,17 @@ def close(doc: SmallDocument | Absent, *, seen: int, now: int, token: str) -> Ch
 
 
 def forget(doc: SmallDocument | Absent, *, before: int) -> Change | None:
-    """Remove an alarm that was closed before then; no look is as old as that."""
+    """Remove an alarm that was closed before then; no observation is as old as that."""
     if isinstance(doc, Absent) or doc.body.get("state") != "closed" or doc.body["at"] >= before:
         return None
     return Change(None)
 
 
 def take_turn(doc: SmallDocument | Absent, *, by: str, every: int, now: int) -> Change | None:
-    """Whether it is time to look again: one node looks for all of them, and if it dies the next turn comes soon."""
+    """Take the turn to look, if it is due.
+
+    One node looks for all of them; if it dies, the next turn comes soon.
+    """
     if isinstance(doc, SmallDocument) and 0 <= now - doc.body["at"] < every:
         return None
     return Change(SmallDocument(kind=Kind.ALARM, name=TURN, body={"state": "turn", "at": now, "by": by}), answer=True)

@@ -1,7 +1,7 @@
 """Calendars as documents: one for each revision, whose content never changes, and one that names the latest.
 
-A job's definition names calendar and revision, so that nodes with different caches agree. Another content is another
-revision, and its jobs are redefined: their slots up to then are decided by the old one.
+A job's definition names calendar and revision, so that nodes with different caches agree. New content is a new
+revision, and the jobs are redefined under it: their slots up to then are decided by the old one.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ __all__ = ["advance", "announce", "calendar_of", "document_of", "keep", "named",
 
 
 def document_of(name: str, revision: int) -> str:
-    """The name of the document that keeps one revision."""
+    """Return the name of the document that keeps one revision."""
     return f"{name}@{revision}"
 
 
 def named(body: Mapping[str, Any]) -> bool:
-    """Whether a calendar's document is the one that names the latest revision."""
+    """Return whether a calendar's document is the one that names the latest revision."""
     return "weekend" not in body
 
 
 def calendar_of(spec: Mapping[str, Any] | None) -> str | None:
-    """The calendar that a schedule names."""
+    """Return the name of the calendar that a schedule uses."""
     return None if spec is None else spec.get("calendar")
 
 
@@ -39,19 +39,19 @@ def revision_of(spec: Mapping[str, Any] | None) -> int | None:
 
 
 def with_revision(definition: Definition, revision: int) -> Definition:
-    """The definition under that revision of its calendar."""
+    """Return the definition under that revision of its calendar."""
     return replace(definition, schedule={**(definition.schedule or {}), CALENDAR_REVISION: revision})
 
 
 def keep(doc: SmallDocument | Absent, *, body: Mapping[str, Any]) -> Change | None:
-    """Write a revision. One that exists stays as it is; None: under this number there is another content."""
+    """Write a revision. One that exists stays as it is; None if this number has other content."""
     if isinstance(doc, Absent):
         return Change(SmallDocument(kind=Kind.CALENDAR, name=doc.name, body=body))
     return Change(doc) if dict(doc.body) == dict(body) else None
 
 
 def announce(doc: SmallDocument | Absent, *, revision: int) -> Change | None:
-    """Make a revision the latest; None: a later one was announced meanwhile."""
+    """Make a revision the latest; None if a later one was announced meanwhile."""
     if isinstance(doc, Absent):
         return Change(SmallDocument(kind=Kind.CALENDAR, name=doc.name, body={"revision": revision}))
     if doc.body["revision"] > revision:
@@ -62,7 +62,10 @@ def announce(doc: SmallDocument | Absent, *, revision: int) -> Change | None:
 def advance(
     doc: Job | Absent, *, latest: Mapping[str, int], now: int, late_for: int, resolve: Resolve
 ) -> Change | None:
-    """Put a job under the latest revision of its calendar; None where it is, or where the old one is not known here."""
+    """Put a job under the latest revision of its calendar.
+
+    None if it is there already, or if its present revision is not known here.
+    """
     if isinstance(doc, Absent) or doc.removed:
         return None
     spec = doc.definition.schedule

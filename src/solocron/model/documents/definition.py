@@ -1,4 +1,4 @@
-"""What was declared of a job: what to call, when, and under which policies. Pure data: the handler is a name."""
+"""A job as it was declared: the function to call, when, and under which policies. Pure data: the handler is a name."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from solocron.model.policy import Backoff, CatchUp, Overlap
 __all__ = ["CALENDAR_REVISION", "Definition"]
 
 CALENDAR_REVISION = "calendar_revision"
-"""Where a schedule notes the revision of its calendar: the store's business, not the declaration's."""
+"""Key under which a schedule carries the revision of its calendar. The store sets it, not the declaration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """Durations in microseconds. The stored definition is the truth; a node's own is only what it proposes."""
+    """A job's definition; durations in microseconds.
+
+    The stored definition is authoritative; a node's own is only a proposal.
+    """
 
     handler: str
     schedule: Mapping[str, Any] | None
-    """How the schedule is written down (`solocron.schedules.spec`); None: runs by trigger alone."""
+    """The schedule in its stored form (`solocron.schedules.spec`); None: runs by trigger alone."""
     pool: str = "default"
     payload: Any = None
     timeout: int | None = None
@@ -38,22 +41,22 @@ class Definition:
     run_in: str = "auto"
     pause_after: int | None = None
     memory: int | None = None
-    """Bytes that a process of its own may use; None: as many as there are."""
+    """Bytes of memory that the job's own process may use; None: no limit."""
     cpu: int | None = None
-    """Cores that a process of its own may use."""
+    """Cores that the job's own process may use."""
     enabled: bool = True
     shards: Shards | None = None
-    """Into how many shards each slot is cut, or what they are called."""
+    """Number of shards of each slot, or their names."""
     nodes: int | str | None = None
-    """On how many nodes each slot runs, or "all"."""
+    """Number of nodes on which each slot runs, or "all"."""
     prefer: str | None = None
     limit: str | None = None
-    """The limit that its runs share with those of other jobs, and how many may run: `name:number`."""
+    """Limit that its runs share with those of other jobs, and how many may run at once: `name:number`."""
     application: str | None = None
-    """The application whose function it calls; None: written by a release that did not say."""
+    """Application whose function it calls; None if unknown."""
 
     def to_json(self) -> dict[str, Any]:
-        """Only what differs from the defaults, so that a field added later does not change a fingerprint."""
+        """Return only the fields that differ from their defaults: a field added later does not change a fingerprint."""
         out: dict[str, Any] = {"handler": self.handler}
         if self.schedule is not None:
             out["schedule"] = dict(self.schedule)
@@ -65,7 +68,7 @@ class Definition:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Definition:
-        """The definition that was written; what it does not name has its default, what we do not know is left out."""
+        """Return the stored definition. A missing field has its default; an unknown one is ignored."""
         known = {
             name: _VALUES[name].from_json(value[name]) if name in _VALUES else value[name]
             for name in _DEFAULTS
@@ -77,7 +80,10 @@ class Definition:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal definitions, on every node, in every application, under every revision of their calendar."""
+        """Return a digest that is equal for equal definitions.
+
+        It does not depend on the node, on the application, or on the revision of the calendar.
+        """
         value = self.to_json()
         value.pop("application", None)
         value.get("schedule", {}).pop(CALENDAR_REVISION, None)

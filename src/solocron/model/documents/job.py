@@ -1,4 +1,4 @@
-"""The job's document: what was declared (rarely written) and how it stands (written with every claim).
+"""The job's document: its definition (rarely written) and its state (written with every claim).
 
 All instants and durations are whole microseconds; instants count from 1970 UTC, by the store's clock.
 """
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 GIVEN_WAY = ""
-"""The source of a job whose stored definition gives way to the one that live nodes declare, whatever its revision."""
+"""Source of a job whose stored definition gives way to the one that live nodes declare, whatever its revision."""
 
 
 @fast_init
@@ -41,7 +41,7 @@ class Hold:
     origin: Origin
     attempt: int
     tries: int
-    """How much of the retry budget was used before this attempt."""
+    """Part of the retry budget that was used before this attempt."""
     session: str
     node: str
     fence: int
@@ -50,20 +50,20 @@ class Hold:
     request: str | None = None
     payload: Any = None
     cancel: str | None = None
-    """Why the holder shall stop it, once somebody asked."""
+    """Reason to stop, once a stop was requested."""
     crashed: bool = False
-    """Whether the attempt before it was lost, and nobody has said since what became of its work."""
+    """True if the previous attempt was lost and the fate of its work has not been reported since."""
     shard: int | str | None = None
     shards: Shards | None = None
     only: str | None = None
     among: tuple[str, ...] = ()
     permit: str | None = None
-    """The permit under which it runs, where the job has a limit."""
+    """Permit under which it runs, if the job has a limit."""
     asked_at: int | None = None
-    """When it was first asked to stop."""
+    """Time of the first request to stop."""
 
     def asked_to_stop(self, why: str, *, now: int) -> Hold:
-        """The hold with the request on it; the first request stays."""
+        """Return the hold with the request on it; the first request stays."""
         return self if self.cancel else replace(self, cancel=plain(why), asked_at=now)
 
 
@@ -83,28 +83,31 @@ class WaitingRun:
     crashed: bool = False
     shard: int | str | None = None
     shards: Shards | None = None
-    """The shards of its slot as they were when the first of them was taken; None before."""
+    """Shards of its slot as they were when the first of them was claimed; None before."""
     more: int = 0
-    """How many shards after this one wait as well: an entry stands for a row of them."""
+    """Number of further shards that wait behind this one: an entry stands for a row of them."""
     only: str | None = None
-    """The node that alone may run it."""
+    """The only node that may run it."""
     among: tuple[str, ...] = ()
-    """The nodes that have a part of its slot, where a part may move to another."""
+    """Nodes that have a part of its slot, if a part may move to another node."""
 
     @property
     def tried(self) -> bool:
-        """Whether an attempt of it has ended badly."""
+        """True if an attempt of it has ended without success."""
         return self.tries > 0
 
     @property
     def begun(self) -> bool:
-        """Whether an attempt of it, or another shard of its slot, was taken: then it counts as running for overlap."""
+        """True if an attempt of it, or another shard of its slot, was claimed.
+
+        Then it counts as running for overlap.
+        """
         return self.tries > 0 or self.shards is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingRange:
-    """Slots that wait, as a range: `first` to `last` by the schedule (or by `schedule`, if it has changed since)."""
+    """A range of waiting slots: `first` to `last` by the schedule (or by `schedule`, if it has changed since)."""
 
     first: int
     last: int
@@ -113,14 +116,14 @@ class WaitingRange:
     request: str | None = None
     schedule: Mapping[str, Any] | None = None
     pace: int | None = None
-    """Microseconds between two of its starts, at the least; such a range lets everything else go first."""
+    """Minimum microseconds between two of its starts. A range with a pace comes after all other runs."""
     total: int | None = None
-    """How many a backfill had when it was asked for."""
+    """Number of slots of a backfill when it was requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Who paused the job, when, why and until when."""
+    """Author, time, reason and end of a pause."""
 
     at: int
     by: str | None = None
@@ -130,7 +133,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A request of a client and its answer, kept so that a repeated one has no second effect."""
+    """A client's request and its answer, kept so that a repeated request has no second effect."""
 
     id: str
     answer: str
@@ -139,7 +142,7 @@ class Request:
 @fast_init
 @dataclass(frozen=True, kw_only=True)
 class Last:
-    """The last outcome, handed to the next run."""
+    """The last outcome, passed to the next run."""
 
     run: str
     slot: int
@@ -152,7 +155,7 @@ class Last:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """The last slots that were missed, and when that was recorded: alarms look here, never into the log."""
+    """The last missed slots, and when that was recorded: alarms read this, never the log."""
 
     at: int
     first: int
@@ -162,18 +165,18 @@ class Missed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """An attempt that a node put back after the store went back."""
+    """An attempt that a node put back after the store went back in time."""
 
     run: str
     attempt: int
     slot: int
     shards: Shards | None = None
-    """The shards of its slot, where claims that are lost had cut it."""
+    """Shards of its slot, if lost claims had cut it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Back:
-    """The job as it stood after the store went back, and what nodes have reported since (`transitions/rejoin.py`)."""
+    """The job as it stood after the store went back in time, and what nodes have reported since then."""
 
     epoch: str
     fence: int
@@ -191,13 +194,13 @@ class Job:
     definition: Definition
     revision: int | None = None
     source: str | None = None
-    """The fingerprint of the set of definitions that it came from; None for a job added as data; or `GIVEN_WAY`."""
+    """Fingerprint of the set of definitions that it came from; None for a job added as data; or `GIVEN_WAY`."""
     zone_data: str = ""
     removed: bool = False
 
     cursor: int
     nominal: str | None = None
-    """The cursor's local reading, so that nodes with other zone data agree on what has been decided."""
+    """Local reading of the cursor, so that nodes with other zone data agree on which slots are decided."""
     due_at: int | None = None
     paused: Pause | None = None
     fence: int = 0
@@ -206,18 +209,18 @@ class Job:
     waiting_ranges: tuple[WaitingRange, ...] = ()
     requests: tuple[Request, ...] = ()
     accepted: tuple[int, ...] = ()
-    """Fences of the last accepted finishes: a repeated one is answered as accepted."""
+    """Fences of the last accepted finishes: a repeated finish is accepted again."""
     failures: int = 0
     paced: int = 0
-    """When the last run of a range with a pace was claimed."""
+    """Time at which the last run of a range with a pace was claimed."""
     last: Last | None = None
     missed: Missed | None = None
     back: Back | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """State that newer code keeps here: handed on as it is."""
+    """State of newer releases: passed on unchanged."""
 
     def hold(self, run: str, fence: int) -> Hold | None:
-        """The very hold, or None: a write is accepted only if this finds it."""
+        """Return the hold of this run and fence, or None. A write is accepted only if this finds it."""
         for hold in self.active:
             if hold.fence == fence and hold.run == run:
                 return hold
@@ -225,13 +228,13 @@ class Job:
 
     @property
     def waiting(self) -> int:
-        """How many runs wait, retries included; a slot that has not begun counts once, however it will be cut."""
+        """Number of waiting runs, retries included. A slot that has not begun counts once, however it will be cut."""
         return sum(1 + waiting_run.more for waiting_run in self.waiting_runs) + sum(
             waiting_range.count for waiting_range in self.waiting_ranges
         )
 
     @property
     def queued(self) -> int:
-        """How many slots and requests stand in the queue, whose length is bounded; what is paced stands aside."""
+        """Number of slots and requests in the queue, whose length is bounded. A paced range does not count."""
         ranges = sum(waiting_range.count for waiting_range in self.waiting_ranges if waiting_range.pace is None)
         return len({group_of(waiting_run.run) for waiting_run in self.waiting_runs}) + ranges

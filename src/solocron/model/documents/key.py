@@ -1,7 +1,7 @@
-"""An idempotency key's document: who is at work under it, or that it is done, and with which result.
+"""An idempotency key's document: open, done or uncertain, with the holder or the result.
 
-open (a session is at work), done (for ever, or until `expires_at`), uncertain (whoever was at work died in the
-middle of it). A key is opened by one only; every later write shows the token of that opening.
+Open: a session is at work. Done: forever, or until `expires_at`. Uncertain: the holder died while at work. One caller
+opens a key; every later write shows the token of that opening.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Stand(StrEnum):
-    """How far an effect has come."""
+    """States of an effect."""
 
     OPEN = "open"
     DONE = "done"
@@ -42,7 +42,7 @@ class Stand(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """Somebody who wants to begin: `run` and `fence` are those of a run's attempt, None and 0 outside runs."""
+    """A request to begin: `run` and `fence` are those of a run's attempt, None and 0 outside runs."""
 
     token: str
     session: str
@@ -53,12 +53,12 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """It is yours to do."""
+    """The caller has the key and performs the effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It has been done; the result that was saved, if any."""
+    """The effect is done; carries the saved result, if any."""
 
     value: Any
     at: int
@@ -66,7 +66,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Somebody alive, for all the document knows, is at work."""
+    """A session that is not known to be dead is at work."""
 
     owner: str
     session: str
@@ -75,7 +75,7 @@ class Working:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Somebody began it and died; `token` names that beginning."""
+    """A session began it and died; `token` names that beginning."""
 
     owner: str
     token: str
@@ -94,9 +94,10 @@ def _note(name: str, by: Opening, *, now: int) -> SmallDocument:
 
 
 def open_key(doc: SmallDocument | Absent, by: Opening, *, now: int, dead: frozenset[str] = frozenset()) -> Change:
-    """Begin, if nobody has; answers `Opened`, `Done`, `Working` or `Doubt`. `dead`: sessions known to be dead.
+    """Begin if the key is free. The answer is `Opened`, `Done`, `Working` or `Doubt`.
 
-    A later attempt of the very run that opened it may start only when the earlier one is over: then nobody is at work.
+    `dead`: sessions known to be dead. A later attempt of the run that opened the key starts only after the earlier one
+    has ended, so it finds the work of that attempt abandoned and not in progress.
     """
     if isinstance(doc, Absent) or _is_over(doc, now=now):
         return Change(_note(doc.name, by, now=now), answer=Opened())
@@ -104,7 +105,7 @@ def open_key(doc: SmallDocument | Absent, by: Opening, *, now: int, dead: frozen
     stand = stand_of(doc)
     if stand is Stand.DONE:
         return Change(doc, answer=Done(body.get("value"), body["at"]))
-    if stand is Stand.OPEN and body["token"] == by.token:  # our own request, its answer lost on the way
+    if stand is Stand.OPEN and body["token"] == by.token:  # our own request, whose reply was lost
         return Change(doc, answer=Opened())
     earlier = by.run is not None and body.get("run") == by.run and body["fence"] < by.fence
     if stand is Stand.UNCERTAIN or doc.session in dead or earlier:
@@ -113,20 +114,23 @@ def open_key(doc: SmallDocument | Absent, by: Opening, *, now: int, dead: frozen
 
 
 def _is_over(doc: SmallDocument, *, now: int) -> bool:
-    """Whether its time is over; one that a run has made is removed by a sweeper, which looks at the run first."""
+    """Return whether its retention has passed.
+
+    A sweeper removes a key made by a run, after it has looked at the run.
+    """
     past = doc.expires_at is not None and doc.expires_at <= now
     return past and stand_of(doc) is Stand.DONE and "run" not in doc.body
 
 
 def tokened(doc: SmallDocument | Absent, token: str) -> SmallDocument | None:
-    """The document, if it is open under this very token."""
+    """Return the document if it is open under this token."""
     if isinstance(doc, Absent) or stand_of(doc) is not Stand.OPEN or doc.body["token"] != token:
         return None
     return doc
 
 
 def seize(doc: SmallDocument | Absent, by: Opening, *, after: str, now: int) -> Change | None:
-    """Begin anew what `after` began and did not end; None when somebody has decided about it meanwhile."""
+    """Begin anew what `after` began and did not end; None if another caller has decided about it meanwhile."""
     if isinstance(doc, SmallDocument) and stand_of(doc) is Stand.OPEN and doc.body["token"] == by.token:
         return Change(doc, answer=Opened())
     if isinstance(doc, Absent) or stand_of(doc) is Stand.DONE or doc.body["token"] != after:
@@ -137,13 +141,13 @@ def seize(doc: SmallDocument | Absent, by: Opening, *, after: str, now: int) -> 
 def close(
     doc: SmallDocument | Absent, *, token: str, now: int, value: Any = None, keep: int | None = None
 ) -> Change | None:
-    """open, or in doubt, to done. None: this token's beginning is not the current one, nothing changes.
+    """Mark an open or uncertain key as done; None if this token's beginning is not the current one.
 
-    The caller has to be the holder, or to know from the outside world that it happened.
+    The caller must be the holder, or must know from the outside world that the effect happened.
     """
     if isinstance(doc, Absent) or doc.body["token"] != token:
         return None
-    if stand_of(doc) is Stand.DONE:  # our own request, its answer lost on the way
+    if stand_of(doc) is Stand.DONE:  # our own request, whose reply was lost
         return Change(doc, answer="accepted before")
     body = {name: value for name, value in doc.body.items() if name in ("token", "owner", "since", "run", "fence")}
     body |= {"stand": Stand.DONE, "at": now}
@@ -154,18 +158,18 @@ def close(
 
 
 def drop(doc: SmallDocument | Absent, *, token: str, now: int) -> Change | None:
-    """The body raised: it did not happen, the key is free."""
+    """Free the key: the body raised, so the effect did not happen."""
     return None if tokened(doc, token) is None else Change(None)
 
 
 def doubt(doc: SmallDocument | Absent, *, token: str, now: int) -> Change | None:
-    """The body was cut off from outside: nobody knows whether it happened."""
+    """Mark the key as uncertain: the body was cut off from outside and may or may not have had its effect."""
     found = tokened(doc, token)
     return None if found is None else Change(_in_doubt(found))
 
 
 def orphan(doc: SmallDocument | Absent, *, session: str, now: int) -> Change | None:
-    """Whoever was at work is dead."""
+    """Mark the key as uncertain: the session at work is dead."""
     return Change(_in_doubt(doc)) if isinstance(doc, SmallDocument) and doc.session == session else None
 
 
@@ -174,7 +178,7 @@ def _in_doubt(doc: SmallDocument) -> SmallDocument:
 
 
 def prune(doc: SmallDocument | Absent, *, now: int, unfinished: Mapping[str, object]) -> Change | None:
-    """Remove a key whose time is over, unless its run is still waiting or running (`waiting`): a retry must find it."""
+    """Remove a key whose retention has passed, unless its run is still waiting or running: a retry must find it."""
     if isinstance(doc, Absent) or doc.expires_at is None or doc.expires_at > now or doc.body.get("run") in unfinished:
         return None
     return Change(None)

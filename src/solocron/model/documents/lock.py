@@ -1,7 +1,7 @@
 """A lock's document: a lease taken by hand. Every change of it is one of the pure functions below.
 
 A lock is taken until an instant of the store's clock (`until`), or for as long as a session lives. The document stays
-when it is released, because its fence must grow for ever.
+after a release, because its fence must grow forever.
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ __all__ = [
 ]
 
 TICKET = 5 * SECOND
-"""How long a place in the queue is kept for a waiter that does not come back."""
+"""How long the place of a waiter that does not come back is kept."""
 QUEUE = 64
-"""How many wait in order; who comes after them takes a place when one is free."""
+"""Maximum length of the queue. A later waiter takes a place when one is free."""
 FORCED_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockState:
-    """How a lock stands."""
+    """State of a lock."""
 
     fence: int = 0
     token: str | None = None
-    """Drawn anew for each acquisition: who shows it is the holder."""
+    """Drawn anew for each acquisition: the holder proves itself with it."""
     owner: str | None = None
     session: str | None = None
     since: int | None = None
     until: int | None = None
     least: int | None = None
     released: str | None = None
-    """The token of the last release: a repeated one is answered as accepted."""
+    """Token of the last release: a repeated release is accepted again."""
     waiting: tuple[tuple[str, int], ...] = ()
-    """Tickets in order, and until when each place is kept."""
+    """Tickets in order, each with the time until which its place is kept."""
     forced: tuple[Mapping[str, Any], ...] = ()
-    """The last releases by force: who, why, when, and whom it hit."""
+    """The last forced releases: author, reason, time, and the holder that lost the lock."""
 
     def taken(self, *, now: int, dead: frozenset[str] = frozenset()) -> bool:
-        """Whether nobody else may have it: held, or still inside its `at_least`."""
+        """Return whether the lock cannot be granted: held, or still inside its `at_least`."""
         if self.session is not None:
             return self.session not in dead
         return self.until is not None and self.until > now
@@ -66,7 +66,7 @@ class LockState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What somebody wants: times in microseconds; `session` ties the lock to it instead of a time."""
+    """A request for the lock; times in microseconds. `session` ties the lock to a session instead of a time."""
 
     token: str
     owner: str
@@ -74,9 +74,9 @@ class Ask:
     at_least: int = 0
     session: str | None = None
     queue: bool = False
-    """Whether it waits, and wants a place in the queue."""
+    """True if the caller waits and wants a place in the queue."""
     seen: int = 0
-    """The highest fence of this lock that the asker knows of: a store below it was restored from a backup."""
+    """Highest fence of this lock that the caller knows: a store below it was restored from a backup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Who has it, and from when on it is worth asking again (None: nobody knows)."""
+    """The holder, and when it is worth trying again (None: unknown)."""
 
     owner: str | None
     session: str | None
@@ -97,7 +97,7 @@ class Busy:
 
 
 def state_of(doc: SmallDocument | Absent) -> LockState:
-    """The lock that a document tells of; a free one where there is none."""
+    """Return the lock that a document describes; a free one if there is no document."""
     if isinstance(doc, Absent):
         return LockState()
     body = dict(doc.body)
@@ -124,14 +124,15 @@ def _note(name: str, state: LockState) -> SmallDocument:
 
 
 def acquire(doc: SmallDocument | Absent, ask: Ask, *, now: int, dead: frozenset[str] = frozenset()) -> Change | None:
-    """Take the lock if nobody has it; answers `Granted` or `Busy`. None: the store is older than the asker remembers.
+    """Take the lock if it is free. The answer is `Granted` or `Busy`.
 
-    `dead` are sessions that the asker knows to be buried or gone: what they hold may be taken.
+    None: the store is older than the caller remembers. `dead`: sessions that the caller knows to be buried or gone;
+    their locks may be taken.
     """
     state = state_of(doc)
     if ask.seen > state.fence:
         return None
-    if isinstance(doc, SmallDocument) and state.token == ask.token:  # our own request, its answer lost on the way
+    if isinstance(doc, SmallDocument) and state.token == ask.token:  # our own request, whose reply was lost
         return Change(doc, answer=Granted(state.fence, state.since or now))
     places = [(ticket, until) for ticket, until in state.waiting if until > now or ticket == ask.token]
     first = not places or places[0][0] == ask.token
@@ -159,7 +160,10 @@ def acquire(doc: SmallDocument | Absent, ask: Ask, *, now: int, dead: frozenset[
 
 
 def _queued(places: list[tuple[str, int]], ticket: str, *, now: int) -> list[tuple[str, int]]:
-    """With this ticket in it, at its place; kept longer only when half of its time is over, which spares writes."""
+    """Return the queue with this ticket at its place.
+
+    The place is prolonged only when half of its time has passed, which saves writes.
+    """
     if all(place[0] != ticket for place in places):
         return [*places, (ticket, now + TICKET)] if len(places) < QUEUE else places
     late = now + TICKET // 2
@@ -174,9 +178,9 @@ def leave(doc: SmallDocument | Absent, *, token: str, now: int) -> Change | None
 
 
 def release(doc: SmallDocument | Absent, *, token: str, now: int) -> Change | None:
-    """Let go; answers whether somebody waits. None: it is not the holder's any more, and nothing changes.
+    """Release the lock. The answer is True if a caller waits; None if the lock is no longer the holder's.
 
-    Inside `at_least` the lock stays taken until then, by nobody.
+    Inside `at_least` the lock stays taken until then, without a holder.
     """
     state = state_of(doc)
     if isinstance(doc, Absent) or state.token != token:
@@ -191,7 +195,7 @@ def _freed(state: LockState, *, now: int) -> LockState:
 
 
 def extend(doc: SmallDocument | Absent, *, token: str, at_most: int, at_least: int, now: int) -> Change | None:
-    """Set the expiry anew, counted from now; never adds to it, never revives a lock whose time is over.
+    """Set the expiry, counted from now. It never adds to it and never revives an expired lock.
 
     A lock that is tied to a session has no expiry to set.
     """
@@ -204,7 +208,7 @@ def extend(doc: SmallDocument | Absent, *, token: str, at_most: int, at_least: i
 
 
 def orphan(doc: SmallDocument | Absent, *, session: str, now: int) -> Change | None:
-    """What a buried session held is free."""
+    """Free the lock of a buried session."""
     state = state_of(doc)
     if isinstance(doc, Absent) or state.session != session:
         return None
@@ -212,7 +216,7 @@ def orphan(doc: SmallDocument | Absent, *, session: str, now: int) -> Change | N
 
 
 def force(doc: SmallDocument | Absent, *, by: str | None, why: str, now: int) -> Change | None:
-    """Take the lock from whoever has it: the fence rises, so that the old holder is stale at once; it is recorded."""
+    """Take the lock away from its holder and record it. The fence rises, so that the old holder is stale at once."""
     state = state_of(doc)
     if isinstance(doc, Absent) or not state.taken(now=now):
         return None
@@ -230,7 +234,7 @@ def force(doc: SmallDocument | Absent, *, by: str | None, why: str, now: int) ->
 
 
 def raise_fence(doc: SmallDocument | Absent, *, fence: int) -> Change | None:
-    """After a backup was restored: no fence that was granted before may come again."""
+    """Raise the fence after a backup was restored: a fence that was granted before must not be granted again."""
     state = state_of(doc)
     if isinstance(doc, Absent) or state.fence >= fence:
         return None

@@ -1,9 +1,9 @@
 """The namespace's own document: whether claims are granted, on which server, and since which check.
 
 A store goes back in time when a lagging replica is promoted or a backup is restored. Nodes that notice it write a new
-*epoch* here, and nobody claims until every live node has checked what it remembers against the documents. A claim names
-the epoch that its node has checked, and the store compares it, together with the identity of the server that answers,
-in the claim's own commit.
+*epoch* here, and no node claims until every live node has checked what it remembers against the documents. A claim
+names the epoch that its node has checked. The store compares it in the claim's own commit, together with the identity
+of the server that executes it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NAME = "namespace"
 
 
 class Openness(StrEnum):
-    """Whether claims are granted."""
+    """Whether claims are granted: the states of a namespace."""
 
     OPEN = "open"
     """Claims are granted to nodes that have checked the epoch."""
@@ -46,18 +46,18 @@ class Openness(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """The document as the machine reads it. `extra` holds keys that other code keeps here."""
+    """The document as the state machine reads it. `extra` holds keys that other code keeps here."""
 
     count: int
-    """How many epochs there have been: an epoch that counts less than a known one shows that the store went back."""
+    """Number of epochs so far. An epoch with a lower number than a known one shows that the store went back."""
     token: str
     identity: str
-    """The server for which this epoch was written."""
+    """Server for which this epoch was written."""
     openness: Openness = Openness.OPEN
     since: int = 0
     """Store time at which the present check began; 0 in the first epoch."""
     doubt: bool = False
-    """Whether a node died during the check with claims that nobody else remembers."""
+    """True if a node died during the check with claims that no other node remembers."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -66,7 +66,7 @@ class Namespace:
 
     @property
     def gate(self) -> str:
-        """What a claim compares: state, epoch and server, in one text."""
+        """Return the string that a claim compares: state, epoch and server."""
         return f"{self.openness} {self.epoch} {self.identity}"
 
     def note(self) -> SmallDocument:
@@ -81,7 +81,7 @@ _OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "g
 
 
 def read(doc: object) -> Namespace | None:
-    """Return the namespace of a document; None where there is none yet."""
+    """Return the namespace of a document; None if there is none yet."""
     if not isinstance(doc, SmallDocument):
         return None
     body = doc.body
@@ -97,12 +97,12 @@ def read(doc: object) -> Namespace | None:
 
 
 def gate_of(doc: SmallDocument) -> str | None:
-    """Return the text that a claim is compared with; None for every other kind of document."""
+    """Return the string that a claim is compared with; None for every other kind of document."""
     return doc.body.get("gate") if doc.kind is Kind.NAMESPACE else None
 
 
 def establish(doc: SmallDocument | Absent, *, identity: str, token: str) -> Change:
-    """Create the namespace, open, for the server that answers. One that exists is left as it is."""
+    """Create the namespace, open, for this server. One that exists is left as it is."""
     if isinstance(doc, SmallDocument):
         return Change(doc, answer=read(doc))
     new = Namespace(count=1, token=token, identity=identity)
@@ -114,9 +114,9 @@ def begin_check(
 ) -> Change:
     """Write a new epoch in state `checking`; the answer is the namespace as it then is.
 
-    `known` is the highest count of epochs that the node has seen, `checked` the epoch that it has checked itself. A
-    check of another node that this one has not yet taken part in is joined. A closed namespace stays closed, also where
-    what a person did about it is lost.
+    `known` is the highest number of epochs that the node has seen, `checked` the epoch that it has checked itself. If
+    another node has begun a check that this node has not taken part in, the node joins it. A closed namespace stays
+    closed, even if the store lost what a person did about it.
     """
     found = read(doc)
     if found is not None and found.openness is Openness.CLOSED and found.count < known:
@@ -135,7 +135,7 @@ def begin_check(
 
 
 def close(doc: SmallDocument | Absent, *, identity: str, known: int, token: str, now: int) -> Change:
-    """Stop the namespace: what was lost reaches back beyond what nodes remember."""
+    """Close the namespace: the loss reaches back beyond what the nodes remember."""
     found = read(doc)
     if found is not None and found.openness is Openness.CLOSED and found.identity == identity:
         return Change(_unchanged(doc), answer=found)
@@ -144,7 +144,7 @@ def close(doc: SmallDocument | Absent, *, identity: str, known: int, token: str,
 
 
 def note_doubt(doc: SmallDocument | Absent, *, epoch: str) -> Change | None:
-    """Remember that a session was buried before its node had checked this epoch."""
+    """Record that a session was buried before its node had checked this epoch."""
     found = read(doc)
     if found is None or found.epoch != epoch:
         return None
@@ -155,7 +155,10 @@ def note_doubt(doc: SmallDocument | Absent, *, epoch: str) -> Change | None:
 
 
 def open_again(doc: SmallDocument | Absent, *, epoch: str, now: int, barrier: int, doubt: bool) -> Change | None:
-    """End the check. None: another epoch has begun, the barrier stands, or doubt has come up that nobody dealt with."""
+    """End the check.
+
+    None: another epoch has begun, the barrier still stands, or doubt has come up that the caller did not deal with.
+    """
     found = read(doc)
     if found is None or found.epoch != epoch:
         return None
@@ -168,7 +171,7 @@ def open_again(doc: SmallDocument | Absent, *, epoch: str, now: int, barrier: in
 
 
 def reopen(doc: SmallDocument | Absent, *, identity: str, token: str, now: int) -> Change:
-    """Open a namespace for a person's `solocron restored`: a new epoch, which every node has to look at first."""
+    """Open a namespace for a person's `solocron restored`: a new epoch, which every node has to check first."""
     found = read(doc)
     new = _next(found, 0, identity, token, Openness.OPEN, since=now, doubt=False)
     return Change(new.note(), answer=new)

@@ -1,7 +1,8 @@
-"""Permits of a limit across jobs: as many small documents as may run at once, each held by one session or by nobody.
+"""Permits of a limit across jobs: one small document for each run that may go on at once, held by one session or free.
 
-A run of a job with `limit="db-heavy:2"` is claimed only by a node that has taken one of the two permits; what a dead
-session held is free again once it is swept. A permit is never shared, so there are never more runs than permits.
+A run of a job with `limit="db-heavy:2"` is claimed only by a node that has taken one of the two permits. The permit of
+a dead session is free again once the session is swept. A permit is never shared, so there are never more runs than
+permits.
 """
 
 from __future__ import annotations
@@ -14,43 +15,46 @@ from solocron.model.change import Absent, Change, Kind, SmallDocument
 __all__ = ["ASKED", "MOST", "free", "give", "limit_of", "names_of", "orphan", "parse", "take", "turn_of"]
 
 MOST = 256
-"""How many permits a limit may have."""
+"""Maximum number of permits of a limit."""
 ASKED = 4 * SECOND
-"""How long somebody who asked in vain is remembered, so that whoever gives the permit back wakes the others."""
+"""How long an unsuccessful request is remembered. Releasing the permit within that time notifies the waiting nodes."""
 
 
 def parse(limit: str) -> tuple[str, int]:
-    """The name and the number of `name:number`, which was checked when it was declared."""
+    """Return name and number of `name:number`, which was checked when it was declared."""
     name, _, most = limit.rpartition(":")
     return name, int(most)
 
 
 def names_of(limit: str) -> tuple[str, ...]:
-    """The documents of a limit's permits."""
+    """Return the names of the documents of a limit's permits."""
     name, most = parse(limit)
     return tuple(f"{name}:{index}" for index in range(most))
 
 
 def limit_of(permit: str) -> str:
-    """The limit's name inside a permit's."""
+    """Return the limit's name from a permit's."""
     return permit.rpartition(":")[0]
 
 
 def free(doc: SmallDocument | Absent) -> bool:
-    """Whether nobody holds it."""
+    """Return whether the permit is free."""
     return isinstance(doc, Absent) or doc.session is None
 
 
 def turn_of(doc: SmallDocument) -> int:
-    """Which taking of its session it was."""
+    """Return the number of this acquisition within its session."""
     turn: int = doc.body.get("turn", 0)
     return turn
 
 
 def take(doc: SmallDocument | Absent, *, session: str, node: str, turn: int, now: int) -> Change | None:
-    """Hold the permit if nobody does; answers whether it is ours. In vain it leaves a mark, now and then."""
+    """Take the permit if it is free. The answer is True if it is ours.
+
+    An unsuccessful request leaves a mark, now and then, so that a release notifies the waiting nodes.
+    """
     if isinstance(doc, SmallDocument) and doc.session == session and turn_of(doc) == turn:
-        return Change(doc, answer=True)  # our own request, its answer lost on the way
+        return Change(doc, answer=True)  # our own request, whose reply was lost
     if free(doc):
         body: dict[str, Any] = {"node": node, "since": now, "turn": turn}
         return Change(SmallDocument(kind=Kind.PERMIT, name=doc.name, body=body, session=session), answer=True)
@@ -62,12 +66,15 @@ def take(doc: SmallDocument | Absent, *, session: str, node: str, turn: int, now
 
 
 def give(doc: SmallDocument | Absent, *, session: str, now: int, turn: int | None = None) -> Change | None:
-    """Give it back; answers whether somebody asked for it. None: it is not what this session took (any more)."""
+    """Release the permit. The answer is True if a node has requested it since.
+
+    None: it is not, or no longer, what this session took.
+    """
     if isinstance(doc, Absent) or doc.session != session or turn not in (None, turn_of(doc)):
         return None
     return Change(SmallDocument(kind=doc.kind, name=doc.name, body={}), answer=doc.body.get("asked", 0) > now)
 
 
 def orphan(doc: SmallDocument | Absent, *, session: str, now: int) -> Change | None:
-    """What a buried session held is free."""
+    """Free the permit of a buried session."""
     return give(doc, session=session, now=now)

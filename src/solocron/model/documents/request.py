@@ -1,7 +1,7 @@
-"""A trigger that was left in the store by a transaction of the user's own, and becomes a run once a node has read it.
+"""A trigger left in the store by a transaction of the user. It becomes a run once a node has read it.
 
-Whoever turns it into a run holds it, under a live session, and removes it after that. So it becomes one run, whatever
-freezes or dies in between, and nobody has to lock the job while the user's transaction is open.
+The node that turns it into a run holds it under a live session and removes it afterwards. So it becomes one run,
+whatever process freezes or dies in between, and the job is not locked while the user's transaction is open.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def leave(
     token: str,
     shard: int | str | None = None,
 ) -> SmallDocument:
-    """The document to be written with the user's transaction. `asked` only orders what one program asked for."""
+    """Return the document to be written with the user's transaction.
+
+    `asked` only orders the requests of one program.
+    """
     body: dict[str, Any] = {"run": run, "request": request, "asked": list(asked)}
     if payload is not None:
         body["payload"] = payload
@@ -56,48 +59,48 @@ def leave(
 
 
 def first_name(run: str) -> str:
-    """What the names of all requests for a run begin with: two transactions may ask for the same one at once."""
+    """Return the prefix of the names of all requests for a run: two transactions may request the same one at once."""
     return hashlib.blake2b(run.encode(), digest_size=8).hexdigest() + "-"
 
 
 def run_named(note: SmallDocument) -> str:
-    """The run that it asks for."""
+    """Return the id of the requested run."""
     return str(note.body["run"])
 
 
 def job_named(note: SmallDocument) -> str:
-    """The job of which it asks a run."""
+    """Return the name of the requested run's job."""
     return job_of(run_named(note))
 
 
 def is_of(note: SmallDocument, job: Job) -> bool:
-    """Whether it was asked of this very job, not of an earlier one of the same name."""
+    """Return whether it was requested of this job, not of an earlier one of the same name."""
     return run_named(note) == run_id(job.name, job.incarnation, Origin.TRIGGER, note.body["request"])
 
 
 def hold(doc: SmallDocument | Absent, *, session: str) -> Change | None:
-    """Take it in hand; None where it is gone or in the hands of another node."""
+    """Hold the request; None if it is gone or held by another node."""
     if isinstance(doc, Absent) or doc.session not in (None, session):
         return None
     return Change(replace(doc, session=session, body={**doc.body, "times": doc.body.get("times", 0) + 1}))
 
 
 def orphan(doc: SmallDocument | Absent, *, session: str, now: int) -> Change | None:
-    """A buried session's is anybody's again; what became of it, whoever is next has to look up."""
+    """Release a request held by a dead session. The next node must check whether its run was already created."""
     if isinstance(doc, Absent) or doc.session != session:
         return None
     return Change(replace(doc, session=None))
 
 
 def may_be_known(note: SmallDocument) -> bool:
-    """Whether its run may exist already: somebody else held it, or another request has the same key."""
+    """Return whether its run may exist already: another node held it, or another request has the same key."""
     return bool(note.body.get("keyed")) or note.body.get("times", 0) != 1
 
 
 def accept(doc: Job | Absent, *, left: Sequence[SmallDocument], now: int, resolve: Resolve) -> Change | None:
-    """Owe the runs that were asked for, in the order of asking; None if there is no such job any more.
+    """Add the requested runs as waiting runs, in the order of the requests; None if the job no longer exists.
 
-    Nobody waits for an answer, so what a caller would have been refused is on record instead.
+    No caller waits for a reply, so a refusal is recorded in the log instead.
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
@@ -122,5 +125,5 @@ def accept(doc: Job | Absent, *, left: Sequence[SmallDocument], now: int, resolv
 
 
 def taken_in(doc: SmallDocument | Absent, *, session: str) -> Change | None:
-    """Its run stands: the request goes."""
+    """Remove a request whose run exists."""
     return Change(None) if isinstance(doc, SmallDocument) and doc.session == session else None

@@ -19,7 +19,7 @@ Shards = int | tuple[str, ...]
 
 
 class Status(StrEnum):
-    """How an attempt stands or ended, or why a slot did not run."""
+    """State or end of an attempt, or the reason why a slot did not run."""
 
     RUNNING = "running"
     """A node holds it."""
@@ -30,13 +30,13 @@ class Status(StrEnum):
     TIMED_OUT = "timed_out"
     """The function was still running at its deadline and was stopped."""
     CANCELLED = "cancelled"
-    """Someone asked it to stop: a person, its replacement or a shutdown."""
+    """A person, its replacement or a shutdown stopped it."""
     LOST = "lost"
     """Its node died or could no longer prove its lease."""
     SKIPPED = "skipped"
     """The slot did not run by choice: overlap, paused, disabled, calendar."""
     MISSED = "missed"
-    """Nobody was there in time, and catch-up or start_within said no."""
+    """No node ran it in time, and catch-up or start_within ruled it out."""
     DROPPED = "dropped"
     """The queue was full."""
 
@@ -45,7 +45,7 @@ ENDED = frozenset(Status) - {Status.RUNNING}
 
 
 class Origin(StrEnum):
-    """Why a run waits."""
+    """Reason why a run waits."""
 
     SCHEDULE = "schedule"
     TRIGGER = "trigger"
@@ -54,7 +54,7 @@ class Origin(StrEnum):
 
 
 class Op(StrEnum):
-    """What a log entry does to the log: nothing is ever rewritten once it has ended."""
+    """Effect of an entry on the log: a record is never rewritten once it has ended."""
 
     OPEN = "open"
     """A new record; a second one of the same (run, attempt) is refused."""
@@ -100,9 +100,9 @@ class Entry:
 
 
 def plain(text: str | None) -> str | None:
-    """A text as every store can keep it: what is not UTF-8, and NUL, is written out; the rest stays as it is.
+    """Return the string as every store can keep it: NUL and what is not UTF-8 are escaped.
 
-    A traceback may hold anything. One that a store refused would keep its run from ever being finished.
+    A traceback may contain anything. If the store refused it, its run could never be finished.
     """
     if text is None:
         return None
@@ -110,35 +110,35 @@ def plain(text: str | None) -> str | None:
 
 
 def run_id(job: str, incarnation: int, origin: str, what: str | int) -> str:
-    """The name of a run, the same on every node; `what` is the slot, or the request that asked for it."""
+    """Return the name of a run, the same on every node. `what` is the slot, or the request that asked for it."""
     digest = hashlib.blake2b(f"{incarnation}|{origin}|{what}".encode(), digest_size=8).hexdigest()
     return f"{job}@{digest}"
 
 
 def job_of(run: str) -> str:
-    """The job's name inside a run's."""
+    """Return the job's name from a run's."""
     return run.rpartition("@")[0]
 
 
 def group_of(run: str) -> str:
-    """What the shards of one slot have in common; the run itself where there are none."""
+    """Return what the shards of one slot have in common; the run itself if there are none."""
     return run.partition("#")[0]
 
 
 def shard_of(run: str) -> str | None:
-    """The number of the shard in a run's name."""
+    """Return the shard in a run's name, as a string."""
     return run.partition("#")[2] or None
 
 
 def key_of(job: str, origin: Origin, slot: int, request: str | None, shard: int | str | None = None) -> str:
-    """The idempotency key: equal over attempts, nodes and reruns of a slot (or of its shard), different for any other.
+    """Return the idempotency key: equal for all attempts and reruns of a slot (or its shard), different for any other.
 
-    Of a scheduled run, `request` is its local reading where the instant alone does not tell it from another.
+    For a scheduled run, `request` is its local reading if the instant alone does not tell it from another.
     """
     part = "" if shard is None else f"#{shard}"
     if origin is Origin.TRIGGER:
         return f"{job}!{request}{part}"
     reading = request or ""
-    if origin is not Origin.SCHEDULE:  # a rerun's request is the reading of its slot, and whose request it is
+    if origin is not Origin.SCHEDULE:  # a rerun's request is the slot's reading and an id
         reading = reading.partition("|")[0] if origin is Origin.RERUN else ""
     return f"{job}@{iso(slot)}" + (f"|{reading}" if reading else "") + part

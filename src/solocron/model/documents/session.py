@@ -11,7 +11,7 @@ __all__ = ["Life", "Session", "begin", "bury", "end", "is_live", "renew", "swept
 
 
 class Life(StrEnum):
-    """live, then dead (buried, holds still to be taken over), then swept (nothing names it any more)."""
+    """States of a session: live, then dead (buried, its holds to be taken over), then swept (nothing names it)."""
 
     LIVE = "live"
     DEAD = "dead"
@@ -20,7 +20,7 @@ class Life(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """Who a node is and until when its claims stand."""
+    """Identity of a node, and the time until which its claims stand."""
 
     name: str
     node: str
@@ -28,11 +28,11 @@ class Session:
     pid: int
     pools: tuple[str, ...] = ("default",)
     handlers: tuple[str, ...] | None = ()
-    """What it can run; None where that are too many to list."""
+    """Handlers this node can run; None if there are too many to store in the session."""
     applications: tuple[tuple[str, tuple[str, ...] | None], ...] = ()
-    """The applications that its handlers come from, and the handlers of each; None: all that no other one names.
+    """Applications of its handlers, with the handlers of each; None: all that no other application names.
 
-    Empty for a node of a release that did not say.
+    Empty if the node did not say.
     """
     version: str = ""
     fingerprint: str = ""
@@ -40,21 +40,21 @@ class Session:
     zone_data: str = ""
     lease: int
     keep: int | None = None
-    """For how long its node keeps records, in microseconds; None where it did not say."""
+    """How long its node keeps records, in microseconds; None if it did not say."""
     started_at: int = 0
     expires_at: int = 0
     beats: int = 0
-    """How often it was renewed: after a step of the store's clock the expiry alone would not show it."""
+    """Number of renewals. After a step of the store's clock the expiry alone would not show a renewal."""
     running: int = 0
     epoch: str = ""
-    """The epoch that its node has checked (`model/documents/namespace.py`)."""
+    """Epoch that its node has checked (`model/documents/namespace.py`)."""
     state: Life = Life.LIVE
     ended_at: int | None = None
     reason: str | None = None
 
 
 def begin(doc: Session | Absent, session: Session, *, now: int) -> Change | None:
-    """A new session; its id is random and never reused, so one that exists is our own repeated request."""
+    """Create a session. Its id is random and never reused, so one that exists is our own repeated request."""
     if isinstance(doc, Session):
         return Change(doc) if doc.state is Life.LIVE else None
     return Change(replace(session, started_at=now, expires_at=now + session.lease))
@@ -70,15 +70,15 @@ def renew(
     epoch: str | None = None,
     lift: bool = False,
 ) -> Change | None:
-    """Only burial ends a session; a late renewal counts until then. It sets the expiry, never adds to it.
+    """Renew a session that is not buried, even if late: only burial ends it. Sets the expiry, never adds to it.
 
-    `seen` are the beats that the store has acknowledged: a document with fewer is an old one that has come back, and is
-    left as it is, unless its node has noticed and wants to `lift` it. `epoch` marks the session with an epoch that its
-    node has checked.
+    `seen` is the number of renewals that the store has acknowledged. A document with fewer is an old one that has come
+    back; it is left as it is, unless its node has noticed that and asks to `lift` it. `epoch` marks the session with an
+    epoch that its node has checked.
 
-    `number` is the count that this renewal writes, given to it when it was sent. Were it the document's own count plus
-    one, a renewal that was late could lift an old document to the count that was acknowledged, and hide that the store
-    went back.
+    `number` is the count that this renewal writes, fixed when it was sent. The obvious choice, the document's own count
+    plus one, would be wrong: a delayed renewal could lift an old document to the acknowledged count and hide that the
+    store went back.
     """
     if isinstance(doc, Absent) or doc.state is not Life.LIVE or (doc.beats < seen and not lift):
         return None
@@ -89,12 +89,15 @@ def renew(
 
 
 def is_live(doc: Session, *, now: int) -> bool:
-    """Return whether its lease has not run out by the store's clock."""
+    """Return whether its lease has not expired by the store's clock."""
     return doc.state is Life.LIVE and doc.expires_at > now
 
 
 def bury(doc: Session | Absent, *, now: int, reason: str, seen: int | None = None) -> Change | None:
-    """live to dead; `seen` are the beats that the sweeper counted: one renewed since is left alone."""
+    """Mark a live session as dead.
+
+    `seen` is its number of renewals as the sweeper saw it: one renewed since is left alone.
+    """
     if isinstance(doc, Absent) or doc.state is not Life.LIVE:
         return None
     if seen is not None and (doc.beats != seen or doc.expires_at > now):
@@ -103,14 +106,14 @@ def bury(doc: Session | Absent, *, now: int, reason: str, seen: int | None = Non
 
 
 def swept(doc: Session | Absent, *, now: int) -> Change | None:
-    """dead to swept, after a pass over its holds that skipped nothing."""
+    """Mark a dead session as swept, after a pass over its holds that skipped nothing."""
     if isinstance(doc, Absent) or doc.state is not Life.DEAD:
         return None
     return Change(replace(doc, state=Life.SWEPT))
 
 
 def end(doc: Session | Absent, *, now: int, reason: str) -> Change | None:
-    """The node's own goodbye, said when no body is left; the sweep looks after whatever it may still hold."""
+    """Close a session for its node, when no body is left. The sweeper deals with whatever it may still hold."""
     if isinstance(doc, Absent) or doc.state is not Life.LIVE:
         return None
     return Change(replace(doc, state=Life.DEAD, expires_at=min(doc.expires_at, now), ended_at=now, reason=reason))

@@ -1,7 +1,7 @@
 """The steps of one run, in one document with a fence of its own.
 
-An attempt first raises the fence, then reads; a save with another fence is refused. So a predecessor that was frozen
-can no longer save, and what it saved before that is simply a finished step.
+An attempt first raises the fence, then reads; a save with another fence is refused. So a frozen predecessor can no
+longer save, and what it saved before is a finished step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from solocron.model.change import Absent, Change, Kind, SmallDocument
 __all__ = ["TOTAL", "Finished", "enter", "finished", "prune", "save"]
 
 TOTAL = 1024 * 1024
-"""Bytes that the results of one run may have together."""
+"""Maximum bytes of all results of one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Finished:
 
 
 def finished(doc: SmallDocument | Absent) -> dict[str, Finished]:
-    """What is saved, in the order in which it was."""
+    """Return the saved steps, in the order in which they were saved."""
     if isinstance(doc, Absent):
         return {}
     return {name: Finished(value, at) for name, value, at in doc.body["steps"]}
@@ -38,7 +38,7 @@ def _note(name: str, fence: int, steps: list[list[Any]], *, now: int) -> SmallDo
 
 
 def enter(doc: SmallDocument | Absent, *, fence: int, now: int) -> Change | None:
-    """Raise the fence; answers what is saved. None: a later attempt has been here, this one is stale."""
+    """Raise the fence; the answer is what is saved. None: a later attempt has raised it further, this one is stale."""
     if isinstance(doc, Absent):
         return Change(_note(doc.name, fence, [], now=now), answer={})
     if doc.body["fence"] > fence:
@@ -49,9 +49,9 @@ def enter(doc: SmallDocument | Absent, *, fence: int, now: int) -> Change | None
 
 
 def save(doc: SmallDocument | Absent, *, step: str, value: Any, fence: int, now: int) -> Change | None:
-    """Save a result under the fence; answers the one that is saved. None: the fence is stale, nothing is saved.
+    """Save a result under the fence; the answer is the saved result. None: the fence is stale, nothing is saved.
 
-    A step has one result for ever: a repeated save is answered with the first.
+    A step has one result forever: a repeated save returns the first.
     """
     if isinstance(doc, Absent) or doc.body["fence"] != fence:
         return None
@@ -63,7 +63,7 @@ def save(doc: SmallDocument | Absent, *, step: str, value: Any, fence: int, now:
 
 
 def prune(doc: SmallDocument | Absent, *, before: int, unfinished: Mapping[str, object]) -> Change | None:
-    """Remove the steps of a run that has not been touched since then, and is neither running nor waiting."""
+    """Remove the steps of a run that has not been touched since then and is neither running nor waiting."""
     if isinstance(doc, Absent) or doc.body["at"] >= before or doc.name in unfinished:
         return None
     return Change(None)

@@ -1,7 +1,7 @@
-"""Runs that are asked for again: one slot (rerun), or a range of the past (backfill). Both keep the slot and its key.
+"""Runs that are requested again: one slot (rerun), or a range of the past (backfill). Both keep the slot and its key.
 
-A backfill lets everything else of its job go first: its runs count for no slot's overlap, a slot that falls due while
-one runs waits for its end, and of a job that allows several at once it takes half of the places at most.
+A backfill comes after everything else of its job. Its runs count for no slot's overlap; a slot that falls due while one
+of them runs waits for its end. If a job allows several runs at once, a backfill takes at most half of the places.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from solocron.model.transitions.commands import answered, remember
 __all__ = ["AT_ONCE", "MOST", "backfill", "backfill_id", "cancel_backfill", "rerun", "rerun_id"]
 
 MOST = 100_000
-"""Slots that one backfill may have."""
+"""Maximum number of slots of one backfill."""
 AT_ONCE = 8
-"""Backfills of one job that may be under way."""
+"""Maximum number of backfills of one job under way."""
 
 
 def rerun_id(job: Job, slot: int, request: str) -> str:
@@ -30,9 +30,9 @@ def rerun_id(job: Job, slot: int, request: str) -> str:
 
 
 def rerun(doc: Job | Absent, *, slot: int, reading: str, request: str, now: int, resolve: Resolve) -> Change | None:
-    """Owe a slot once more; the answer is the run's id, or a `Refusal`. The same request again is the same run.
+    """Run a slot once more; the answer is the run's id, or a `Refusal`. The same request again is the same run.
 
-    `reading` is the local reading that is part of the slot's key, where it has one.
+    `reading` is the local reading that is part of the slot's key, if it has one.
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
@@ -71,9 +71,9 @@ def backfill(
     now: int,
     resolve: Resolve,
 ) -> Change | None:
-    """Owe every slot from `start` to before `end` that the schedule has there, the newest `limit` of them.
+    """Run every slot of the schedule from `start` to before `end` again, the newest `limit` of them.
 
-    Only slots that have been decided: what is still to come the schedule brings by itself. The answer is the range,
+    Only slots that have been decided: the schedule itself brings those that are still to come. The answer is the range,
     or a `Refusal`.
     """
     if isinstance(doc, Absent) or doc.removed:
@@ -109,7 +109,7 @@ def backfill(
 
 
 def cancel_backfill(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resolve) -> Change | None:
-    """Stop a backfill by its id: what waits is recorded as cancelled, what runs is asked to stop."""
+    """Stop a backfill by its id: waiting slots are recorded as cancelled, running ones are asked to stop."""
     if isinstance(doc, Absent):
         return None
     gone = [s for s in doc.waiting_ranges if s.origin is Origin.BACKFILL and backfill_id(doc, s.request or "") == run]

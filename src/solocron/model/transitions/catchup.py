@@ -1,7 +1,7 @@
-"""Decides slots: which wait, which did not run and why. Every slot up to the new cursor ends in one of the two.
+"""Decides slots: each slot up to the new cursor either waits, or is recorded as not run with the reason.
 
-A slot is *late* until `late_for` after its instant and is then still waiting, overlap permitting; after that it is
-*missed* and `catch_up` decides. A long outage costs a few records, computed in closed form.
+A slot is *late* until `late_for` after its instant and then still waits, overlap permitting. After that it is *missed*
+and `catch_up` decides. A long outage costs a few records, computed in closed form.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from solocron.model.transitions.claimant import patience_of
 from solocron.model.transitions.shards import each
 
 __all__ = [
+    "add_waiting",
     "busy",
     "decide",
     "decided_up_to",
@@ -22,13 +23,12 @@ __all__ = [
     "give_up",
     "give_up_range",
     "leave_out",
-    "owe",
     "pass_over",
 ]
 
 
 def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
-    """Decide every slot up to now. The caller has seen to it that the job is neither paused nor disabled."""
+    """Decide every slot up to now. The caller guarantees that the job is neither paused nor disabled."""
     decided, entries = _decide(job, slots, now=now, late_for=late_for)
     if decided.cursor != job.cursor:
         entries = (*entries, *leave_out(job, slots, job.cursor, decided.cursor, now=now))
@@ -36,7 +36,7 @@ def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job,
 
 
 def leave_out(job: Job, slots: Timetable, since: int, until: int, *, now: int) -> tuple[Entry, ...]:
-    """Record what a calendar left out in (since, until]; one record, however many they are."""
+    """Record the slots that a calendar left out in (since, until]: one record, however many they are."""
     found = slots.left_out(since, until) if until > since else None
     if found is None:
         return ()
@@ -59,31 +59,31 @@ def _decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job
 
 
 def _missed(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int, now: int) -> Job:
-    """Slots in (since, until]: too late to be simply late."""
+    """Decide the slots in (since, until], which are too late to be merely late."""
     count = slots.count(since, until)
     if not count:
         return job
     policy, keep, pace = job.definition.catch_up, until, job.definition.catch_up.pace
     if policy.kind == "latest":
         keep = (slots.before(until + 1) or until) - 1
-        reason = "nobody was there in time; a later slot ran instead (catch_up=latest)"
+        reason = "no node ran it in time; a later slot ran instead (catch_up=latest)"
     elif policy.kind == "all":
         keep = since if policy.within is None else max(since, now - policy.within - 1)
         if policy.limit is not None:
             keep = slots.newest(keep, until, policy.limit)
-        reason = "nobody was there in time; beyond the bounds of catch-up"
+        reason = "no node ran it in time; beyond the bounds of catch-up"
     else:
-        reason = "nobody was there in time (catch_up=skip)"
+        reason = "no node ran it in time (catch_up=skip)"
     start_within = job.definition.start_within
     if start_within is not None and now - start_within - 1 >= keep:
         keep = min(now - start_within - 1, until)
-        reason = "nobody was there within start_within"
+        reason = "no node ran it within start_within"
     pass_over(job, slots, entries, since, keep, Status.MISSED, reason, now=now)
-    return owe(job, slots, keep, until, pace=pace)
+    return add_waiting(job, slots, keep, until, pace=pace)
 
 
 def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
-    """Slots in (since, until]: waiting, unless an earlier run still runs and `overlap` says otherwise."""
+    """Decide the slots in (since, until]: they wait, unless an earlier run still runs and `overlap` says otherwise."""
     count = slots.count(since, until)
     if not count:
         return job
@@ -92,13 +92,13 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
         return _replace(job, slots, entries, since, until)
     behind = not busy(job) and _behind_backfill(job)
     if not busy(job) and not behind and not _in_line(job):
-        return owe(job, slots, since, until)
-    # Behind a backfill one slot waits under every policy: nobody's live slot is skipped for the sake of the past.
+        return add_waiting(job, slots, since, until)
+    # Behind a backfill one slot waits under every policy: a live slot is never skipped for the sake of the past.
     kind = "queue" if behind and overlap.kind in ("skip", "allow") else overlap.kind
     if kind == "queue-all":
         room = max(0, QUEUE_LIMIT - job.queued)
         cut = until if count <= room else _after_n(slots, since, room)
-        job = owe(job, slots, since, cut)
+        job = add_waiting(job, slots, since, cut)
         pass_over(job, slots, entries, cut, until, Status.DROPPED, f"{QUEUE_LIMIT} runs are waiting", now=until)
         return job
     queued = any(s.pace is None for s in job.waiting_ranges) or any(
@@ -107,7 +107,7 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
     if kind == "queue" and not queued:
         first = slots.after(since)
         assert first is not None
-        job = owe(job, slots, since, first)
+        job = add_waiting(job, slots, since, first)
         since = first
     what = "one run is waiting already" if kind == "queue" else _what_runs(job)
     pass_over(job, slots, entries, since, until, Status.SKIPPED, f"overlap: {what}", now=until)
@@ -115,7 +115,7 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
 
 
 def _replace(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
-    """The newest slot waits; everything before it is stopped, or never starts."""
+    """Let the newest slot wait; everything before it is stopped, or never starts."""
     newest = slots.before(until + 1)
     assert newest is not None
     reason = "overlap: replaced by a later slot"
@@ -123,14 +123,14 @@ def _replace(job: Job, slots: Timetable, entries: list[Entry], since: int, until
     job = give_up(job, entries, Status.SKIPPED, reason, now=until, among=frozenset({Origin.SCHEDULE}))
     stopped = (h if h.origin is Origin.BACKFILL else h.asked_to_stop(reason, now=until) for h in job.active)
     job = replace(job, active=tuple(stopped))
-    return owe(job, slots, newest - 1, newest)
+    return add_waiting(job, slots, newest - 1, newest)
 
 
 def busy(job: Job) -> bool:
-    """Whether a further run would overlap: as many as may run do, a run that waits for its retry included.
+    """Return whether a further run would overlap: as many run as may, including a run that waits for its retry.
 
-    The shards of one slot count as one run, from the first that is taken to the last that ends. What a backfill runs
-    does not count: slots go first.
+    The shards of one slot count as one run, from the first that is claimed to the last that ends. Runs of a backfill do
+    not count: slots go first.
     """
     past = Origin.BACKFILL
     begun = {group_of(hold.run) for hold in job.active if hold.origin is not past}
@@ -143,12 +143,15 @@ def busy(job: Job) -> bool:
 
 
 def _behind_backfill(job: Job) -> bool:
-    """Whether a slot has to wait only because a backfill runs."""
+    """Return whether a slot has to wait only because a backfill runs."""
     return len({group_of(hold.run) for hold in job.active}) >= job.definition.overlap.most
 
 
 def _in_line(job: Job) -> bool:
-    """Whether as many slots as may run wait for a permit of the job's limit: one more would only make it longer."""
+    """Return whether as many slots as may run wait for a permit of the job's limit.
+
+    One more would only make the queue longer.
+    """
     if job.definition.limit is None:
         return False
     waiting = sum(
@@ -162,10 +165,13 @@ def _in_line(job: Job) -> bool:
     return waiting >= job.definition.overlap.most
 
 
-def owe(job: Job, slots: Timetable, since: int, until: int, *, pace: int | None = None) -> Job:
-    """The job with the scheduled slots in (since, until] waiting: one by name, neighbours as a range, perhaps paced."""
+def add_waiting(job: Job, slots: Timetable, since: int, until: int, *, pace: int | None = None) -> Job:
+    """Return the job with the scheduled slots in (since, until] waiting: one by name, neighbours as a range.
+
+    `pace` applies to the range.
+    """
     if since < job.cursor:
-        job, since = _owe_by_reading(job, slots, since, min(until, job.cursor))
+        job, since = _add_waiting_by_reading(job, slots, since, min(until, job.cursor))
     count = slots.count(since, until)
     if not count:
         return job
@@ -189,19 +195,19 @@ def owe(job: Job, slots: Timetable, since: int, until: int, *, pace: int | None 
             waiting_range = WaitingRange(first=waiting_run.slot, last=last, count=count + 1)
             return replace(job, waiting_runs=rest, waiting_ranges=(*job.waiting_ranges, waiting_range))
     if count == 1 and pace is None:
-        return replace(job, waiting_runs=(*job.waiting_runs, _owed(job, first)))
+        return replace(job, waiting_runs=(*job.waiting_runs, _waiting_slot(job, first)))
     return replace(
         job, waiting_ranges=(*job.waiting_ranges, WaitingRange(first=first, last=last, count=count, pace=pace))
     )
 
 
-def _owed(job: Job, slot: int) -> WaitingRun:
+def _waiting_slot(job: Job, slot: int) -> WaitingRun:
     run = run_id(job.name, job.incarnation, Origin.SCHEDULE, slot)
     return WaitingRun(run=run, slot=slot, origin=Origin.SCHEDULE, ready_at=slot)
 
 
-def _owe_by_reading(job: Job, slots: Timetable, since: int, until: int) -> tuple[Job, int]:
-    """Owe slots whose instants lie behind the cursor: their local readings do not, by this node's zone data.
+def _add_waiting_by_reading(job: Job, slots: Timetable, since: int, until: int) -> tuple[Job, int]:
+    """Add slots whose instants lie behind the cursor and whose local readings, by this node's zone data, do not.
 
     A node with other zone data has used these instants for other readings, so the names carry the reading as well.
     """
@@ -231,7 +237,7 @@ def pass_over(
     first, last = slots.after(since), slots.before(until + 1)
     assert first is not None
     assert last is not None
-    reading = slots.nominal(last) if first <= job.cursor else None  # as in _owe_by_reading
+    reading = slots.nominal(last) if first <= job.cursor else None  # as in _add_waiting_by_reading
     entries.append(_summary(job, first, last, count, status, reason, now, request=reading))
 
 
@@ -244,7 +250,10 @@ def give_up(
     now: int,
     among: frozenset[Origin] = frozenset(Origin),
 ) -> Job:
-    """The job with nothing of these origins waiting; what never ran says why, a retry's last attempt is on record."""
+    """Return the job with nothing of these origins waiting.
+
+    A run that never started gets a record with the reason; a retry has the record of its last attempt already.
+    """
     for waiting_run in job.waiting_runs:
         if waiting_run.origin in among and not waiting_run.tried:
             entries.extend(did_not_run(job, one, status, reason, now=now) for one in each(waiting_run))
@@ -259,13 +268,13 @@ def give_up(
 
 
 def give_up_range(job: Job, waiting_range: WaitingRange, status: Status, reason: str, *, now: int) -> Entry:
-    """Record that what is left of a range will not run after all."""
+    """Record that the rest of a range will not run."""
     s = waiting_range
     return _summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request)
 
 
 def decided_up_to(job: Job, slots: Timetable, instant: int) -> Job:
-    """The job with its cursor at an instant, local reading included; a cursor never goes back, nor does its reading."""
+    """Return the job with its cursor and local reading at an instant. Neither ever goes back."""
     if instant <= slots.decided_until(job.cursor, job.nominal):
         return job
     return replace(job, cursor=max(instant, job.cursor), nominal=slots.nominal(instant))
@@ -303,7 +312,7 @@ def _summary(
 
 
 def did_not_run(job: Job, waiting_run: WaitingRun, status: Status, reason: str, *, now: int) -> Entry:
-    """Record that an waiting run will not run after all."""
+    """Record that a waiting run will not run."""
     return Entry(
         Op.OPEN,
         Record(
@@ -323,7 +332,7 @@ def did_not_run(job: Job, waiting_run: WaitingRun, status: Status, reason: str, 
 
 
 def _after_n(slots: Timetable, since: int, n: int) -> int:
-    """The n-th slot after; `since` itself for none."""
+    """Return the n-th slot after `since`; `since` itself for n = 0."""
     for _ in range(n):
         since = slots.after(since) or since
     return since

@@ -1,4 +1,4 @@
-"""Who claims, and what a claim leaves in the log."""
+"""The claiming node, and the record of its claim."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _unknown(handler: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimant:
-    """Who claims, and how long a slot counts as late before it is missed.
+    """The claiming node, and how long a slot counts as late before it is missed.
 
     `alone`: no other node lives. `sessions` and `permit` are fetched for a job that `Needs` them.
     """
@@ -34,34 +34,37 @@ class Claimant:
     sessions: tuple[Session, ...] | None = None
     permit: str | None = None
     spare: bool = True
-    """Whether this node has a place left for a backfill."""
+    """True if this node has a place left for a backfill."""
     application: Callable[[str], str | None] = _unknown
-    """From the name of a handler to the application that this node has it from."""
+    """Returns the application from which this node has a handler of that name."""
     next_slots: NextSlots = field(default_factory=NextSlots, compare=False, repr=False)
-    """Slots computed for the job before; the claimer hands the same one to each claim."""
+    """Slots computed for the job before; the claimer passes the same one to each claim."""
 
 
 def next_fence(last: int, now: int) -> int:
-    """Above every fence handed out so far; over removal and restore too, as long as the store's clock is not behind."""
+    """Return a fence above every fence granted so far.
+
+    This holds across removal and restore too, as long as the store's clock is not behind.
+    """
     return max(last + 1, now // MILLISECOND)
 
 
 def patience_of(definition: Definition, late_for: int) -> int:
-    """How long after its instant a slot may still start before it is missed."""
+    """Return how long after its instant a slot may still start before it is missed."""
     limit = definition.start_within
     return late_for if limit is None else min(late_for, limit + 1)
 
 
 def stopping_since(hold: Hold, *, now: int) -> int | None:
-    """Since when its body is being stopped: somebody asked, or its deadline passed; None while it may run."""
+    """Return since when its body is being stopped (on request, or by its deadline); None while it may run."""
     moments = [moment for moment in (hold.asked_at, hold.deadline) if moment is not None and moment <= now]
     return min(moments, default=None)
 
 
 def stuck_since(hold: Hold, *, lease: int, now: int) -> int | None:
-    """Since when its body is being stopped, if that was more than a lease ago: a thread that ignores it.
+    """Return since when its body is being stopped, if that is more than a lease ago: a thread that ignores it.
 
-    Within a lease the holder has heard of it with a beat, and its body has had time to end.
+    Within a lease the holder has learnt of the request with a renewal, and its body has had time to end.
     """
     since = stopping_since(hold, now=now)
     return since if since is not None and now > since + lease else None

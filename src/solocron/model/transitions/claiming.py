@@ -1,4 +1,4 @@
-"""Claim: decide what is due, and take at most one run of it. Finish and takeover end what was taken."""
+"""Claim: decide what is due, and take at most one run. Finish and takeover end what was taken."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from solocron.model.transitions.untold import write_off_untold
 __all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "recompute_due", "wake"]
 
 _ASKED = (Origin.TRIGGER, Origin.RERUN)
-"""What a person asked for by name."""
+"""Origins of runs that a person requested by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """The answer of a claim that took nothing although something is due: others go first, until an instant."""
+    """Answer of a claim that took nothing although something is due: other nodes go first, until an instant."""
 
     until: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """The answer of a claim that would take a run if its claimant brought the sessions, or a permit of this limit."""
+    """Answer of a claim that needs the sessions, or a permit of this limit, to take a run."""
 
     sessions: bool = False
     limit: str | None = None
@@ -44,7 +44,7 @@ class Needs:
 def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
     """Decide every slot up to now and hold at most one run; the answer is the hold, `Needs`, `Later`, or None.
 
-    None for a job of another application: the function that this node has under its name is not the job's.
+    None for a job of another application: this node's function of that name is not the job's.
     """
     if isinstance(doc, Absent) or is_anothers(doc.definition, by.application(doc.definition.handler)):
         return None
@@ -55,7 +55,7 @@ def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Cha
 
 
 def _claim(doc: Job, slots: Timetable, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
-    """The long way, which knows every policy."""
+    """Claim with every policy considered; the slow path."""
     if doc.waiting_ranges and not all(resolve(s.schedule).known for s in doc.waiting_ranges if _under_calendar(s)):
         return None
     job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
@@ -75,9 +75,9 @@ def _under_calendar(waiting_range: WaitingRange) -> bool:
 
 
 def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
-    """Decide every slot up to now, a pause that has ended on its own included.
+    """Decide every slot up to now, including a pause that has ended on its own.
 
-    A removed job has no slots, and a schedule that only a node with the code can tell is left to such a node.
+    A removed job has no slots. A schedule that only a node with the code can compute is left to such a node.
     """
     if job.removed or not slots.known:
         return job, ()
@@ -95,7 +95,7 @@ def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple
 
 
 def _noting_missed(job: Job, entries: tuple[Entry, ...]) -> Job:
-    """The job with the newest slots that these entries say were missed."""
+    """Return the job with the newest slots that these entries record as missed."""
     missed = [entry.record for entry in entries if entry.record.status is Status.MISSED] if entries else None
     if not missed:
         return job
@@ -105,7 +105,7 @@ def _noting_missed(job: Job, entries: tuple[Entry, ...]) -> Job:
 
 
 def wake(job: Job, slots: Timetable, entries: list[Entry], *, until: int, now: int, why: str | None = None) -> Job:
-    """End a pause or a time of being disabled: the slots up to `until` are on record as skipped."""
+    """End a pause or a disabled period: the slots up to `until` are recorded as skipped."""
     if why is None:
         why = "disabled" if job.paused is None else "paused" + (f": {job.paused.note}" if job.paused.note else "")
     since = slots.decided_until(job.cursor, job.nominal)
@@ -174,7 +174,7 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
 def _parts(
     job: Job, waiting_run: WaitingRun, by: Claimant, fleet: frozenset[str]
 ) -> tuple[WaitingRun, tuple[WaitingRun, ...]]:
-    """What this node takes of an entry, and what of it goes on waiting: shards, or the parts of other nodes."""
+    """Split an entry into what this node takes and what goes on waiting: shards, or the parts of other nodes."""
     definition = job.definition
     if definition.nodes is not None and waiting_run.shards is None and waiting_run.attempt == 1:
         mine, *others = route(waiting_run, definition.nodes, fleet, node=by.node)
@@ -187,7 +187,7 @@ def _parts(
 def _first(
     job: Job, resolve: Resolve, now: int, by: Claimant, fleet: frozenset[str] = frozenset()
 ) -> tuple[WaitingRun | None, Mapping[str, Any]]:
-    """What to run next, and what the job is without it: retries first, then by slot, then what is paced."""
+    """Return the next run, and the fields of the job without it: retries first, then by slot, then paced ranges."""
     waiting, waiting_ranges = _may_start(job)
     wait = _affinity_delay(job, by, fleet)
     ready = [
@@ -204,7 +204,7 @@ def _first(
         past = by.spare and not _live_is_ready(waiting, waiting_ranges, now)
         aside = [s for s in waiting_ranges if s.pace is not None and (past or s.origin is not Origin.BACKFILL)]
         spans = [s for s in aside if _ready_at(job, s) + wait <= now]
-        spans = [s for s in spans if s.origin is Origin.SCHEDULE] or spans  # what was missed before what is asked for
+        spans = [s for s in spans if s.origin is Origin.SCHEDULE] or spans  # missed slots before requested ones
     if not spans:
         return (best, {} if best is None else _without(job, best))
     span = min(spans, key=lambda s: s.first)
@@ -219,28 +219,35 @@ def _first(
     rest = tuple(s for s in job.waiting_ranges if s is not span)
     if span.first < span.last:
         following = resolve(span.schedule or job.definition.schedule).after(span.first)
-        # Zone data that differ from those of whoever made the range may know no slot here: its last is one for sure.
+        # The node that made the range may have had other zone data, so there may be no slot here by ours. Its last is
+        # certainly one.
         following = span.last if following is None else min(following, span.last)
         rest = (replace(span, first=following, count=max(span.count - 1, 1)), *rest)
     return waiting_run, {"waiting_ranges": rest} | ({} if span.pace is None else {"paced": now})
 
 
 def _live_is_ready(waiting: Sequence[WaitingRun], waiting_ranges: Sequence[WaitingRange], now: int) -> bool:
-    """Whether something live may start on some node, be it that another one goes first: the past comes after it."""
+    """Return whether a live run may start on some node, even if another node goes first. The past comes after it."""
     return any(o.ready_at <= now and o.only is None for o in waiting) or any(
         s.pace is None and s.first <= now for s in waiting_ranges
     )
 
 
 def _ready_at(job: Job, waiting_range: WaitingRange) -> int:
-    """When its next run may start. One pace for all that is paced in a job: two ranges are not twice as fast."""
+    """Return when its next run may start.
+
+    All paced ranges of a job share one pace: two ranges are not twice as fast.
+    """
     return (
         waiting_range.first if waiting_range.pace is None else max(waiting_range.first, job.paced + waiting_range.pace)
     )
 
 
 def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
-    """Whether what is due depends on which nodes live: it is for several, for certain ones, or another goes first."""
+    """Return whether what is due depends on the live nodes.
+
+    That is so if it is for several nodes, for certain ones, or if another node goes first.
+    """
     definition, last = job.definition, job.last
     if (
         definition.nodes is None
@@ -268,7 +275,7 @@ def _affinity_delay(job: Job, by: Claimant, fleet: frozenset[str]) -> int:
 
 
 def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
-    """When this node has something to do here, or should see whether another node has done its part."""
+    """Return when this node has something to do here, or should check whether another node has done its part."""
     waiting, waiting_ranges = _may_start(job)
     fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
     wait = _affinity_delay(job, by, fleet)
@@ -286,7 +293,10 @@ def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
 
 
 def _turn(job: Job, waiting_run: WaitingRun, by: Claimant, now: int) -> int:
-    """From when on this node may take it, if ever: who has a shard of the slot lets the others take theirs first."""
+    """Return from when on this node may take the run.
+
+    A node that already has a shard of the slot lets the others take theirs first.
+    """
     if waiting_run.only is not None:
         return waiting_run.ready_at if waiting_run.only == by.node else now + ELSEWHERE
     if by.alone or waiting_run.shards is None or waiting_run.tried:
@@ -296,7 +306,7 @@ def _turn(job: Job, waiting_run: WaitingRun, by: Claimant, now: int) -> int:
     latest = max(mine, default=now)
     return (
         latest + SPREAD if mine and latest <= now else waiting_run.ready_at
-    )  # a clock that stepped back makes nobody wait
+    )  # If the store clock went backwards, latest > now: do not delay the claim.
 
 
 def _without(job: Job, waiting_run: WaitingRun) -> Mapping[str, Any]:
@@ -304,10 +314,10 @@ def _without(job: Job, waiting_run: WaitingRun) -> Mapping[str, Any]:
 
 
 def _may_start(job: Job) -> tuple[list[WaitingRun], list[WaitingRange]]:
-    """What may start once its time has come.
+    """Return what may start once its time has come.
 
-    A disabled job runs nothing, a pause stops everything but what a person asked for by name, and slots wait also for
-    a run that waits for its retry: it counts as running. A shard may start beside the others of its slot.
+    A disabled job runs nothing. A pause stops everything but what a person requested by name. Slots also wait for a run
+    that waits for its retry: it counts as running. A shard may start beside the others of its slot.
     """
     if not (job.waiting_runs or job.waiting_ranges) or not job.definition.enabled or job.removed:
         return [], []
@@ -331,7 +341,7 @@ def _may_start(job: Job) -> tuple[list[WaitingRun], list[WaitingRange]]:
 
 
 def _has_room_for_the_past(job: Job) -> bool:
-    """Whether a backfill may have one more run: half of what the job allows at once, its retries included."""
+    """Return whether a backfill may have one more run: half of what the job allows at once, its retries included."""
     begun = {group_of(hold.run) for hold in job.active if hold.origin is Origin.BACKFILL}
     begun |= {
         group_of(waiting_run.run)
@@ -342,13 +352,13 @@ def _has_room_for_the_past(job: Job) -> bool:
 
 
 def recompute_due(job: Job, slots: Timetable) -> Job:
-    """The job with its `due_at` computed anew."""
+    """Return the job with its `due_at` recomputed."""
     due = due_at(job, slots)
     return job if due == job.due_at else replace(job, due_at=due)
 
 
 def due_at(job: Job, slots: Timetable) -> int | None:
-    """The earliest instant at which anything must be decided; None when nothing ever must."""
+    """Return the earliest instant at which anything must be decided; None if there is none."""
     moments: list[int] = []
     if job.removed:
         return None
@@ -361,7 +371,7 @@ def due_at(job: Job, slots: Timetable) -> int | None:
             moments.append(job.paused.until)
     elif job.definition.enabled:
         if not slots.known:
-            return job.cursor  # only a node with the code can tell: let the next one look
+            return job.cursor  # only a node with the code can compute it: let the next one look
         following = slots.after(slots.decided_until(job.cursor, job.nominal))
         if following is not None:
             moments.append(following)

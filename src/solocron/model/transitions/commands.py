@@ -1,4 +1,4 @@
-"""What people and programs ask of a job: trigger, cancel, pause, resume. Each request is recognised when repeated."""
+"""Commands of people and programs on a job: trigger, cancel, pause, resume. A repeated request is recognised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from solocron.model.transitions.shards import labels, without
 __all__ = ["REMEMBERED", "Preview", "answered", "cancel", "pause", "preview_resume", "remember", "resume", "trigger"]
 
 REMEMBERED = 32
-"""How many requests a job remembers."""
+"""Number of requests that a job remembers."""
 
 
 def trigger(
@@ -31,9 +31,9 @@ def trigger(
     resolve: Resolve,
     shard: int | str | None = None,
 ) -> Change | None:
-    """Owe one run, now or at an instant; the answer is its id, or a `Refusal`. The same request again is the same run.
+    """Add one run, now or at an instant; the answer is its id, or a `Refusal`. The same request again is the same run.
 
-    Of a sharded job it is a run for each shard, or for the one that is named, and the answer what they have in common.
+    For a sharded job that is a run for each shard, or for the named one, and the answer is their common id.
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
@@ -53,7 +53,7 @@ def trigger(
     if run in {group_of(hold.run) for hold in doc.active} | {
         group_of(waiting_run.run) for waiting_run in doc.waiting_runs
     }:
-        return Change(doc, answer=run)  # forgotten, but not done yet
+        return Change(doc, answer=run)  # the request is forgotten, but its run still waits or runs
     slot = now if at is None else max(at, now)
     waiting_run = WaitingRun(
         run=run if shard is None else f"{run}#0",
@@ -69,7 +69,10 @@ def trigger(
 
 
 def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resolve) -> Change | None:
-    """Stop a run, or all shards of a slot: holders are told and end it; what only waits is recorded as cancelled."""
+    """Stop a run, or all shards of a slot.
+
+    Holders are asked to stop and end it; what only waits is recorded as cancelled.
+    """
     if isinstance(doc, Absent):
         return None
     asked = [hold for hold in doc.active if run in (hold.run, group_of(hold.run))]
@@ -86,7 +89,7 @@ def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resol
     if not gone:
         return Change(doc if holds == doc.active else replace(doc, active=holds), answer=answer)
     job = replace(doc, active=holds, waiting_runs=tuple(kept))
-    # An earlier attempt is on record and stays the last word on its run.
+    # An earlier attempt is recorded and stays the final record of its run.
     entries = tuple(did_not_run(doc, one, Status.CANCELLED, reason, now=now) for one in gone if not one.tried)
     return Change(recompute_due(job, resolve(job.definition.schedule)), entries, answer)
 
@@ -101,7 +104,7 @@ def pause(
     late_for: int,
     resolve: Resolve,
 ) -> Change | None:
-    """Start nothing more by schedule; slots that were due before are decided first, as ever."""
+    """Start nothing more by schedule. Slots that were due before are decided first."""
     if isinstance(doc, Absent) or doc.removed:
         return None
     slots = resolve(doc.definition.schedule)
@@ -113,7 +116,7 @@ def pause(
 
 
 def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
-    """Go on from now; the slots of the pause are on record as skipped, and failures are counted anew."""
+    """Continue from now: the slots of the pause are recorded as skipped, and failures are counted anew."""
     if isinstance(doc, Absent) or doc.removed:
         return None
     if doc.paused is None:
@@ -123,7 +126,7 @@ def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
     entries: list[Entry] = []
     if slots.known:
         job = replace(wake(doc, slots, entries, until=until, now=now), failures=0)
-    else:  # only a node with the code can tell what was skipped: it ends the pause
+    else:  # only a node with the code can compute what was skipped: it ends the pause
         job = replace(doc, paused=replace(doc.paused, until=until))
     return Change(recompute_due(job, slots), tuple(entries), "resumed")
 
@@ -144,7 +147,7 @@ class Preview:
 
 
 def preview_resume(doc: Job, *, now: int, late_for: int, resolve: Resolve) -> Preview:
-    """Resume, and what the next look of a node would decide, without writing anything."""
+    """Return the effect of a resume and of the next decision of a node, without writing anything."""
     change = resume(doc, now=now, resolve=resolve)
     assert change is not None
     assert isinstance(change.doc, Job)
@@ -168,5 +171,5 @@ def answered(job: Job, request: str) -> str | None:
 
 
 def remember(job: Job, request: str, answer: str) -> Job:
-    """Know this request again."""
+    """Return the job with this request remembered."""
     return replace(job, requests=(*job.requests, Request(id=request, answer=answer))[-REMEMBERED:])

@@ -17,21 +17,21 @@ __all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "end_hold", "finish", "h
 
 ACCEPTED = "accepted"
 PAUSED = "accepted, and paused"
-"""The answer to an end that was accepted and was the last failure that `pause_after` allows."""
+"""Answer to an accepted end that was the last failure that `pause_after` allows."""
 
 _REMEMBERED = 256
-"""How many accepted finishes a job remembers at most."""
+"""Maximum number of accepted finishes that a job remembers."""
 _ERROR_KEPT = 200
-"""Characters of an error that travel with the document to the next run; the log has the whole."""
+"""Characters of an error that are kept in the document for the next run; the log has all of it."""
 
 
 @fast_init
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a body ended. `again` says whether a cancelled one waits anew (a shutdown), budget permitting.
+    """The end of a body. `again`: a cancelled one waits anew (after a shutdown), budget permitting.
 
-    `final` is the job's own word that it shall not be repeated. `unasked`: its `on_retry` has not answered, so that
-    what an earlier attempt left undone when it crashed is still open.
+    `final`: the job itself ruled out a retry. `unasked`: its `on_retry` has not returned, so the question about the
+    work of the crashed attempt is still open.
     """
 
     status: Status
@@ -63,15 +63,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class HandBack:
-    """Not an outcome: the body never started, and why."""
+    """Not an outcome: the body never started; carries the reason."""
 
     reason: str
 
 
 def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: int, resolve: Resolve) -> Change | None:
-    """End the very hold (run, fence). None: it is not there, the write is stale and nothing changes.
+    """End the hold (run, fence). None: it is not there, the write is stale and nothing changes.
 
-    A finish that was accepted before, its answer lost on the way, is answered as accepted again.
+    A finish that was accepted before, and whose reply was lost, is accepted again.
     """
     if isinstance(doc, Absent):
         return None
@@ -84,11 +84,11 @@ def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: in
 
 
 def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str, resolve: Resolve) -> Change | None:
-    """Give up a hold whose body never started: waiting again at once, on nobody's retry budget."""
+    """Give up a hold whose body never started: its run waits again at once, and no retry is used up."""
     hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
     if isinstance(doc, Absent) or hold is None:
         return None
-    if hold.cancel is not None:  # somebody asked for its end meanwhile
+    if hold.cancel is not None:  # a stop was requested meanwhile
         job, entry = end_hold(doc, hold, Outcome.cancelled(hold.cancel), now=now)
         return _closed(doc, job, (entry,), now=now, resolve=resolve)
     entry = Entry(Op.CLOSE, record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now))
@@ -98,7 +98,7 @@ def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str,
 
 
 def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve: Resolve) -> Change | None:
-    """End every hold of a buried session: `lost`, and waiting again where the owner allowed retries of a crash."""
+    """End every hold of a buried session as `lost`; the run waits again if the job retries after a crash."""
     if isinstance(doc, Absent) or not any(hold.session == session for hold in doc.active):
         return None
     job, entries = doc, []
@@ -106,13 +106,13 @@ def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve
         if hold.session == session:
             job, entry = end_hold(job, hold, Outcome(status=Status.LOST, reason=reason), now=now)
             entries.append(entry)
-    # A fence above every fence handed out so far: whoever compares fences sees the old holder as stale at once.
+    # A fence above every fence granted so far: every comparison shows the old holder as stale at once.
     job = replace(job, fence=next_fence(job.fence, now))
     return _closed(doc, job, tuple(entries), now=now, resolve=resolve)
 
 
 def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now: int) -> Change | None:
-    """Write how far a run has come; refused like any other write once the hold is gone."""
+    """Write the progress of a run; refused like any other write once the hold is gone."""
     hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
     if isinstance(doc, Absent) or hold is None:
         return None
@@ -123,7 +123,7 @@ def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now
 def end_hold(
     job: Job, hold: Hold, outcome: Outcome, *, now: int, accepted: tuple[int, ...] | None = None
 ) -> tuple[Job, Entry]:
-    """The job without the hold, with its next attempt waiting if it has one, and the record closed."""
+    """Return the job without the hold, with its next attempt waiting if it has one, and the closing record."""
     policy, status = job.definition, outcome.status
     failed = status is Status.FAILED or status is Status.TIMED_OUT
     crashed = status is Status.LOST and policy.on_crash == "retry"
@@ -175,7 +175,7 @@ def _waits_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> Wai
         run=hold.run,
         slot=hold.slot,
         origin=hold.origin,
-        ready_at=max(ready_at, hold.slot),  # a store clock that stepped back makes nothing early
+        ready_at=max(ready_at, hold.slot),  # a store clock that went backwards must not start it early
         attempt=hold.attempt + 1,
         tries=tries,
         request=hold.request,
@@ -193,7 +193,7 @@ def _without(job: Job, hold: Hold) -> tuple[Hold, ...]:
 
 
 def _closed(before: Job, job: Job, entries: tuple[Entry, ...], *, now: int, resolve: Resolve) -> Change:
-    """A removed job goes with its last hold; one that has failed as often as `pause_after` allows is paused."""
+    """Delete a removed job with its last hold; pause one that has failed as often as `pause_after` allows."""
     if job.removed and not job.active:
         return Change(None, entries, ACCEPTED)
     answer, most = ACCEPTED, job.definition.pause_after
@@ -203,7 +203,7 @@ def _closed(before: Job, job: Job, entries: tuple[Entry, ...], *, now: int, reso
         not (before.waiting_runs or before.waiting_ranges or job.waiting_runs or job.waiting_ranges)
         and job.paused is before.paused
     ):
-        return Change(job, entries, answer)  # nothing waited or waits: what is due next is what the claim found
+        return Change(job, entries, answer)  # nothing waited or waits: the claim has computed what is due next
     return Change(recompute_due(job, resolve(job.definition.schedule)), entries, answer)
 
 

@@ -1,4 +1,4 @@
-"""Register, redefine, remove: how definitions get into the store without ever losing or inventing a slot."""
+"""Register, redefine, remove: definitions get into the store without ever losing or inventing a slot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Proposal", "define", "give_way", "move_to_now", "propose", "remove"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a node would like a job to be: its definition, its deploy's revision, the set that it belongs to."""
+    """A node's proposal for a job: its definition, the revision of the deployment, the set that it belongs to."""
 
     definition: Definition
     source: str | None
@@ -30,11 +30,11 @@ class Proposal:
 def propose(
     doc: Job | Absent, *, proposal: Proposal, fleet: Fleet, now: int, late_for: int, resolve: Resolve
 ) -> Change | None:
-    """Write a declared job, unless the stored definition has the better right to stand.
+    """Write a declared job, unless the stored definition takes precedence.
 
     A job of another application is left alone while a node of the fleet declares it from there, and taken on when none
-    does; their revisions are not compared, for each application counts its own. A lower revision never overwrites a
-    higher one; a definition that has given way is left to the highest revision that lives. Between equal ones, a
+    does. Their revisions are not compared, because each application counts its own. A lower revision never overwrites a
+    higher one; a definition that has given way is left to the highest live revision. Between equal revisions, a
     different definition is written only when no live session still has the stored one, so that old and new code running
     side by side do not flip-flop. New jobs are written at once.
     """
@@ -50,7 +50,7 @@ def propose(
     if mine < (fleet.revision if doc.source == GIVEN_WAY else theirs):
         return None
     contested = mine == theirs and doc.source != proposal.source and doc.source in fleet.sets
-    # By fingerprint: a store hands back lists where tuples were declared.
+    # By fingerprint: a store returns lists where tuples were declared.
     if doc.definition.fingerprint == proposal.definition.fingerprint and not doc.removed:
         return _adopt(doc, proposal, contested=contested, resolve=resolve)
     if contested:
@@ -59,9 +59,9 @@ def propose(
 
 
 def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -> Change | None:
-    """The same definition: take its advertisement over from a set that is gone, and newer zone data into account.
+    """Adopt a stored definition equal to ours: its source, if the set it came from is gone, and newer zone data.
 
-    The application is filled in where a release that did not know of it wrote the definition.
+    A missing application is filled in.
     """
     job = doc
     if doc.definition.application is None and proposal.definition.application is not None:
@@ -69,7 +69,7 @@ def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -
     newer = (proposal.revision or 0) > (doc.revision or 0)
     if newer or (doc.source != proposal.source and not contested):
         job = replace(job, source=proposal.source, revision=proposal.revision)
-        if doc.source == GIVEN_WAY:  # and was due for no other reason
+        if doc.source == GIVEN_WAY:  # it was due for no other reason
             job = recompute_due(job, resolve(job.definition.schedule))
     if proposal.zone_data > doc.zone_data:
         job = recompute_due(replace(job, zone_data=proposal.zone_data), resolve(job.definition.schedule))
@@ -79,7 +79,7 @@ def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -
 def give_way(doc: Job | Absent, *, now: int) -> Change | None:
     """Forget the revision, so that the nodes that look at the job next write the definition that they declare.
 
-    Due at once, so that they look. Until one of them has written, the stored definition goes on to count.
+    The job is due at once, so that they look. Until one of them has written, the stored definition stays valid.
     """
     if isinstance(doc, Absent) or doc.removed or doc.source in (None, GIVEN_WAY):
         return None
@@ -90,7 +90,7 @@ def give_way(doc: Job | Absent, *, now: int) -> Change | None:
 def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, resolve: Resolve) -> Change | None:
     """Make the job what is proposed. Slots up to now are decided by the old rule, then the cursor is now.
 
-    None where the old rule is a revision of a calendar that is not known here: its slots would be lost.
+    None if the old rule is a revision of a calendar that is not known here: its slots would be lost.
     """
     new = proposal.definition if isinstance(doc, Absent) else _no_older(doc.definition, proposal.definition)
     slots = resolve(new.schedule)
@@ -109,7 +109,7 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
     entries: list[Entry] = []
     job = doc
     changed = old.schedule != new.schedule
-    if doc.removed:  # a new job beside the last bodies of the old: no slots in between, and no pause
+    if doc.removed:  # a new job beside the last bodies of the old one: no slots in between, and no pause
         job = _from_now(replace(job, paused=None), resolve(old.schedule), slots, now)
     elif changed or old.enabled != new.enabled:
         old_slots = resolve(old.schedule)
@@ -119,7 +119,7 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         entries.extend(decided)
         pause = job.paused
         asleep = not old.enabled if pause is None else changed
-        if asleep:  # its slots so far belong to the old rule; a pause itself goes on
+        if asleep:  # its slots so far belong to the old rule; the pause itself continues
             job = replace(wake(job, old_slots, entries, until=now, now=now), paused=pause)
         if pause is None or changed:
             entries.extend(leave_out(job, old_slots, job.cursor, now, now=now))
@@ -143,12 +143,12 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
 
 
 def _to_be_fetched(definition: Definition, slots: Timetable) -> bool:
-    """Whether its slots are not known here, but could be: a revision of a calendar is in the store."""
+    """Return whether its slots are not known here but can be: a revision of a calendar is in the store."""
     return not slots.known and "calendar" in (definition.schedule or {})
 
 
 def _no_older(old: Definition, new: Definition) -> Definition:
-    """The new definition, under no older revision of its calendar: who proposed it may not have heard of the latest."""
+    """Return the new definition, under no older revision of its calendar: its author may not know the latest."""
     had, has = old.schedule or {}, new.schedule or {}
     revision = had.get(CALENDAR_REVISION, 0) if had.get("calendar") == has.get("calendar") else 0
     if revision <= has.get(CALENDAR_REVISION, 0):
@@ -157,13 +157,16 @@ def _no_older(old: Definition, new: Definition) -> Definition:
 
 
 def _from_now(job: Job, old: Timetable, new: Timetable, now: int) -> Job:
-    """The job with nothing to decide before now, nor before what nodes with other zone data have decided."""
+    """Return the job with nothing to decide before now, nor before what nodes with other zone data have decided."""
     cursor = max(now, job.cursor, old.decided_until(job.cursor, job.nominal))
     return replace(job, cursor=cursor, nominal=new.nominal(cursor))
 
 
 def remove(doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve) -> Change | None:
-    """Forget the job: what waits is recorded as cancelled, what runs is asked to stop; the last one takes it along."""
+    """Remove the job: waiting runs are recorded as cancelled, running ones are asked to stop.
+
+    The document is deleted with the end of the last one.
+    """
     if isinstance(doc, Absent) or doc.removed:
         return None
     reason = "the job was removed"
@@ -182,7 +185,10 @@ def remove(doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve) -> C
 
 
 def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) -> Change | None:
-    """After a backup was restored: what the backup does not know may have run, so nothing before now runs again."""
+    """Move the cursor to now after a backup was restored.
+
+    Runs that the backup does not know of may have happened, so nothing before now runs again.
+    """
     if isinstance(doc, Absent) or doc.removed:
         return None
     slots = resolve(doc.definition.schedule)
@@ -195,7 +201,7 @@ def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) ->
         wake(job, slots, entries, until=now, now=now, why=why),
         paused=doc.paused,
         fence=max(doc.fence + 1, fence),
-        # What was held when the backup was made may have ended well since: asked to stop, it is never repeated.
+        # A hold of the time of the backup may have ended well since. It is asked to stop and never repeated.
         active=tuple(hold.asked_to_stop(why, now=now) for hold in job.active),
     )
     return Change(recompute_due(job, slots), tuple(entries), "moved")

@@ -1,8 +1,8 @@
-"""After the store went back: put into a job's document what a living node remembers, and write off what nobody does.
+"""After the store went back: put the claims that a live node remembers into a job's document, and write off the rest.
 
-A node remembers the claims that the store acknowledged to it and how their bodies ended. What of that is missing in the
-document was lost. Each run is brought to the further of both: an attempt waits, then held, then ended, and a later
-attempt is further than an earlier one. Slots that the lost claims had passed, and of which no node tells anything, are
+A node remembers the claims that the store acknowledged to it and how their bodies ended. What the document lacks of
+that was lost. Each run is brought to the further of both states: an attempt waits, then is held, then has ended, and a
+later attempt is further than an earlier one. Slots that the lost claims had passed, and that no node reports, are
 recorded as lost by the first claim after the check.
 """
 
@@ -39,7 +39,7 @@ class Remembered:
     cursor: int
     nominal: str | None
     outcome: Outcome | None = None
-    """How its body ended; None while it runs, or if this process has lost the session under which it ran."""
+    """End of its body; None while it runs, or if this process has lost the session under which it ran."""
 
 
 def rejoin(
@@ -51,10 +51,10 @@ def rejoin(
     now: int,
     resolve: Resolve,
 ) -> Change | None:
-    """Bring the job to what this node remembers; None where the document lacks nothing of it.
+    """Bring the job to what this node remembers; None if the document lacks nothing of it.
 
-    `session` is the one that the node holds: runs of its earlier sessions have stopped, and end as lost. A job that was
-    removed or made anew is left alone. Repeating it, its answer lost, changes nothing.
+    `session` is the node's present one: runs of its earlier sessions have stopped, and end as lost. A job that was
+    removed or made anew is left alone. Repeating the call after a lost reply changes nothing.
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
@@ -76,10 +76,10 @@ def rejoin(
 
 
 def _base(job: Job, epoch: str) -> Back:
-    """The job as the store had it when it had gone back.
+    """Return the job as the store had it when it had gone back.
 
-    If it went back again before the check was over, that is how it stood the first time: what some nodes put back has
-    raised the fence since, and what others put back may be lost again.
+    If the store goes back again before the check is over, the state after the first time counts: since then some nodes
+    have raised the fence by what they put back, and what others put back may be lost again.
     """
     back = job.back
     if back is None:
@@ -88,7 +88,10 @@ def _base(job: Job, epoch: str) -> Back:
 
 
 def _still_waits(job: Job, hold: Hold) -> bool:
-    """Whether the document says that an attempt waits which was claimed: then it lacks that, whatever its fence is."""
+    """Return whether an attempt that was claimed waits according to the document.
+
+    Then the claim was lost, whatever the fence.
+    """
     for waiting_run in job.waiting_runs:
         uncut = waiting_run.shards is None and waiting_run.run == group_of(hold.run)
         if waiting_run.attempt <= hold.attempt and (uncut or any(one.run == hold.run for one in each(waiting_run))):
@@ -147,7 +150,7 @@ def _tell(
 
 
 def _waiting_since(waiting_run: WaitingRun, hold: Hold) -> WaitingRun:
-    """The next attempt of a run that ended in what was lost waited then, and another node may have made it."""
+    """Return the next attempt of a run whose end was lost: another node may have made that attempt."""
     return (
         replace(waiting_run, ready_at=min(waiting_run.ready_at, hold.claimed_at))
         if waiting_run.run == hold.run
@@ -164,7 +167,7 @@ def _lift(job: Job, memory: Remembered, slots: Timetable) -> Job:
 
 
 def _is_fresh(job: Job, base: Back, hold: Hold) -> bool:
-    """Whether claims that are lost had cut the slot into shards: then the document tells nothing of the others."""
+    """Return whether lost claims had cut the slot into shards: then the document says nothing of the others."""
     if hold.shards is None:
         return False
     group = group_of(hold.run)
@@ -175,7 +178,7 @@ def _is_fresh(job: Job, base: Back, hold: Hold) -> bool:
 
 
 def _take_out(job: Job, hold: Hold, slots: Timetable, entries: list[Entry], *, now: int) -> Job:
-    """The job without what the document says of a run that was claimed since."""
+    """Return the job without what the document says of a run that was claimed since."""
     for older in job.active:
         if older.run == hold.run and older.attempt < hold.attempt:
             job, entry = end_hold(job, older, Outcome(status=Status.LOST, reason=_TAKEN), now=now)
@@ -200,7 +203,7 @@ def _of_range(job: Job, waiting_range: WaitingRange, hold: Hold) -> bool:
 
 
 def _around(waiting_range: WaitingRange, slot: int, slots: Timetable) -> Sequence[WaitingRange]:
-    """A range without one of its slots."""
+    """Return a range without one of its slots."""
     parts = []
     before, after = slots.before(slot), slots.after(slot)
     if before is not None and before >= waiting_range.first:
@@ -211,7 +214,7 @@ def _around(waiting_range: WaitingRange, slot: int, slots: Timetable) -> Sequenc
 
 
 def _with_request(job: Job, hold: Hold) -> Job:
-    """The job that knows the request of a run again: repeated, it must not become a second run."""
+    """Return the job with the request of a run remembered: repeated, it must not become a second run."""
     if hold.request is None or hold.origin is Origin.SCHEDULE:
         return job
     if hold.origin is Origin.TRIGGER:
@@ -224,15 +227,15 @@ def _with_request(job: Job, hold: Hold) -> Job:
 
 
 def _closed(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> Entry:
-    """The record of an attempt that others have gone beyond."""
+    """Return the record of an attempt that later attempts have superseded."""
     _, entry = end_hold(replace(job, active=(hold,)), hold, outcome, now=now)
     return Entry(Op.OPEN, entry.record)
 
 
 def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve: Resolve) -> Change | None:
-    """After a node died during the check: what was due or waiting at `until` may have been started by that node.
+    """Write off what was due or waiting at `until`: a node that died during the check may have started it.
 
-    It is recorded as lost. Where retries of a crash are left, it waits as the next attempt instead.
+    It is recorded as lost. If retries after a crash are left, it waits as the next attempt instead.
     """
     if isinstance(doc, Absent) or doc.removed or doc.due_at is None or doc.due_at > until:
         return None
@@ -271,7 +274,7 @@ def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve
     if not repeats:
         entries.extend(give_up_range(job, s, Status.LOST, WENT_BACK, now=now) for s in waiting_ranges)
         waiting_ranges = ()
-    # A fence above every fence handed out so far: a node that comes back later cannot put back what is written off.
+    # A fence above every fence granted so far: a node that comes back later cannot put back what is written off.
     job = replace(
         job, waiting_runs=tuple(waiting_runs), waiting_ranges=waiting_ranges, fence=next_fence(job.fence, now)
     )
@@ -279,6 +282,6 @@ def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve
 
 
 def _may_have_run(job: Job, waiting_run: WaitingRun, *, now: int) -> Entry:
-    """Record an attempt as lost that a node may have made and that the store knows nothing of."""
+    """Record as lost an attempt that a node may have made and that the store knows nothing of."""
     entry = did_not_run(job, waiting_run, Status.LOST, WENT_BACK, now=now)
     return Entry(entry.op, replace(entry.record, attempt=waiting_run.attempt))

@@ -1,4 +1,4 @@
-"""After the store went back: put back a lock, a key or the steps of a run as a living process remembers them."""
+"""After the store went back: put back a lock, a key or the steps of a run as a live process remembers them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["rejoin_effect"]
 
 
 def rejoin_effect(doc: SmallDocument | Absent, kept: SmallDocument, *, session: str | None, now: int) -> Change | None:
-    """Bring a document to what this process wrote last; None where it lacks nothing of it.
+    """Bring a document to what this process wrote last; None if it lacks nothing of it.
 
-    `session` is the one that the process holds. What an earlier session of it held is nobody's any more: a lock is
-    free, an open key uncertain.
+    `session` is the process's present one. What an earlier session of it held has no holder any more: a lock is free,
+    an open key uncertain.
     """
     if kept.session not in (None, session):
         orphan = lock.orphan if kept.kind is Kind.LOCK else key.orphan
@@ -29,7 +29,7 @@ def rejoin_effect(doc: SmallDocument | Absent, kept: SmallDocument, *, session: 
 
 
 def _steps(doc: SmallDocument | Absent, kept: SmallDocument) -> SmallDocument:
-    """Both together: a step has one result for ever, and the first that was saved stands."""
+    """Return both together: a step has one result forever, and the first that was saved stands."""
     if isinstance(doc, Absent):
         return kept
     known = {name for name, _, _ in doc.body["steps"]}
@@ -41,7 +41,7 @@ def _steps(doc: SmallDocument | Absent, kept: SmallDocument) -> SmallDocument:
 
 
 def _key(doc: SmallDocument | Absent, kept: SmallDocument) -> SmallDocument | None:
-    """The further of both: done is further than begun, a later beginning than an earlier one."""
+    """Return the further of both: done is further than begun, a later beginning than an earlier one."""
     if isinstance(doc, Absent):
         return kept
     if stand_of(doc) is Stand.DONE:
@@ -52,7 +52,7 @@ def _key(doc: SmallDocument | Absent, kept: SmallDocument) -> SmallDocument | No
 
 
 def _lock(doc: SmallDocument | Absent, kept: SmallDocument) -> SmallDocument | None:
-    """The later grant: its fence is higher. Of one grant, its release is later."""
+    """Return the later grant, by its fence. Of one grant, its release is later."""
     theirs, ours = state_of(doc), state_of(kept)
     released = theirs.fence == ours.fence and theirs.token is not None and ours.token is None
     return kept if ours.fence > theirs.fence or released else None

@@ -1,7 +1,7 @@
-"""Shards: a slot of a sharded job becomes several runs, one for each shard. What waits stands for a row of them.
+"""Shards: a slot of a sharded job becomes several runs, one for each shard. One waiting entry stands for a row of them.
 
-The slot is cut when the first shard is taken, by the definition as it is then; from there on each shard carries what
-it was cut into, so that a deploy that changes the shards neither loses nor doubles one.
+The slot is cut when the first shard is claimed, by the definition at that time. From then on each shard carries the
+shards of its slot, so that a deploy that changes the shards neither loses nor doubles one.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from solocron.model.documents.run import Shards, group_of, shard_of
 __all__ = ["SHARDS", "SPREAD", "count", "cut", "each", "labels", "rest_of", "without"]
 
 SHARDS = 1_000
-"""How many shards a slot may have."""
+"""Maximum number of shards of a slot."""
 SPREAD = 50 * MILLISECOND
-"""How long a node that took a shard lets the others go first before it takes the next one of the same slot."""
+"""How long a node that took a shard lets other nodes go first before it takes the next one of the same slot."""
 
 
 def labels(shards: Shards) -> Sequence[int | str]:
-    """What the shards are called."""
+    """Return the names of the shards."""
     return range(shards) if isinstance(shards, int) else shards
 
 
 def count(shards: Shards | None) -> int:
-    """How many runs a slot is."""
+    """Return the number of runs of a slot."""
     return 1 if shards is None else len(labels(shards))
 
 
 def cut(waiting_run: WaitingRun, shards: Shards | None) -> WaitingRun:
-    """What waits as a row of shards, if the job has them and it has not been cut before.
+    """Return a waiting run as a row of shards, if the job has shards and it has not been cut before.
 
-    One that was asked for a single shard stays that one.
+    A request for a single shard stays that one.
     """
     if waiting_run.shards is not None or shards is None or waiting_run.attempt > 1:
         return waiting_run
@@ -46,12 +46,12 @@ def cut(waiting_run: WaitingRun, shards: Shards | None) -> WaitingRun:
 
 
 def rest_of(waiting_run: WaitingRun) -> WaitingRun | None:
-    """The row without its first shard; None where that was the last."""
+    """Return the row without its first shard; None if that was the last."""
     return _at(waiting_run, int(shard_of(waiting_run.run) or 0) + 1, waiting_run.more - 1) if waiting_run.more else None
 
 
 def each(waiting_run: WaitingRun) -> Iterator[WaitingRun]:
-    """Every shard of a row by itself; what is no row is itself."""
+    """Yield every shard of a row by itself; an entry without shards as it is."""
     if not waiting_run.more:
         yield waiting_run
         return
@@ -61,7 +61,7 @@ def each(waiting_run: WaitingRun) -> Iterator[WaitingRun]:
 
 
 def without(waiting_run: WaitingRun, run: str) -> tuple[tuple[WaitingRun, ...], tuple[WaitingRun, ...]]:
-    """What is left of an entry when a run, or all the shards of a slot, are taken out; and what was."""
+    """Take a run, or all shards of a slot, out of an entry. Return what is left, and what was taken out."""
     if run in (waiting_run.run, group_of(waiting_run.run)) and (not waiting_run.more or run != waiting_run.run):
         return (), tuple(each(waiting_run))
     gone = next((one for one in each(waiting_run) if one.run == run), None)
@@ -76,7 +76,7 @@ def without(waiting_run: WaitingRun, run: str) -> tuple[tuple[WaitingRun, ...], 
 
 
 def _at(waiting_run: WaitingRun, index: int, more: int) -> WaitingRun:
-    """The row that begins with that shard."""
+    """Return the row that begins with that shard."""
     assert waiting_run.shards is not None, "only what was cut is a row"
     return replace(
         waiting_run, run=f"{group_of(waiting_run.run)}#{index}", shard=labels(waiting_run.shards)[index], more=more

@@ -1,4 +1,4 @@
-"""Slots that lost claims had decided and of which no node tells anything: recorded as lost, once the check is over."""
+"""Slots that lost claims had decided and that no node reports: recorded as lost, once the check is over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WENT_BACK = "the store went back"
 
 
 def write_off_untold(job: Job, slots: Timetable, *, now: int) -> tuple[Job, tuple[Entry, ...]]:
-    """Record as lost what lost claims had decided and no node has told of; the check is over."""
+    """Record as lost what lost claims had decided and no node has reported. The check is over."""
     back = job.back
     if back is None:
         return job, ()

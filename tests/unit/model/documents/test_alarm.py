@@ -49,7 +49,7 @@ def test_a_job_that_is_well_gives_no_cause() -> None:
 @pytest.mark.parametrize(
     ("change", "name", "detail"),
     [
-        ({"due_at": NOW - 6 * MINUTE}, "late:job", "due since 2027-01-15T07:54:00Z, and claimed by nobody"),
+        ({"due_at": NOW - 6 * MINUTE}, "late:job", "due since 2027-01-15T07:54:00Z, and no node claimed it"),
         ({"failures": 3, "last": LAST}, "failing:job", "3 runs in a row ended badly: ValueError: y"),
         ({"active": (HOLD,)}, "stuck:job", "job@1 runs on n, past its deadline of 2027-01-15T07:59:00Z"),
         (

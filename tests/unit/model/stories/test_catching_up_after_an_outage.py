@@ -1,4 +1,4 @@
-"""Nobody was there for ten minutes of a job that runs every minute: what runs now is a declared choice.
+"""No node was there for ten minutes of a job that runs every minute: what runs now is a declared choice.
 
 Every slot that does not run is on record, however many there are: a long outage is one record, not a thousand.
 """

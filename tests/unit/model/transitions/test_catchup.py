@@ -33,7 +33,7 @@ def test_skip_runs_no_missed_slot_and_records_them_as_one() -> None:
     job = OneJob("1m", catch_up="skip").at(600 + LATE_FOR + 1)
     assert job.run_all() == []
     assert job.covered("missed") == [(60, 600, 10)]
-    assert job.reasons("missed") == ["nobody was there in time (catch_up=skip)"]
+    assert job.reasons("missed") == ["no node ran it in time (catch_up=skip)"]
 
 
 def test_latest_runs_the_last_missed_slot() -> None:
@@ -58,7 +58,7 @@ def test_all_with_a_limit_runs_the_newest() -> None:
     job = OneJob("1m", catch_up=catch_up_all(limit=3)).at(600 + LATE_FOR + 1)
     assert job.run_all() == [480, 540, 600]
     assert job.covered("missed") == [(60, 420, 7)]
-    assert job.reasons("missed") == ["nobody was there in time; beyond the bounds of catch-up"]
+    assert job.reasons("missed") == ["no node ran it in time; beyond the bounds of catch-up"]
 
 
 def test_all_within_an_age_leaves_out_the_older() -> None:
@@ -117,7 +117,7 @@ class TestStartWithin:
     def test_shorter_than_late_it_makes_late_slots_missed(self) -> None:
         job = OneJob("1h", catch_up="all", start_within=10).at(3610.001)
         assert job.run_all() == []
-        assert job.reasons("missed") == ["nobody was there within start_within"]
+        assert job.reasons("missed") == ["no node ran it within start_within"]
 
     @pytest.mark.parametrize("catch_up", ["skip", "latest", "all"])
     def test_a_slot_exactly_that_old_still_runs(self, catch_up: str) -> None:

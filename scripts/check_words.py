@@ -50,15 +50,10 @@ NAMES = {
 }
 """Words of identifiers that were given up, each with the one to use instead."""
 
-STILL_IN_PROSE = {
-    *("effects", "stores", "testing"),
-}
-STILL_IN_NAMES = {"stores", "testing"}
+STILL_IN_PROSE = {"stores"}
+STILL_IN_NAMES = {"stores"}
 
-STILL_TWICE = {
-    *("Address", "Change", "Draft", "Event", "Fleet", "Life", "Link", "Moved", "Node", "Outcome", "Place", "Row"),
-    *("Selection", "Status", "Update", "Verdict"),
-}
+STILL_TWICE = {"Draft", "Link", "Outcome", "Row", "Status", "Update"}
 """Names of classes that are still to be told apart."""
 
 _BUILT_IN = {"slice"}

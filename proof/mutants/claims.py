@@ -20,7 +20,7 @@ from solocron.model.policy import allow
 from solocron.model.transitions import claiming, commands, finishing
 from solocron.model.transitions.claimant import Claimant
 from solocron.stores.contract import Result, Verdict
-from solocron.testing.simulation.commits import Outcome
+from solocron.testing.simulation.commits import SimOutcome
 from solocron.testing.simulation.database import Database, Selection, Write
 from tests.unit.engine import test_lease_protocol as protocol
 
@@ -108,7 +108,7 @@ def _x22(bites: Bites) -> Patches:
         self.rollback(chosen)
         for write in writes:  # visible to others only when the caller's own transaction commits
             self.kernel.after(2.0, self._apply, chosen.client, write)
-        return Outcome({write.name: True for write in writes})
+        return SimOutcome({write.name: True for write in writes})
 
     return [(Database, "commit", later)]
 

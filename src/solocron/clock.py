@@ -1,7 +1,7 @@
 """Tells the time of this machine: boot time for trust, wall time only for waking up and for people.
 
-Store time decides (see `solocron.stores.contract`); nothing here ever does. Boot time goes on while a
-laptop sleeps, which `time.monotonic()` does not, so a lease cannot look younger than it is.
+Store time decides (see `solocron.stores.contract`); nothing here ever does. Boot time continues while a laptop sleeps,
+which `time.monotonic()` does not, so a lease cannot look younger than it is.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ MILLISECOND = 1_000
 
 
 class Clock(Protocol):
-    """What a node may know of time without asking the store."""
+    """The time as a node knows it without a call to the store."""
 
     def boot(self) -> float:
-        """Seconds since boot, suspend included; never steps."""
+        """Return the seconds since boot, suspend included; never steps."""
         ...
 
     def wall(self) -> int:
-        """Microseconds since 1970 by this machine's wall clock; may step, decides nothing."""
+        """Return microseconds since 1970 by this machine's wall clock; may step, decides nothing."""
         ...
 
 
@@ -46,18 +46,18 @@ class SystemClock:
 
 
 def to_us(moment: datetime) -> int:
-    """Microseconds since 1970 of an aware datetime, exactly."""
+    """Return the exact microseconds since 1970 of an aware datetime."""
     since = moment - EPOCH
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
 
 
 def from_us(us: int) -> datetime:
-    """The aware UTC datetime of an instant."""
+    """Return the aware UTC datetime of an instant."""
     return EPOCH + timedelta(microseconds=us)
 
 
 @lru_cache(maxsize=256)  # jobs that fall due together share their slot
 def iso(us: int) -> str:
-    """An instant as people and JSON see it: ISO-8601, UTC, whole seconds unless it has a fraction."""
+    """Return an instant as people and JSON see it: ISO-8601, UTC, whole seconds unless it has a fraction."""
     text = from_us(us).isoformat(timespec="microseconds" if us % SECOND else "seconds")
     return text.replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Reads and writes durations: a `timedelta`, a number of seconds, or text such as "1h30m"; never a negative one."""
+"""Reads and writes durations: a `timedelta`, a number of seconds, or a string such as "1h30m"; never a negative one."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _LONGEST = 64
 
 
 def parse_duration(value: timedelta | int | float | str, *, what: str = "duration") -> timedelta:
-    """The duration that `value` means, to the microsecond; `what` names it in the error.
+    """Return the duration that `value` means, to the microsecond; `what` names it in the error.
 
-    A text without a unit ("90") is refused: a reader could not tell seconds from minutes.
+    A string without a unit ("90") is refused: a reader could not tell seconds from minutes.
     """
     given: object = value
     if isinstance(given, timedelta):
@@ -45,7 +45,10 @@ def parse_duration(value: timedelta | int | float | str, *, what: str = "duratio
 
 
 def format_duration(value: timedelta) -> str:
-    """The shortest text that `parse_duration` reads back as the same duration: "1h30m"; a minus sign if negative."""
+    """Return the shortest string that `parse_duration` reads back as the same duration: "1h30m".
+
+    A minus sign if negative.
+    """
     left = abs(to_us(value))
     parts = []
     for unit, size in _WRITTEN.items():
@@ -57,7 +60,7 @@ def format_duration(value: timedelta) -> str:
 
 
 def to_us(value: timedelta) -> int:
-    """The duration in whole microseconds, exactly."""
+    """Return the duration in whole microseconds, exactly."""
     return (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
 
 
@@ -86,4 +89,4 @@ def _refusal(value: object, what: str, why: str) -> str:
     shown = repr(value)
     if len(shown) > _LONGEST:
         shown = shown[:_LONGEST] + "..."
-    return f"{what}: {shown} {why}; give a timedelta, seconds as a number, or text such as '30s', '1h30m', '250ms'."
+    return f"{what}: {shown} {why}; give a timedelta, seconds as a number, or a string such as '30s', '1h30m', '250ms'."

@@ -57,7 +57,7 @@ __all__ = [
 
 
 class SolocronError(Exception):
-    """Something that Solocron noticed; the message says what happened, what was left untouched and what to do."""
+    """An error that Solocron detected; the message says what happened, what was left untouched and what to do."""
 
     exit_code: ClassVar[int] = 1
 
@@ -81,7 +81,7 @@ class ScheduleError(InvalidError):
 
 
 class NotEntered(InvalidError, TypeError):
-    """A block that protects only while it is entered was asked whether it is true; nothing was taken or begun."""
+    """A block that protects only while it is entered was used as a truth value; nothing was taken or begun."""
 
 
 class NotFoundError(SolocronError, LookupError):
@@ -91,7 +91,7 @@ class NotFoundError(SolocronError, LookupError):
 
 
 class EmptyStore(NotFoundError):
-    """Nothing of Solocron's is at this place: no file, no tables, no keys, or nothing in this namespace."""
+    """Solocron has nothing at this place: no file, no tables, no keys, or nothing in this namespace."""
 
 
 class ConflictError(SolocronError):
@@ -129,15 +129,15 @@ class StoreError(SolocronError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be reached; nothing runs until it answers again."""
+    """The store cannot be reached; nothing runs until it responds again."""
 
 
 class StoreRefused(StoreError):
-    """The store answers, but may not be used as it is: wrong settings, a read-only disk, a foreign schema."""
+    """The store responds, but may not be used as it is: wrong settings, a read-only disk, a foreign schema."""
 
 
 class WaitTimeout(SolocronError, TimeoutError):
-    """What was waited for did not happen in time; it may still happen."""
+    """The awaited event did not happen in time; it may still happen."""
 
     exit_code = 6
 

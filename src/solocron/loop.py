@@ -1,7 +1,7 @@
 """A loop is a step and a task: it sleeps until the step's next moment or until it is woken, and never dies.
 
-Whatever a step raises, it is called again. Others may not have been told what it had done by then: once a step succeeds
-again, `recovered` is called, so that they look for themselves.
+Whatever a step raises, it is called again. What it had done by then may not have been reported: once a step succeeds
+again, `recovered` is called, so that the others look for themselves.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Signal:
 
 
 class Loop:
-    """Calls `step(boot time) -> boot time of the next call` until stopped; reports what a step raises and goes on."""
+    """Calls `step(boot time) -> boot time of the next call` until stopped; reports what a step raises and continues."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Loop:
         recovered: Callable[[], None] | None = None,
         longest_pause: float = 1.0,
     ) -> None:
-        """`longest_pause`: the most seconds between two tries of a step that raises."""
+        """Make the loop. `longest_pause`: maximum seconds between two tries of a step that raises."""
         self.name = name
         self._step = step
         self._runtime = runtime
@@ -83,12 +83,12 @@ class Loop:
 
     def _run(self) -> None:
         while not self._stopping:
-            # Not even a machine that has no memory left to wait with ends a loop.
+            # Not even a machine without memory to wait with ends a loop.
             with suppress(Exception, SystemExit):
                 self._turn()
 
     def _turn(self) -> None:
-        """One step, and the sleep after it."""
+        """Make one step, and sleep after it."""
         self._signal.clear()
         now = self._runtime.clock.boot()
         try:
@@ -113,5 +113,5 @@ class Loop:
 
 
 def growing_delay(failures: int, most: float = 2.0) -> float:
-    """Seconds to wait before the next try after so many failures: growing, capped."""
+    """Return the seconds to wait before the next try after that many failures: growing, capped."""
     return min(0.05 * 2.0 ** min(failures - 1, 10), most)

@@ -17,7 +17,7 @@ log = logging.getLogger("solocron")
 
 
 def patched_by() -> str | None:
-    """The library that has replaced the threads of this process, or None; imports neither."""
+    """Return the library that has replaced the threads of this process, or None; imports neither."""
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("threading"):
         return "gevent"
@@ -28,13 +28,13 @@ def patched_by() -> str | None:
 
 
 _when_imported = patched_by()
-"""What was patched later has left us queues and locks that stop the whole process when they wait."""
+"""If patching happens after the import, queues and locks made before stop the whole process when they wait."""
 
 
 def check_threads(*, passing: bool = False) -> None:
     """Refuse a node that would freeze its process; warn of one whose lease depends on the code beside it.
 
-    A single pass (`passing`) is short, and is not warned of.
+    A single pass (`passing`) is short and gets no warning.
     """
     library = patched_by()
     if library == "eventlet":

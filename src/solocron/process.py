@@ -56,8 +56,8 @@ def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | s
 def settle_memory() -> None:
     """Tune the garbage collector of a process that runs only a node: it need not search long-lived objects.
 
-    A burst makes thousands of objects that live for a moment, none of them in a cycle; with Python's own thresholds a
-    tenth of a node's time goes into looking. Higher thresholds, or none, that the program has set are kept.
+    A burst makes thousands of short-lived objects, none of them in a cycle; with Python's own thresholds a tenth of a
+    node's time goes into the search. Higher thresholds, or none, that the program has set are kept.
     """
     young, *older = gc.get_threshold()
     if 0 < young < _YOUNG:

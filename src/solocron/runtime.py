@@ -1,7 +1,7 @@
 """The seam through which the engine gets threads, events, mutexes, randomness and time.
 
-The engine imports no threading of its own: under the simulator the same loops run as greenlets on virtual
-time, because everything that can wait, race or roll dice comes from here.
+The engine imports no threading of its own: under the simulator the same loops run as greenlets on virtual time, because
+everything that can wait, race or be random comes from here.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Protocol
 
 from solocron.clock import Clock, SystemClock
 
-__all__ = ["Event", "Rng", "Runtime", "Task", "Threads"]
+__all__ = ["Flag", "Rng", "Runtime", "Task", "Threads"]
 
 
 def _failpoint(text: str | None) -> tuple[str, str, int] | None:
-    """`name:action` or `name:action:nth`; action is kill, stop (SIGSTOP), exit or raise."""
+    """Parse `name:action` or `name:action:nth`; action is kill, stop (SIGSTOP), exit or raise."""
     if not text:
         return None
     name, _, rest = text.partition(":")
@@ -46,7 +46,7 @@ def _reach(here: str, name: str, action: str, nth: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL if action == "kill" else signal.SIGSTOP)
 
 
-class Event(Protocol):
+class Flag(Protocol):
     """A flag that one side sets and another waits for."""
 
     def set(self) -> None: ...
@@ -63,10 +63,10 @@ class Task(Protocol):
 
 
 class Rng(Protocol):
-    """Dice: ids that are never reused, and jitter."""
+    """Randomness: ids that are never reused, and jitter."""
 
     def token(self) -> str:
-        """A random 128-bit id in hexadecimal."""
+        """Return a random 128-bit id in hexadecimal."""
         ...
 
     def uniform(self, low: float, high: float) -> float: ...
@@ -80,14 +80,14 @@ class Runtime(Protocol):
     @property
     def rng(self) -> Rng: ...
     def spawn(self, body: Callable[[], None], name: str) -> Task: ...
-    def event(self) -> Event: ...
+    def event(self) -> Flag: ...
     def mutex(self) -> AbstractContextManager[object]: ...
     def process(self) -> int:
-        """An id of the process that runs this; a change of it means a fork."""
+        """Return an id of the present process; a change of it means a fork."""
         ...
 
     def failpoint(self, name: str) -> None:
-        """Where tests kill, freeze or break a node; does nothing in normal runs."""
+        """Mark a place where tests kill, freeze or break a node; does nothing in normal runs."""
         ...
 
 
@@ -116,7 +116,7 @@ class Threads:
         thread.start()
         return thread
 
-    def event(self) -> Event:
+    def event(self) -> Flag:
         return threading.Event()
 
     def mutex(self) -> AbstractContextManager[object]:

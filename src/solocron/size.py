@@ -1,4 +1,4 @@
-"""Reads and writes amounts of memory: a number of bytes, or text such as "512M"; units are powers of 1,024."""
+"""Reads and writes amounts of memory: a number of bytes, or a string such as "512M"; units are powers of 1,024."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TEXT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([KMGT]?)(?:i?B)?", re.IGNO
 
 
 def parse_size(value: int | str, *, what: str = "size") -> int:
-    """The bytes that `value` means; `what` names it in the error."""
+    """Return the bytes that `value` means; `what` names it in the error."""
     given: object = value
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return given
@@ -21,12 +21,12 @@ def parse_size(value: int | str, *, what: str = "size") -> int:
     found = round(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if found <= 0:
         raise InvalidError(
-            f"{what}={value!r:.64} is not an amount of memory; give bytes, or text such as '512M' or '2G'."
+            f"{what}={value!r:.64} is not an amount of memory; give bytes, or a string such as '512M' or '2G'."
         )
     return found
 
 
 def format_size(size: int) -> str:
-    """A size as people say it: in the largest unit that leaves a number of 1 or more, one digit after the point."""
+    """Return a size for people: in the largest unit that leaves a number of 1 or more, one digit after the point."""
     unit = next((unit for unit in reversed(_UNITS) if size >= _UNITS[unit]), "")
     return f"{size / _UNITS[unit]:.1f}".removesuffix(".0") + unit

@@ -23,10 +23,10 @@ __all__ = [
 DEFAULT_STORE = "sqlite:///solocron.db"
 
 carries_a_run = False
-"""Whether this process is a child that carries out one run (`run_in="process"`); it must not become a node."""
+"""True if this process is a child that carries out one run (`run_in="process"`); it must not become a node."""
 
 imports_target = False
-"""Whether a command is importing its TARGET: the module must not start a node, because the command does."""
+"""True while a command imports its TARGET: the module must not start a node, because the command does."""
 
 _ON = frozenset({"1", "true", "yes", "on"})
 _OFF = frozenset({"0", "false", "no", "off"})
@@ -55,7 +55,7 @@ def namespace(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def in_container(environ: Mapping[str, str] = os.environ, root: Path = Path("/")) -> bool:
-    """Whether this is a container or a pod, where each replica would get a file of its own."""
+    """Return whether this is a container or a pod, where each replica would get a file of its own."""
     if environ.get("KUBERNETES_SERVICE_HOST") or environ.get("container"):
         return True
     return (root / ".dockerenv").exists() or (root / "run" / ".containerenv").exists()
@@ -90,7 +90,7 @@ def refuse_node(*, passing: bool = False) -> None:
 
 
 def _is_spawned_and_imports() -> bool:
-    """Whether this is a child of multiprocessing (spawn or forkserver) before its function is called.
+    """Return whether this is a child of multiprocessing (spawn or forkserver) before its function is called.
 
     Read the attribute by which multiprocessing itself refuses to start a process at such a time; there is no public
     one. `__name__ == "__mp_main__"` is visible to the program's own file only, not to the modules that it imports.

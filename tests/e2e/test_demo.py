@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from solocron.demo.screen import rows_of
-from solocron.testing.fleet import Fleet, Line, Verdict
+from solocron.testing.fleet import Fleet, FleetVerdict, Line
 from tests.required import require_module
 
 SABOTAGE = Path(__file__).parent / "sabotage"
-NOTHING = Verdict(
+NOTHING = FleetVerdict(
     slots=0, once=0, twice=0, lost=0, takeover_s=None, stale_refused=0, stale_accepted=0, early=0, unrecorded=0,
     kills=0, freezes=0, takeovers=(), faults=(),
 )  # fmt: skip

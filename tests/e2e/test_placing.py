@@ -17,7 +17,7 @@ _boot = SystemClock().boot
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(15, marks=pytest.mark.long)])
-def test_slices_limits_and_nodes_survive_kill_9(make_fleet: MakeFleet, kills: int) -> None:
+def test_shards_limits_and_nodes_survive_kill_9(make_fleet: MakeFleet, kills: int) -> None:
     fleet = make_fleet("tests.e2e.jobs.placed", lease=LEASE)
     fleet.start(4)
     since = fleet.scheduler.open().store.clock()

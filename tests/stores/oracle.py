@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.model.applications import Fleet
+from solocron.model.applications import Peers
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import session
 from solocron.model.documents.definition import Definition
@@ -92,7 +92,7 @@ class _Story:
             source=self.dice.choice(("x", "y", None)),
             revision=self.dice.choice((None, 1)),
         )
-        fleet = Fleet(sets=frozenset(self.dice.sample(("x", "y"), self.dice.randint(0, 1))))
+        fleet = Peers(sets=frozenset(self.dice.sample(("x", "y"), self.dice.randint(0, 1))))
         self._write(
             Kind.JOB,
             name,

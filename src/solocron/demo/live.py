@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from solocron.demo.screen import AttemptRow, Screen, sentences
-from solocron.testing.fleet import Fleet, Replica, Verdict
+from solocron.testing.fleet import Fleet, FleetVerdict, Replica
 
 __all__ = ["LiveScreen"]
 
@@ -43,7 +43,7 @@ class LiveScreen(Screen):
         news = Text("\n".join(f"* {text}" for text in self._news[-_NEWS:]), style="bold")
         self._live.update(Group(_replicas(fleet.replicas), _table(rows[-room:]), news), refresh=True)
 
-    def tell(self, verdict: Verdict, lease: float) -> None:
+    def tell(self, verdict: FleetVerdict, lease: float) -> None:
         table = Table(show_header=False, box=None, padding=(0, 1))
         for name, value in sentences(verdict, lease):
             table.add_row(Text(name, style="bold"), Text(value, style="green" if verdict.clean else "red"))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from solocron.clock import SystemClock, iso
 from solocron.demo.screen import Screen
-from solocron.testing.fleet import Fleet, Judge, Line, Replica, Verdict
+from solocron.testing.fleet import Fleet, FleetVerdict, Judge, Line, Replica
 
 __all__ = ["LEASE", "Play"]
 
@@ -34,7 +34,7 @@ class Play:
         self._begun = 0.0
         self._over = False
 
-    def perform(self, replicas: int) -> Verdict:
+    def perform(self, replicas: int) -> FleetVerdict:
         """Run the whole plot; return the verdict when the last replica has drained."""
         for replica in self._fleet.start(replicas):
             self._screen.say(f"{replica.node} runs as process {replica.pid}")

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from solocron.clock import from_us
-from solocron.testing.fleet import Fleet, Line, Verdict
+from solocron.testing.fleet import Fleet, FleetVerdict, Line
 
 __all__ = ["AttemptRow", "Screen", "make_screen", "rows_of", "sentences"]
 
@@ -51,7 +51,7 @@ def rows_of(lines: Sequence[Line], *, dead: frozenset[int], frozen: frozenset[in
         yield AttemptRow(line.job, f"{from_us(line.slot):%H:%M:%S}", line.node, line.attempt, line.fence, state)
 
 
-def sentences(verdict: Verdict, lease: float) -> list[tuple[str, str]]:
+def sentences(verdict: FleetVerdict, lease: float) -> list[tuple[str, str]]:
     """Return the verdict in words and figures."""
     took = "no replica died" if verdict.takeover_s is None else f"{verdict.takeover_s:.2f} s after the last renewal"
     return [
@@ -81,7 +81,7 @@ class Screen:
     def show(self, fleet: Fleet) -> None:
         """Show the attempts."""
 
-    def tell(self, verdict: Verdict, lease: float) -> None:
+    def tell(self, verdict: FleetVerdict, lease: float) -> None:
         """Show the verdict."""
 
     @staticmethod
@@ -110,7 +110,7 @@ class PlainScreen(Screen):
                 facts = f"attempt {row.attempt}  fence {row.fence}  {row.state}"
                 self._print(f"{row.job:<9} {row.slot}  {row.node:<10}  {facts}")
 
-    def tell(self, verdict: Verdict, lease: float) -> None:
+    def tell(self, verdict: FleetVerdict, lease: float) -> None:
         for name, value in sentences(verdict, lease):
             self._out.write(f"{name:>22}  {value}\n")
         self._out.flush()

@@ -13,7 +13,7 @@ from solocron.demo.play import LEASE, Play
 from solocron.demo.screen import Screen, make_screen
 from solocron.errors import SolocronError, StoreError
 from solocron.stores.url import parse
-from solocron.testing.fleet import Fleet, Verdict
+from solocron.testing.fleet import Fleet, FleetVerdict
 
 __all__ = ["perform"]
 
@@ -45,7 +45,7 @@ def perform(*, seconds: float, replicas: int, store: str | None, as_json: bool) 
     return 1 if keep else 0
 
 
-def _play(folder: Path, *, seconds: float, replicas: int, store: str | None, screen: Screen) -> Verdict:
+def _play(folder: Path, *, seconds: float, replicas: int, store: str | None, screen: Screen) -> FleetVerdict:
     url = store or f"sqlite:///{folder / 'demo.db'}"
     namespace = "default" if store is None else f"demo-{secrets.token_hex(4)}"
     with (

@@ -1,1 +1,1 @@
-"""Where a call is carried out: threads, an event loop, a process of its own."""
+"""Dispatchers carry calls out: on threads, on an event loop, in a process of its own."""

@@ -17,13 +17,13 @@ Interrupt = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a body must stop: `lost`, `timeout`, `cancel` or `shutdown`, and the sentence for people."""
+    """Reason for a body to stop: `lost`, `timeout`, `cancel` or `shutdown`, with a sentence for people."""
 
     kind: str
     reason: str
 
     def error(self, sentence: str) -> RunStopped:
-        """Return what a body sees of it."""
+        """Return the exception that a body gets."""
         return _STOPS.get(self.kind, Cancelled)(sentence)
 
 
@@ -36,14 +36,14 @@ class Away:
 
     handler: Handler
     run: Any
-    """The run as a body here would get it; its public attributes are its facts."""
+    """The run as a body in this process would get it; its public attributes are its facts."""
     zone: str
     session: str
     scope: str
     memory: int | None
     cpu: int | None
     trusted_until: Callable[[], float]
-    """Boot time up to which the session of this claim can be trusted; in the past when it is not ours any more."""
+    """Returns the boot time up to which the session of this claim can be trusted; past if it is no longer ours."""
     stopped: Callable[[], Stop | None]
     report: Callable[[dict[str, Any]], None]
     """Takes the progress and the output of the body so far."""
@@ -56,7 +56,7 @@ class Call(Protocol):
     def name(self) -> str: ...
 
     def begin(self) -> bool:
-        """Called on the body's own thread right before it: False means that it must not start any more."""
+        """Return False if the body must not start any more. Called on the body's own thread right before it."""
         ...
 
     def body(self) -> Callable[[], Any]:
@@ -64,7 +64,7 @@ class Call(Protocol):
         ...
 
     def end(self, value: Any, error: BaseException | None) -> None:
-        """Called once, when the body is over: its value, or what it raised. Not called for one that never began."""
+        """Record value or exception of a body that is over. Called once, and not for a body that never began."""
         ...
 
     def away(self) -> Away:

@@ -21,7 +21,7 @@ class LoopDispatcher:
         self._loop = loop
         self._private: asyncio.AbstractEventLoop | None = None
         self._mutex = threading.Lock()
-        # The loop keeps only weak references to tasks; these are ours until they are done.
+        # The loop keeps only weak references to tasks; these keep them alive until they are done.
         self._tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, call: Call) -> Interrupt:
@@ -64,7 +64,7 @@ class LoopDispatcher:
 def _call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], Any]) -> bool:
     try:
         loop.call_soon_threadsafe(call)
-    except RuntimeError:  # the loop is closed: there is nothing left on it to talk to
+    except RuntimeError:  # the loop is closed, and no task is left on it
         return False
     return True
 

@@ -27,7 +27,10 @@ class ThreadDispatcher:
         self._mutex = threading.Lock()
         self._idle = 0
         self._coming = 0
-        """Threads that were woken or started and have not looked for a call yet: while calls wait, there is one."""
+        """Threads that were woken or started and have not looked for a call yet.
+
+        While calls wait, there is at least one.
+        """
         self._closed = False
 
     def submit(self, call: Call) -> Interrupt:
@@ -36,13 +39,13 @@ class ThreadDispatcher:
             grow = self._call_for_one()
         if grow and not self._grow():
             with self._mutex:
-                if call in self._calls:  # else a thread that was at work has taken it meanwhile
+                if call in self._calls:  # else a busy thread has taken it meanwhile
                     self._calls.remove(call)
                     raise RuntimeError("this machine has no more threads")
         return _nothing
 
     def close(self) -> None:
-        """Idle threads end; those at work end after it, and what was submitted is still carried out."""
+        """End idle threads. Busy ones end after their work; submitted calls are still carried out."""
         with self._mutex:
             self._closed = True
             idle, self._idle = self._idle, 0
@@ -51,7 +54,7 @@ class ThreadDispatcher:
             self._wakes.put(None)
 
     def _call_for_one(self) -> bool:
-        """Unless a thread is on its way, wake one; True when there is none to wake. The mutex is held."""
+        """Wake a thread unless one is on its way; True if there is none to wake. The mutex is held."""
         if self._coming:
             return False
         self._coming += 1
@@ -62,7 +65,7 @@ class ThreadDispatcher:
         return False
 
     def _grow(self) -> bool:
-        """Start one more thread, if the machine lets us."""
+        """Start one more thread; False if the machine refuses."""
         try:
             threading.Thread(target=self._work, name="solocron-body", daemon=True).start()
         except Exception:  # noqa: BLE001 - no more threads, or no memory for one
@@ -91,7 +94,7 @@ class ThreadDispatcher:
                 return
 
     def _is_called(self) -> bool:
-        """Wait to be woken; False after a while without."""
+        """Wait to be woken; False after a timeout."""
         try:
             self._wakes.get(timeout=_IDLE_SECONDS)
         except Empty:
@@ -99,7 +102,7 @@ class ThreadDispatcher:
                 if self._idle > 0:
                     self._idle -= 1
                     return False
-            # Someone counted on this thread at the last moment: the wake-up is on its way.
+            # Another thread counted on this one at the last moment: the wake-up is on its way.
             self._wakes.get()
         return True
 
@@ -116,4 +119,4 @@ def _carry_out(call: Call) -> None:
 
 
 def _nothing() -> None:
-    """A thread cannot be interrupted; its run is told through `run.cancelled` and `run.check()`."""
+    """Do nothing: a thread cannot be interrupted. Its body learns of the stop by `run.cancelled` and `run.check()`."""

@@ -1,7 +1,7 @@
-"""The user's own database connection, whichever library it comes from; none of them is imported here.
+"""The user's own database connection, from whichever library; none of them is imported here.
 
-What is written through it belongs to the user's open transaction: it commits and rolls back with the user's own
-writes. A connection that would commit each statement at once is refused.
+What is written through it belongs to the user's open transaction: it commits and rolls back with the user's own writes.
+A connection that would commit each statement at once is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from solocron.errors import InvalidError
 
-__all__ = ["Link", "Reply", "Script", "adapt", "carry_out", "carry_out_async", "play"]
+__all__ = ["ConnectionAdapter", "Reply", "Script", "adapt", "carry_out", "carry_out_async", "play"]
 
 T = TypeVar("T")
 
@@ -22,35 +22,35 @@ SUPPORTED = "psycopg, PyMySQL, sqlite3, SQLAlchemy (Connection, Session) and Dja
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What one statement brought."""
+    """Result of one statement."""
 
     rows: Sequence[Sequence[Any]]
     count: int
 
 
 Script = Generator[tuple[str, tuple[Any, ...]], Reply, T]
-"""Statements with `?` for values, one after the other, each sent its reply: the same for every library and colour."""
+"""Yields statements with `?` for values, and receives the reply of each. The same for every library, sync or async."""
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """How to talk to one connection."""
+class ConnectionAdapter:
+    """Adapter of one connection."""
 
     dialect: str
     """postgresql, mysql or sqlite."""
     execute: Callable[[str, tuple[Any, ...]], Any]
-    """Answers a `Reply`, or an awaitable of one where `is_async`."""
+    """Returns a `Reply`, or an awaitable of one if `is_async`."""
     open_transaction: bool
-    """Whether what is written now waits for a commit of the user's."""
+    """True if a write now waits for a commit of the user."""
     sibling: Callable[[], tuple[Any, Callable[[], None]]] | None = None
-    """Another connection to the same database, and how to close it, where one can be had."""
+    """Opens another connection to the same database, if possible: the connection, and a function that closes it."""
     is_async: bool = False
     same_thread: bool = False
-    """Whether it may only be used by the thread that made it."""
+    """True if only the thread that made it may use it."""
 
 
-def adapt(connection: Any) -> Link:
-    """The link of a connection; refuses what it does not know, and what has no transaction of the user's."""
+def adapt(connection: Any) -> ConnectionAdapter:
+    """Return the adapter of a connection. Raise for an unknown library, or if no transaction of the user is open."""
     packages = {base.__module__.partition(".")[0] for base in type(connection).__mro__}
     for package, make in _KINDS.items():
         if package in packages:
@@ -74,8 +74,8 @@ def adapt(connection: Any) -> Link:
     return link
 
 
-def play(link: Link, script: Script[T]) -> T:
-    """Carry the statements out, in the caller's transaction."""
+def play(link: ConnectionAdapter, script: Script[T]) -> T:
+    """Execute the statements in the caller's transaction."""
     reply: Reply | None = None
     while True:
         try:
@@ -86,26 +86,26 @@ def play(link: Link, script: Script[T]) -> T:
         reply = link.execute(sql, values)
 
 
-def carry_out(connection: Any, make: Callable[[Link], Script[T]]) -> T:
-    """Carry a script out over the user's connection."""
+def carry_out(connection: Any, make: Callable[[ConnectionAdapter], Script[T]]) -> T:
+    """Execute a script over the user's connection."""
     link = adapt(connection)
     if link.is_async:
         raise InvalidError(
-            "the calls of this connection have to be awaited, and here nobody can: use it from a coroutine (an async "
-            "def job, `scheduler.aio`). Nothing was written."
+            "the calls of this connection must be awaited, which a plain function cannot do: use it from a "
+            "coroutine (an async def job, `scheduler.aio`). Nothing was written."
         )
     return play(link, make(link))
 
 
-async def carry_out_async(connection: Any, make: Callable[[Link], Script[T]]) -> T:
-    """The same from a coroutine: over connections whose calls are awaited, and over plain ones beside the loop."""
+async def carry_out_async(connection: Any, make: Callable[[ConnectionAdapter], Script[T]]) -> T:
+    """Execute a script from a coroutine: over connections whose calls are awaited, and over plain ones in a thread."""
     if hasattr(connection, "run_sync"):  # SQLAlchemy's AsyncConnection and AsyncSession
         found: T = await connection.run_sync(lambda plain: carry_out(plain, make))
         return found
     link = adapt(connection)
     script = make(link)
     if not link.is_async:
-        if link.same_thread:  # the loop's own thread is the only one that may use it
+        if link.same_thread:  # only the loop's own thread may use it
             return play(link, script)
         from solocron.effects.locks.aio import in_thread
 
@@ -131,27 +131,29 @@ def _through_cursor(connection: Any, mark: str) -> Callable[[str, tuple[Any, ...
     return execute
 
 
-def _sqlite3(connection: Any) -> Link:
-    # Before Python 3.12 a transaction begins by itself unless isolation_level is None; from then on `autocommit` tells.
+def _sqlite3(connection: Any) -> ConnectionAdapter:
+    # Before Python 3.12 a transaction begins by itself unless isolation_level is None; since then `autocommit` decides.
     implicit = connection.isolation_level is not None
     if isinstance(getattr(connection, "autocommit", None), bool):
         implicit = not connection.autocommit
-    return Link("sqlite", _through_cursor(connection, "?"), connection.in_transaction or implicit, same_thread=True)
+    return ConnectionAdapter(
+        "sqlite", _through_cursor(connection, "?"), connection.in_transaction or implicit, same_thread=True
+    )
 
 
-def _psycopg(connection: Any) -> Link:
+def _psycopg(connection: Any) -> ConnectionAdapter:
     waits = not connection.autocommit or connection.info.transaction_status.name != "IDLE"
     if not inspect.iscoroutinefunction(type(connection).execute):
-        return Link("postgresql", _through_cursor(connection, "%s"), waits)
+        return ConnectionAdapter("postgresql", _through_cursor(connection, "%s"), waits)
 
     async def execute(sql: str, values: tuple[Any, ...]) -> Reply:
         cursor = await connection.execute(sql.replace("?", "%s"), values)
         return Reply(await cursor.fetchall() if cursor.description else (), cursor.rowcount)
 
-    return Link("postgresql", execute, waits, is_async=True)
+    return ConnectionAdapter("postgresql", execute, waits, is_async=True)
 
 
-def _pymysql(connection: Any) -> Link:
+def _pymysql(connection: Any) -> ConnectionAdapter:
     in_transaction = bool(connection.server_status & 1)  # SERVER_STATUS_IN_TRANS
 
     def sibling() -> tuple[Any, Callable[[], None]]:
@@ -161,10 +163,12 @@ def _pymysql(connection: Any) -> Link:
         )  # fmt: skip
         return _through_cursor(other, "%s"), other.close
 
-    return Link("mysql", _through_cursor(connection, "%s"), not connection.get_autocommit() or in_transaction, sibling)
+    return ConnectionAdapter(
+        "mysql", _through_cursor(connection, "%s"), not connection.get_autocommit() or in_transaction, sibling
+    )
 
 
-def _sqlalchemy(connection: Any) -> Link:
+def _sqlalchemy(connection: Any) -> ConnectionAdapter:
     if hasattr(connection, "run_sync"):
         raise InvalidError(
             "hand an asynchronous SQLAlchemy connection over through its own run_sync, or use it in a coroutine job, "
@@ -193,7 +197,7 @@ def _sqlalchemy(connection: Any) -> Link:
         return execute_on(other), other.close
 
     dialect = "mysql" if connection.dialect.name == "mariadb" else connection.dialect.name
-    return Link(dialect, execute_on(connection), waits, sibling, same_thread=dialect == "sqlite")
+    return ConnectionAdapter(dialect, execute_on(connection), waits, sibling, same_thread=dialect == "sqlite")
 
 
 def _marked(sql: str, style: str) -> str:
@@ -206,7 +210,7 @@ def _marked(sql: str, style: str) -> str:
     return first + "".join(f"{sign}{number}{part}" for number, part in enumerate(rest, 1))
 
 
-def _django(connection: Any) -> Link:
+def _django(connection: Any) -> ConnectionAdapter:
     waits = connection.in_atomic_block or not connection.get_autocommit()
 
     def sibling() -> tuple[Any, Callable[[], None]]:
@@ -214,8 +218,12 @@ def _django(connection: Any) -> Link:
         return _through_cursor(other, "%s"), other.close
 
     dialect = connection.vendor
-    return Link(dialect, _through_cursor(connection, "%s"), waits, sibling, same_thread=True)
+    return ConnectionAdapter(dialect, _through_cursor(connection, "%s"), waits, sibling, same_thread=True)
 
 
-_DRIVERS: dict[str, Callable[[Any], Link]] = {"psycopg": _psycopg, "pymysql": _pymysql, "sqlite3": _sqlite3}
-_KINDS: dict[str, Callable[[Any], Link]] = {"django": _django, "sqlalchemy": _sqlalchemy, **_DRIVERS}
+_DRIVERS: dict[str, Callable[[Any], ConnectionAdapter]] = {
+    "psycopg": _psycopg,
+    "pymysql": _pymysql,
+    "sqlite3": _sqlite3,
+}
+_KINDS: dict[str, Callable[[Any], ConnectionAdapter]] = {"django": _django, "sqlalchemy": _sqlalchemy, **_DRIVERS}

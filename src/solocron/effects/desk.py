@@ -1,4 +1,4 @@
-"""Who asks for an effect: a run's attempt, or a program outside runs. Everything that durable verbs need of it."""
+"""The owner of an effect: a run's attempt, or a program outside runs. Everything that durable verbs need of it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Desk:
     liveness: Liveness
     owner: str
     take: Callable[[], str]
-    """The session under which things are held; followed by one `drop`."""
+    """Returns the session under which things are held; each call is followed by one `drop`."""
     drop: Callable[[], None]
     check: Callable[[], None]
-    """Raises if nothing may be begun any more: the lease is lost, or somebody asked to stop."""
+    """Raises if nothing may be begun any more: the lease is lost, or a stop was requested."""
     lease: Callable[[], None]
-    """Raises only if the lease is lost: what was done may still be written down by one who was asked to stop."""
+    """Raises only if the lease is lost: a caller that was asked to stop may still record what it did."""
     ward: Callable[[], Ward | None] = lambda: None
     tell: Tell = tell
     run: str | None = None
     fence: int = 0
     lost: type[LockLost | LeaseLost] = LockLost
-    """Raised when the session is not live any more: `LeaseLost` stops a body, and only a run may raise it."""
+    """Raised when the session is no longer live: `LeaseLost` stops a body, and only a run may raise it."""

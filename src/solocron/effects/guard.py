@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from solocron.effects.connections import Link, Script, carry_out, carry_out_async
+from solocron.effects.connections import ConnectionAdapter, Script, carry_out, carry_out_async
 from solocron.effects.tables import GUARDS, ensure
 from solocron.errors import StaleFence
 
 __all__ = ["guard", "guard_async"]
 
 _RAISE = {
-    # The row is locked also where the WHERE keeps it as it is. Inside a statement a table has no schema.
+    # The row is locked even if the WHERE keeps it as it is. Inside a statement a table has no schema.
     "postgresql": "INSERT INTO {table} (scope, fence) VALUES (?, ?) ON CONFLICT (scope) DO UPDATE "
     "SET fence = excluded.fence WHERE solocron_guards.fence <= excluded.fence",
     "mysql": "INSERT INTO {table} (scope, fence) VALUES (?, ?) "
@@ -31,16 +31,16 @@ _SEEN["sqlite"] = _SEEN["postgresql"]
 
 
 def guard(connection: Any, *, scope: str, fence: int, schema: str | None = None) -> None:
-    """Note the fence, or raise `StaleFence` if a higher one of this scope has been seen in this database."""
+    """Record the fence, or raise `StaleFence` if a higher one of this scope has been seen in this database."""
     carry_out(connection, lambda link: _show(link, scope, fence, schema))
 
 
 async def guard_async(connection: Any, *, scope: str, fence: int, schema: str | None = None) -> None:
-    """The same from a coroutine, over connections whose calls are awaited too."""
+    """Do the same as `guard` from a coroutine, also over connections whose calls are awaited."""
     await carry_out_async(connection, lambda link: _show(link, scope, fence, schema))
 
 
-def _show(link: Link, scope: str, fence: int, schema: str | None) -> Script[None]:
+def _show(link: ConnectionAdapter, scope: str, fence: int, schema: str | None) -> Script[None]:
     table = yield from ensure(link, GUARDS, schema)
     yield _RAISE[link.dialect].format(table=table), (scope, fence)
     reply = yield _SEEN[link.dialect].format(table=table), (scope,)

@@ -1,7 +1,7 @@
-"""`with once(key) as claim:` an effect that one caller begins, whoever else tries, now or in a year.
+"""`with once(key) as claim:` an effect that one caller begins, however many try, now or in a year.
 
-The key's document says open, done or uncertain. Whoever dies between the two leaves it uncertain, and then nobody
-guesses: the outside world is asked (`check=`), or the caller has said what to do, or `UncertainOutcome` is raised.
+The key's document says open, done or uncertain. A caller that dies in between leaves it uncertain. The next caller does
+not guess: `check=` asks the outside world, or `on_uncertain=` decides, or `UncertainOutcome` is raised.
 """
 
 from __future__ import annotations
@@ -40,22 +40,24 @@ _LONGEST_PAUSE = 0.5
 
 
 class Claim:
-    """What the `with` block gets: true for the one that shall do it, else the result that was saved."""
+    """Value of the `with` block: true for the caller that performs the effect; for others, the saved result."""
 
     def __init__(self, key: str, *, first: bool, value: Any = None, uncertain: bool = False) -> None:
         self.key = key
         self.first = first
         self.uncertain = uncertain
-        """Whether it was skipped because nobody knows if it happened (`on_uncertain="skip"`)."""
+        """True if it was skipped because its outcome is unknown (`on_uncertain="skip"`)."""
         self.value = value
 
     def __bool__(self) -> bool:
         return self.first
 
     def save(self, value: Any) -> None:
-        """Keep a result with the key, once the block has ended well: who comes later reads it as `value`."""
+        """Keep a result with the key if the block ends well: later callers read it as `value`."""
         if not self.first:
-            raise InvalidError(f"key {self.key!r}: only who does it saves a result; nothing was saved.")
+            raise InvalidError(
+                f"key {self.key!r}: only the caller that performs the effect can save a result; nothing was saved."
+            )
         self.value = plain_json(value, whose=f"key {self.key!r}")
 
 
@@ -67,15 +69,15 @@ class _World:
 
 
 def not_entered(key: str) -> NotEntered:
-    """`if run.once(key):` would be true for everybody."""
+    """Return the error for `if run.once(key):`, which would be true for every caller."""
     return NotEntered(
-        f"key {key!r} was asked whether it is true before it was entered. Nothing was begun or marked; write "
+        f"key {key!r} was used as a truth value before it was entered. Nothing was begun or marked; write "
         "`with ... as claim:` (in a coroutine `async with`) and inside it `if claim:`."
     )
 
 
 class Once:
-    """One use of one key, as a context manager of either colour."""
+    """One use of one key, as a sync or async context manager."""
 
     def __init__(
         self,
@@ -142,7 +144,7 @@ class Once:
                 await asyncio.sleep(asked)
 
     def _tries(self) -> Generator[float | _World, Any, Claim]:
-        """Begin, or find out that it is done; yields pauses, and the question to the outside world."""
+        """Begin, or find out that it is done; yield pauses, and the question to the outside world."""
         desk = self._desk
         desk.check()
         session = self._session = desk.take()
@@ -173,7 +175,7 @@ class Once:
                     desk.check()
             return claim
         except StoreError:
-            self._give_up(SolocronError())  # it may be open without our knowing, and nobody is at work
+            self._give_up(SolocronError())  # the store may have it open without our knowing, and no block runs
             raise
         finally:
             if claim is None or not claim.first:
@@ -184,7 +186,10 @@ class Once:
         return self._desk.liveness.is_dead(session, mode, now=now)
 
     def _in_doubt(self, doubt: model.Doubt, by: model.Opening) -> Generator[_World, Any, Claim | None]:
-        """Whoever began it died: mark it, do it again, leave it, or refuse; None: somebody else has decided."""
+        """Resolve a key whose holder died: mark it, do it again, skip it, or raise.
+
+        None: another caller has decided.
+        """
         repeat = self._on_uncertain == "repeat"
         if self._check is not None:
             happened = yield _World(self.key)
@@ -236,7 +241,7 @@ class Once:
         await in_thread(partial(self.__exit__, kind, error, trace))
 
     def _finish(self, claim: Claim) -> None:
-        """Mark it as done; a store that is away is tried for as long as the lease can be trusted."""
+        """Mark it as done; retry an unavailable store for as long as the lease can be trusted."""
         self._desk.runtime.failpoint("key-closing")
         done, _ = self._write(
             partial(_closed, token=self._token, keep=self._keep, value=claim.value), check=self._desk.lease
@@ -260,7 +265,7 @@ class Once:
             self._desk.tell("a key could not be released; it will be uncertain", key=self.key, error=str(trouble))
 
     def _undo(self, asked: Any) -> None:
-        """The coroutine was cancelled before its block began: nothing has happened."""
+        """Undo the opening: the coroutine was cancelled before its block began, so nothing has happened."""
         if isinstance(asked, Claim) and asked.first:
             self._give_up(SolocronError())
             self._desk.drop()
@@ -296,11 +301,11 @@ def _advance(tries: Generator[Any, Any, Claim], answer: Any) -> Any:
 
 
 def _needs_key(function: Callable[..., Any]) -> bool:
-    """Whether it cannot be called with nothing: `lambda id=id: ...` has all it needs, and must not be given a key."""
+    """Return whether it must be called with the key: `lambda id=id: ...` needs no argument and must not get one."""
     try:
         inspect.signature(function).bind()
     except TypeError:
         return True
-    except ValueError:  # a built-in function tells nothing of itself
+    except ValueError:  # a built-in function has no signature
         return False
     return False

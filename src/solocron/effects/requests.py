@@ -1,11 +1,11 @@
-"""Leaves a trigger in the user's own transaction: no commit, no run. Nothing but a new row is written or locked."""
+"""Leaves a trigger in the user's own transaction: without a commit, no run. Only a new row is written and locked."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from typing import Any
 
-from solocron.effects.connections import Link, Script, adapt, carry_out, carry_out_async
+from solocron.effects.connections import ConnectionAdapter, Script, adapt, carry_out, carry_out_async
 from solocron.errors import InvalidError
 from solocron.model.change import SmallDocument
 from solocron.stores.contract import Store
@@ -15,13 +15,13 @@ __all__ = ["check_connection", "leave", "leave_async"]
 
 
 def check_connection(store: Store, connection: Any) -> None:
-    """Refuse what cannot be used, before anything is sent to anybody."""
+    """Refuse an unusable connection before anything is sent."""
     if not isinstance(store, HasMailbox):
         raise InvalidError(
-            f"connection=: {store.url} is no database that your transaction could write to; nothing was triggered. "
+            f"connection=: {store.url} is not a database that your transaction can write to; nothing was triggered. "
             "Use a SQL store in the database of your data, or trigger after your commit."
         )
-    if not hasattr(connection, "run_sync"):  # else SQLAlchemy's asynchronous ones, which tell only inside
+    if not hasattr(connection, "run_sync"):  # else one of SQLAlchemy's asynchronous ones, which show it only inside
         adapt(connection)
 
 
@@ -32,9 +32,9 @@ def leave(store: Store, connection: Any, note: SmallDocument) -> None:
 
 
 async def leave_async(store: Store, connection: Any, note: SmallDocument) -> None:
-    """The same from a coroutine, over connections whose calls are awaited too."""
+    """Do the same as `leave` from a coroutine, also over connections whose calls are awaited."""
     from solocron.effects.locks.aio import (
-        in_thread,  # with it comes asyncio, which a program without a loop never needs
+        in_thread,  # imports asyncio, which a program without a loop never needs
     )
 
     opening = _open(store)
@@ -50,7 +50,7 @@ def _open(store: Store) -> AbstractContextManager[Mailbox]:
     return store.mailbox()
 
 
-def _put(link: Link, box: Mailbox, where: str, note: SmallDocument) -> Script[None]:
+def _put(link: ConnectionAdapter, box: Mailbox, where: str, note: SmallDocument) -> Script[None]:
     if link.dialect != box.dialect:
         raise InvalidError(
             f"this is a connection to a {link.dialect} database, and the store is {where}; nothing was written. "
@@ -61,4 +61,4 @@ def _put(link: Link, box: Mailbox, where: str, note: SmallDocument) -> Script[No
     if mistake is not None:
         raise InvalidError(f"{mistake} Nothing was written.")
     for sql, values in box.put(note):
-        reply = yield sql, values  # not `yield from`: nobody there would take the replies
+        reply = yield sql, values  # not `yield from`, which would not receive the replies

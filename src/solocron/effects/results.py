@@ -1,4 +1,4 @@
-"""Results as a store can keep them: JSON, bounded in size; anything else is refused, never bent into shape."""
+"""Results as a store can keep them: JSON, bounded in size. Anything else is refused, never converted."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from solocron.errors import InvalidError
 __all__ = ["LIMIT", "close", "plain_json"]
 
 LIMIT = 64 * 1024
-"""Bytes of one result."""
+"""Maximum bytes of one result."""
 
 
 def close(awaitable: Any) -> None:
-    """Let go of a coroutine that nobody will await, without a warning at some later time about somebody else."""
+    """Close a coroutine that will not be awaited, so that no "never awaited" warning appears later, out of context."""
     if inspect.iscoroutine(awaitable):
         awaitable.close()
 
 
 def plain_json(value: Any, *, whose: str) -> Any:
-    """The value as it will be read back; `whose` names it in the error."""
+    """Return the value as it will be read back; `whose` names it in the error."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         size = len(text.encode())
-    except (TypeError, ValueError, RecursionError) as error:  # a text that is no UTF-8 is a ValueError too
+    except (TypeError, ValueError, RecursionError) as error:  # a string that is not UTF-8 is a ValueError too
         raise InvalidError(
             f"the result of {whose} is not JSON ({error}); it was not saved. Return plain JSON, or its name elsewhere."
         ) from None

@@ -88,7 +88,7 @@ class Step(_Options):
         return cast("T", self._steps.save(self.name, value))
 
     def _within(self, limit: float, call: Callable[[], Any]) -> Any:
-        """Call on a thread of its own. After its time a plain function goes on, but its result is not saved."""
+        """Call on a thread of its own. After the timeout a plain function continues, but its result is not saved."""
         runtime = self._steps.desk.runtime
         done = runtime.event()
         box: list[tuple[Any, BaseException | None]] = []

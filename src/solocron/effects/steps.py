@@ -29,7 +29,7 @@ Span = timedelta | int | float | str
 
 SLEEP = "sleep:"
 _INTERVAL = 1.0
-"""Seconds after which a sleeping body looks whether it must stop."""
+"""Seconds after which a sleeping body checks whether it must stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

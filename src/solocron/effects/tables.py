@@ -1,13 +1,13 @@
-"""Two small tables of ours in the user's own database: the fences that were seen there, the keys that were used.
+"""Two small tables in the user's own database: the fences that were seen there, and the keys that were used.
 
-They are made when they are first needed, or beforehand by the user's own migrations, with the statements of `DDL`. In
-PostgreSQL they are in the schema that the store's URL names, whatever the connection's search path is: a key that one
-search path finds and another does not would let its effect happen twice. Without `?schema=` the search path decides.
+They are made when first needed, or beforehand by the user's own migrations, with the statements of `DDL`. In PostgreSQL
+they are in the schema that the store's URL names, whatever the connection's search path is: a key that one search path
+finds and another does not would let its effect happen twice. Without `?schema=` the search path decides.
 """
 
 from __future__ import annotations
 
-from solocron.effects.connections import Link, Reply, Script
+from solocron.effects.connections import ConnectionAdapter, Reply, Script
 from solocron.errors import InvalidError
 from solocron.stores.contract import Store
 
@@ -49,22 +49,22 @@ SELECT current_user::text, n.oid IS NOT NULL, c.oid IS NOT NULL,
 FROM (SELECT 1) AS one LEFT JOIN pg_namespace n ON n.nspname = ?
     LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = ?
 """
-"""Who asks, whether schema and table are there, whether this role may make what is missing, and use what is there.
+"""Role, existence of schema and table, and the role's rights to make what is missing and to use what exists.
 
-Asked before, because an error would cost the user the whole transaction.
+Checked beforehand, because an error would cost the user the whole transaction.
 """
-# Two transactions that create at once would fail on the catalogue's own keys; this one waits for the other.
+# Two transactions that create at once would fail on the catalogue's own keys; with this, one waits for the other.
 _ONE_AT_A_TIME = ("SELECT pg_advisory_xact_lock(?)", (7_341_506_228,))
 
 
 def schema_of(store: Store) -> str | None:
-    """The schema that the store's URL names; only PostgreSQL has them."""
+    """Return the schema that the store's URL names; only PostgreSQL has them."""
     schema: str | None = getattr(store, "schema_name", None)
     return schema
 
 
-def ensure(link: Link, table: str, schema: str | None = None) -> Script[str]:
-    """Make the table if it is not there, without ending the caller's transaction; answers how statements call it."""
+def ensure(link: ConnectionAdapter, table: str, schema: str | None = None) -> Script[str]:
+    """Make the table if it is missing, without ending the caller's transaction; return its name for statements."""
     if link.dialect == "postgresql" and schema is not None:
         yield from _ensure_in_schema(table, schema)
         return f'"{schema}".{table}'
@@ -103,8 +103,8 @@ def _ensure_in_schema(table: str, schema: str) -> Script[None]:
         yield statement, ()
 
 
-def _create_beside(link: Link, table: str) -> None:
-    """MySQL commits the caller's transaction at any CREATE TABLE: another connection has to do it."""
+def _create_beside(link: ConnectionAdapter, table: str) -> None:
+    """Make the table over another connection: MySQL commits the caller's transaction at any CREATE TABLE."""
     try:
         assert link.sibling is not None
         execute, close = link.sibling()

@@ -1,7 +1,7 @@
-"""Keys and items that are written in the user's own transaction: the mark and the effect commit together, or neither.
+"""Keys and items written in the user's own transaction: the mark and the effect commit together, or neither.
 
-There is no doubt here: a transaction that did not commit has left nothing. Who comes second waits for the first one's
-transaction to end.
+The outcome is never uncertain here: a transaction that did not commit has left nothing. A second caller waits for the
+first one's transaction to end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
-from solocron.effects.connections import Link, Script, carry_out, carry_out_async
+from solocron.effects.connections import ConnectionAdapter, Script, carry_out, carry_out_async
 from solocron.effects.locks.writing import check_text
 from solocron.effects.once import Claim, not_entered
 from solocron.effects.tables import KEYS, ensure
@@ -37,7 +37,7 @@ _DROP = "DELETE FROM {table} WHERE name = ?"
 
 
 class OnceInTransaction:
-    """One use of a key inside the user's open transaction, as a context manager of either colour."""
+    """One use of a key inside the user's open transaction, as a sync or async context manager."""
 
     def __init__(
         self, connection: Any, key: str, *, namespace: str, run: str | None, fence: int, check: Callable[[], None],
@@ -94,7 +94,7 @@ class OnceInTransaction:
         except Exception:  # noqa: BLE001, S110 - an aborted transaction takes no statement; it takes the key with it too
             pass
 
-    def _begin(self, link: Link) -> Script[Claim]:
+    def _begin(self, link: ConnectionAdapter) -> Script[Claim]:
         table = self._table = yield from ensure(link, KEYS, self._schema)
         made = yield _INSERT[link.dialect].format(table=table), (self._name, self._run, self._fence)
         if made.count == 1:
@@ -103,8 +103,8 @@ class OnceInTransaction:
         text = found.rows[0][0] if found.rows else None
         return Claim(self.key, first=False, value=None if text is None else json.loads(text))
 
-    def _end(self, error: BaseException | None) -> Callable[[Link], Script[None]] | None:
-        """What is left to write: the result, or that it did not happen after all."""
+    def _end(self, error: BaseException | None) -> Callable[[ConnectionAdapter], Script[None]] | None:
+        """Return the script for the end of the block: save the result, or undo the mark."""
         claim, self._claim = self._claim, None
         if claim is None or not claim.first:
             return None
@@ -124,7 +124,7 @@ def claim_items(
     connection: Any, name: str, ids: Iterable[Any], *, namespace: str, run: str | None, fence: int,
     schema: str | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Of these items, those that nobody has claimed under this name before; claimed for good when you commit."""
+    """Return those items that have not been claimed under this name before. The claim commits with your transaction."""
     items = _checked(name, ids)
     return carry_out(connection, lambda link: _claim(link, namespace, items, run, fence, schema))
 
@@ -133,30 +133,34 @@ async def claim_items_async(
     connection: Any, name: str, ids: Iterable[Any], *, namespace: str, run: str | None, fence: int,
     schema: str | None = None,
 ) -> list[Any]:  # fmt: skip
-    """The same from a coroutine."""
+    """Do the same as `claim_items` from a coroutine."""
     items = _checked(name, ids)
     return await carry_out_async(connection, lambda link: _claim(link, namespace, items, run, fence, schema))
 
 
 def _checked(name: str, ids: Iterable[Any]) -> dict[str, Any]:
-    """The items by the text that names each, in the caller's order; two ids of one text are one item."""
+    """Return the items by the string that names each, in the caller's order.
+
+    Two ids with the same string are one item.
+    """
     check_text(name, "name of items", untouched="Nothing was claimed.")
     items: dict[str, Any] = {}
     for one in ids:
         if isinstance(one, float) or one is None:
             raise InvalidError(
-                f"claim_items({name!r}): {one!r} does not name an item for ever; give numbers, texts, UUIDs."
+                f"claim_items({name!r}): {one!r} is not a stable name of an item; nothing was claimed. "
+                "Give numbers, strings or UUIDs."
             )
         items.setdefault(check_text(f"{name}/{one}", "item", untouched="Nothing was claimed."), one)
     return items
 
 
 def _claim(
-    link: Link, namespace: str, items: dict[str, Any], run: str | None, fence: int, schema: str | None
+    link: ConnectionAdapter, namespace: str, items: dict[str, Any], run: str | None, fence: int, schema: str | None
 ) -> Script[list[Any]]:
     table = yield from ensure(link, KEYS, schema)
     ours = set()
-    for text in sorted(items):  # in one order for all, or two transactions would wait for each other
+    for text in sorted(items):  # every transaction in the same order, or two would wait for each other
         made = yield _INSERT[link.dialect].format(table=table), (f"{namespace}/{text}", run, fence)
         if made.count == 1:
             ours.add(text)

@@ -9,7 +9,7 @@ from typing import Any
 
 from solocron.effects.desk import Desk
 from solocron.effects.guard import guard, guard_async
-from solocron.effects.locks.lock import Place
+from solocron.effects.locks.lock import LockPlace
 from solocron.effects.once import Once
 from solocron.effects.step import AsyncStep, Step
 from solocron.effects.steps import Steps
@@ -29,7 +29,7 @@ class Attempt:
     session: str
     fence: int
     scope: str
-    """Where fences are compared: the job, or the run where several may run at once."""
+    """Scope in which fences are compared: the job, or the run if several may run at once."""
     check: Callable[[], None]
     """Raises if the body must stop."""
     lease: Callable[[], None]
@@ -37,9 +37,9 @@ class Attempt:
 
 
 class RunVerbs:
-    """Bound to one attempt: its session, its fence, its right to go on."""
+    """Bound to one attempt: its session, its fence, its right to continue."""
 
-    def __init__(self, attempt: Attempt, place: Place) -> None:
+    def __init__(self, attempt: Attempt, place: LockPlace) -> None:
         self._attempt = attempt
         self._store = place.store
         self._desk = Desk(
@@ -84,7 +84,7 @@ class RunVerbs:
         return await claim_items_async(connection, name, ids, **self._marks())
 
     def _scope(self) -> str:
-        """Fences are compared per job; where several runs of it may run at once, per run."""
+        """Return the scope in which fences are compared: the job, or the run if several of the job may run at once."""
         return f"{self._store.namespace}/{self._attempt.scope}"
 
     def _marks(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class RunVerbs:
 
 
 def once_of(desk: Desk, key: str, connection: Any, options: dict[str, Any]) -> Once | OnceInTransaction:
-    """A key in the store, or in the user's own transaction."""
+    """Return a key in the store, or in the user's own transaction."""
     if connection is None:
         return Once(desk, key, **options)
     if options:
@@ -112,4 +112,4 @@ def once_of(desk: Desk, key: str, connection: Any, options: dict[str, Any]) -> O
 
 
 def _nothing() -> None:
-    """The node keeps its session."""
+    """Do nothing: the node keeps its session."""

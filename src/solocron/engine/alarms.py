@@ -1,6 +1,6 @@
-"""Looks for what should have run and did not, and says so: each alarm is raised once and cleared once in the fleet.
+"""Finds what should have run and did not, and reports it: each alarm is raised once and cleared once in the fleet.
 
-The nodes take turns: every so often one of them reads the documents. It never reads the log, and writes only when an
+The nodes take turns: at each interval one of them reads the documents. It never reads the log, and writes only when an
 alarm begins or ends.
 """
 
@@ -29,10 +29,10 @@ class Alarms:
         self._attempts = attempts
         self._bounds = bounds
         self._unsure: dict[str, tuple[str, str]] = {}
-        """Changes whose answer was lost: reported once the document shows that they were ours."""
+        """Changes whose reply was lost: reported once the document shows that they were ours."""
 
     def step(self, now: float) -> float:
-        """Take a turn if it is time; returns when to ask again."""
+        """Take a turn if it is due; return when to look again."""
         pause = self._bounds.every / 1_000_000 * self._context.runtime.rng.uniform(1.0, 1.2)
         if self._attempts.draining or self._attempts.lease.standing() is not Standing.HELD:
             return now + min(pause, self._context.settings.beat)
@@ -46,7 +46,7 @@ class Alarms:
         return now + pause
 
     def look(self) -> None:
-        """Compare what there is cause for with what is open."""
+        """Compare the causes with the open alarms."""
         store = self._context.store
         seen = store.clock()
         found = alarm.causes(
@@ -90,7 +90,7 @@ class Alarms:
             self._report(what, result.doc)
 
     def _make_sure(self) -> None:
-        """Report what was perhaps written by this node, if it was."""
+        """Report the changes of unknown outcome that turn out to be this node's."""
         if not self._unsure:
             return
         found = self._context.store.read(Named(Kind.ALARM, tuple(sorted(self._unsure))))

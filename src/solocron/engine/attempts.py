@@ -26,7 +26,7 @@ Key = tuple[str, int]
 
 
 class Phase(StrEnum):
-    """How far a claim has come on this node."""
+    """Stages of a claim on this node."""
 
     CLAIMED = "claimed"
     BEGUN = "begun"
@@ -35,7 +35,7 @@ class Phase(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Running:
-    """A claim of this node and what became of it."""
+    """A claim of this node and its state."""
 
     job: str
     hold: Hold
@@ -66,12 +66,12 @@ class Running:
     progress_written: dict[str, Any] | None = None
 
     def report(self, progress: dict[str, Any]) -> None:
-        """Note how far the body says it is."""
+        """Record the progress that the body reports."""
         self.progress = progress
 
 
 class _CallsUnderWay:
-    """Claims that were sent and not answered yet, and the unknown holds that one of them may still explain."""
+    """Claims that were sent and not replied to yet, and the unknown holds that one of them may still explain."""
 
     def __init__(self) -> None:
         self._open: set[int] = set()
@@ -91,7 +91,7 @@ class _CallsUnderWay:
         self._open.discard(call)
 
     def cannot_explain(self, key: Key) -> bool:
-        """Return whether every call that may have brought the hold has been answered."""
+        """Return whether every call that may have brought the hold has been replied to."""
         since = self._suspects.setdefault(key, self._last)
         return min(self._open, default=self._last + 1) > since
 
@@ -142,7 +142,7 @@ class Attempts:
     # --- sessions ----------------------------------------------------------------------------------------------
 
     def lose(self) -> tuple[str | None, list[Running]]:
-        """Give the session up and its claims with it; returns the session (None if it was gone) and its bodies."""
+        """Give the session up and its claims with it; return the session (None if it was gone) and its bodies."""
         with self._mutex:
             session = self.lease.trust.lose()
             if session is None:
@@ -162,7 +162,7 @@ class Attempts:
     def leave(self) -> tuple[bool, str | None]:
         """Return whether nothing of this node is under way; then it gives its session up, which is returned too.
 
-        One step: an answer to a claim that arrives later finds no session to start anything under.
+        One step: a reply to a claim that arrives later finds no session to start anything under.
         """
         with self._mutex:
             if self._running or self._leftovers:
@@ -170,7 +170,7 @@ class Attempts:
             return True, self.lease.trust.lose()
 
     def sessions_to_close(self) -> list[str]:
-        """Lost sessions none of whose bodies is left: this node may close them itself."""
+        """Return the lost sessions none of whose bodies is left: this node may close them itself."""
         with self._mutex:
             busy = {running.session for running in self._leftovers}
             return sorted(self._lost_sessions - busy)
@@ -182,7 +182,7 @@ class Attempts:
     # --- claims ------------------------------------------------------------------------------------------------
 
     def free(self) -> int:
-        """How many more bodies this node may run; a stuck one has been replaced and does not count."""
+        """Number of further bodies this node may run; a stuck one has been replaced and does not count."""
         with self._mutex:
             busy = waiting = 0
             for running in self._running.values():
@@ -195,19 +195,19 @@ class Attempts:
             return 0 if waiting > 4 * most + 1_000 else max(0, most - busy)
 
     def running_of(self, origin: Origin) -> int:
-        """How many runs of an origin this node has."""
+        """Number of runs of an origin on this node."""
         with self._mutex:
             found = [r for r in (*self._running.values(), *self._leftovers) if r.phase is not Phase.ENDED]
             return sum(running.hold.origin is origin for running in found)
 
     def excluded(self) -> frozenset[str]:
-        """Jobs of which an old body still runs here: never claimed by this node until it has ended."""
+        """Jobs of which an old body still runs here: this node never claims them until it has ended."""
         with self._mutex:
             stuck = {running.job for running in self._running.values() if running.stuck}
             return frozenset(running.job for running in self._leftovers) | stuck
 
     def call_begins(self) -> int:
-        """Note that a claim is on its way: holds that it may bring are not yet for adoption."""
+        """Record that a claim is on its way: holds that it may bring are not yet for adoption."""
         with self._mutex:
             return self._calls.begin()
 
@@ -242,7 +242,7 @@ class Attempts:
         return key in self._running or key in self._done
 
     def vanished(self, held: set[tuple[str, int]], asked: float) -> list[Running]:
-        """Bodies whose hold is gone from the store although it was acknowledged before we looked."""
+        """Return the bodies whose hold is gone from the store although it was acknowledged before the read."""
         with self._mutex:
             return [
                 running
@@ -253,7 +253,7 @@ class Attempts:
     # --- bodies ------------------------------------------------------------------------------------------------
 
     def begin(self, running: Running) -> bool:
-        """Return whether the body may start now: the claim stands, the session is trusted, no stop was asked for."""
+        """Return whether the body may start now: the claim stands, the session is trusted, no stop was requested."""
         with self._mutex:
             now = self._boot()
             if running.revoked or running.key not in self._running or self.lease.trust.standing(now) is Standing.NONE:
@@ -292,7 +292,7 @@ class Attempts:
             return first
 
     def body_ended(self, running: Running) -> bool:
-        """Note that the body is over; True if its claim is still ours, so that its outcome is to be recorded."""
+        """Record that the body is over; True if its claim is still ours, so that its outcome is to be recorded."""
         with self._mutex:
             ours = running.key in self._running and not running.outcome_known
             running.outcome_known = True
@@ -309,7 +309,7 @@ class Attempts:
             return min((r.ended_at for r in self._running.values() if r.ended_at is not None), default=None)
 
     def stopped(self, running: Running) -> Stop | None:
-        """Return why the body must stop, asked by the body itself: a frozen node finds out here first."""
+        """Return the reason to stop, if there is one. The body itself calls it: a frozen node finds out here first."""
         stop = running.stop
         if stop is not None:
             return stop
@@ -332,7 +332,7 @@ class Attempts:
             self.ended.set()
 
     def abandon(self, running: Running) -> bool:
-        """Let a stuck body go: its claim is to be ended; the body still keeps this node from claiming the job."""
+        """Give a stuck body up: its claim is ended, but the body still keeps this node from claiming the job."""
         with self._mutex:
             if running.key not in self._running or running.outcome_known:
                 return False
@@ -346,7 +346,7 @@ class Attempts:
             return list(self._running.values())
 
     def bodies(self) -> list[Running]:
-        """Everything that still executes here, leftovers included."""
+        """Return everything that still executes here, leftovers included."""
         with self._mutex:
             current = [running for running in self._running.values() if running.phase is Phase.BEGUN]
             return [*current, *(r for r in self._leftovers if r not in current)]

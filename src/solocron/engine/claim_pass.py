@@ -21,26 +21,26 @@ from solocron.stores.contract import Applied, Gate, Named, Result, Verdict
 __all__ = ["ClaimPass", "Claimed", "LeftAlone", "Starter"]
 
 PERMIT_POLL = 1.0
-"""Seconds after which a job that waits for a permit is looked at again, if no notification came before."""
+"""Seconds after which a job that waits for a permit is tried again, if no notification came before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """What a pass did: the store's reply, the boot time of it, and how many bodies were started."""
+    """Result of a pass: the store's reply, its boot time, and how many bodies were started."""
 
     applied: Applied
     replied: float
     started: int
     fetched: bool
-    """Whether a job was left alone only because its calendar had to be fetched first: the next pass can claim it."""
+    """True if a job was left alone only because its calendar had to be fetched first: the next pass can claim it."""
 
     @property
     def refused(self) -> bool:
-        """Whether the commit found the session dead or the namespace shut."""
+        """True if the commit found the session dead or the namespace shut."""
         return not self.applied.alive or self.applied.shut
 
     def decided(self) -> int:
-        """How many jobs were decided, whether or not a body was started for them."""
+        """Number of jobs decided, whether or not a body was started for them."""
         return sum(
             result.verdict is Verdict.APPLIED and not isinstance(result.answer, Later | Needs)
             for result in self.applied.results
@@ -48,18 +48,18 @@ class Claimed:
 
 
 class LeftAlone:
-    """Jobs that this node leaves to others for a while, by the boot time at which it looks at them again."""
+    """Jobs that this node leaves to others for a while, by the boot time at which it tries them again."""
 
     def __init__(self) -> None:
         self._undecidable: dict[str, float] = {}
         self._turns: dict[str, float] = {}
 
     def undecidable(self, job: str, until: float) -> None:
-        """This node cannot decide the job: it must not head every batch."""
+        """Leave a job alone that this node cannot decide: it must not head every batch."""
         self._undecidable[job] = until
 
     def turn(self, job: str, until: float) -> None:
-        """Others go first; this node must look again when its turn has come."""
+        """Leave a job to other nodes until this node's turn comes."""
         self._turns[job] = until
 
     def forget_turns(self) -> None:
@@ -83,7 +83,7 @@ class LeftAlone:
 
 
 class _BackfillShare:
-    """How many backfills one pass may begin: a quarter of the node's places, so that live jobs find one free."""
+    """Number of backfills that one pass may begin: a quarter of the node's places, so that live jobs find one free."""
 
     def __init__(self, most: int, running: int) -> None:
         self._left = most - running
@@ -93,7 +93,7 @@ class _BackfillShare:
         return len(self._taken) - (job in self._taken) < self._left
 
     def note(self, job: str, change: Change | None) -> None:
-        """A store may ask again for the same document: only the last answer counts."""
+        """Record the latest answer for a job: a store may call a change again for the same document."""
         hold = None if change is None else change.answer
         if isinstance(hold, Hold) and hold.origin is Origin.BACKFILL:
             self._taken.add(job)
@@ -110,7 +110,7 @@ class Starter:
         self._runner = runner
 
     def start(self, results: Iterable[Result], session: str, epoch: str) -> int:
-        """Start every claim among the results; returns how many bodies were started."""
+        """Start every claim among the results; return how many bodies were started."""
         claims = [
             (result.doc, result.answer)
             for result in results
@@ -147,7 +147,7 @@ class ClaimPass:
         self.left_alone = LeftAlone()
         self._backfills = _BackfillShare(most=1, running=0)
         self._passing: dict[str, tuple[Record, ...]] = {}
-        """The slots that the call under way passes over, by job."""
+        """Slots that the call under way passes over, by job."""
         self._fetched = False
 
     def run(self, session: str, limit: int, asked: float) -> Claimed:
@@ -170,7 +170,7 @@ class ClaimPass:
             more = applied.next_due is not None and applied.next_due <= applied.now
             context.signals.note_backlog(more and 0 < limit <= len(applied.results))
             self._report_passed(applied.results)
-            if applied.alive:  # what was claimed starts before anything is fetched for the others
+            if applied.alive:  # start what was claimed before anything is fetched for the others
                 needy = tuple(result for result in applied.results if isinstance(result.answer, Needs))
                 first = [result for result in applied.results if result not in needy] if needy else applied.results
                 started = self._take(first, session, epoch, replied)
@@ -182,8 +182,8 @@ class ClaimPass:
                     self._report_passed(brought)
                     started += self._take(brought, session, epoch, context.runtime.clock.boot())
         finally:
-            # Not before each claim is in the table: the keeper would take them for claims whose answer was lost.
-            # An unknown outcome counts as not held; if the claim did land, the keeper's next look finds it.
+            # Not before each claim is in the table: the keeper would take them for claims whose reply was lost. An
+            # unknown outcome counts as not held; if the claim did land, the keeper's next look finds it.
             attempts.call_ends(call)
         claimed = Claimed(applied=applied, replied=replied, started=started, fetched=self._fetched)
         if claimed.refused:
@@ -227,7 +227,7 @@ class ClaimPass:
             raise
 
     def _change(self, doc: Job | Absent, now: int, by: Claimant) -> Change | None:
-        """Claim; a node that has no place left for a backfill leaves those alone."""
+        """Claim; a node that has no place left for a backfill leaves backfills alone."""
         by = by if self._backfills.spare(doc.name) else replace(by, spare=False)
         change = claim(doc, now=now, by=by, resolve=self._context.resolve)
         self._backfills.note(doc.name, change)
@@ -239,7 +239,7 @@ class ClaimPass:
         return change
 
     def _take(self, results: Iterable[Result], session: str, epoch: str, replied: float) -> int:
-        """Start what was claimed; note what was not, and until when this node leaves it alone."""
+        """Start what was claimed; record the rest, and until when this node leaves it alone."""
         results = tuple(results)
         started = self._starter.start(results, session, epoch)
         beat, events = self._context.settings.beat, self._context.events
@@ -264,7 +264,7 @@ class ClaimPass:
         return started
 
     def _report_passed(self, results: Iterable[Result]) -> None:
-        """Emit which slots the claims that stand have passed over, and why."""
+        """Emit the slots that the accepted claims have passed over, with the reasons."""
         passing, self._passing = self._passing, {}
         for result in results if passing else ():
             for record in passing.get(result.name, ()) if result.verdict is Verdict.APPLIED else ():

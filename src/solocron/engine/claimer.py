@@ -30,7 +30,7 @@ class Claimer:
         self._plan = LookPlan(at=0.0)
 
     def step(self, now: float) -> float:
-        """Claim what is due and start it; returns when the next thing is due."""
+        """Claim what is due and start it; return when the next job is due."""
         signal, settings = self._context.signals.claim, self._context.settings
         self._take_notice()
         # From here on every change wakes the loop once more: nothing is missed between looking and planning.
@@ -54,7 +54,7 @@ class Claimer:
         return self._plan.at
 
     def claim_once(self) -> int:
-        """One pass for an external trigger; returns how many jobs were decided or bodies started."""
+        """Make one pass for an external trigger; return how many jobs were decided or bodies started."""
         self._take_notice()
         session = self._attempts.lease.session
         limit = min(self._attempts.free(), BATCH)
@@ -81,7 +81,7 @@ class Claimer:
         return at
 
     def _report_in_vain(self, claimed: Claimed, now: float) -> None:
-        """Emit that another node was faster, where this node expected something to be due."""
+        """Emit that another node was faster, if this node expected something to be due."""
         expected = self._plan.expected
         was_due = expected is not None and now >= expected
         if was_due and not any(result.verdict is Verdict.APPLIED for result in claimed.applied.results):

@@ -22,7 +22,7 @@ TO_THE_END = ("keeper", "watchdog", "finisher")
 
 
 class Departure:
-    """What a node leaves behind in order: its listener, its session, its dispatchers."""
+    """The orderly end of a node's listener, session and dispatchers."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Departure:
         self._survive(self._listener.stop)
 
     def close_session(self, session: str, why: str) -> None:
-        """Close the session, now that no body is left. If the store is away, its lease simply runs out."""
+        """Close the session, now that no body is left. If the store is unavailable, its lease expires."""
         self._survive(lambda: self._close(session, why))
 
     def close_dispatchers(self) -> None:
@@ -51,7 +51,7 @@ class Departure:
 
     def _close(self, session: str, why: str) -> None:
         (result,) = self._holder.close(session, why).results
-        # What it holds is free only once it has ended: while it lives, a claim under way may still be granted.
+        # What it holds is free only once the session has ended: while it lives, a claim under way may still be granted.
         if result.verdict not in OPEN_OUTCOMES and self._takeover.take_from(
             session, f"{self._context.settings.node} stopped"
         ):
@@ -76,10 +76,10 @@ class Drain:
         self._finisher = finisher
         self._departure = departure
         self.reason = "its node stopped"
-        """Why the session is closed, as it is on record."""
+        """Reason for closing the session, as it is recorded."""
 
     def run(self, loops: Mapping[str, Loop], grace: float) -> bool:
-        """Drain and leave; True when nothing is left."""
+        """Drain and leave; True if nothing is left."""
         clock, settings = self._context.runtime.clock, self._context.settings
         self._attempts.draining = True
         for name, loop in loops.items():
@@ -87,7 +87,7 @@ class Drain:
                 loop.stop()
         self._departure.stop_listening()
         until = clock.boot() + grace
-        # A claim under way may still bring something: that is handed back.
+        # A claim under way may still bring something, which is handed back.
         loops["claimer"].join(timeout=min(grace, settings.beat))
         for running in self._attempts.running():
             if running.phase is Phase.CLAIMED:

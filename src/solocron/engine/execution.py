@@ -1,7 +1,7 @@
-"""How an attempt is carried out: prepare, start, call, outcome, hand over, in that order.
+"""The execution of an attempt: prepare, start, call, outcome, hand over, in that order.
 
 A claim that the store acknowledged becomes an `Execution`. It is the call that a dispatcher carries out, and it ends as
-an `Outcome` for the finisher, or as a `HandBack` where nothing has begun.
+an `Outcome` for the finisher, or as a `HandBack` if nothing has begun.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Execution:
         self.running = running
         self._handler: Handler | None = None
         self._asks = False
-        """Whether the function to call next is `on_retry`, which decides whether the job's own follows."""
+        """True if the function to call next is `on_retry`, which decides whether the job's own follows."""
         self._run: Any = None
 
     # --- prepare: may this node run it? ----------------------------------------------------------------------------
 
     def prepare(self) -> bool:
-        """Find the handler and check the claim against this node; False when it has been handed back."""
+        """Find the handler and check the claim against this node; False if it has been handed back."""
         node, hold, definition = self._node, self.running.hold, self.running.definition
         handler = node.calling.handlers.get(definition.handler)
         if handler is None:
@@ -58,7 +58,7 @@ class Execution:
         # A claim may land long after it was sent. One that was cancelled meanwhile has an outcome without its permit.
         if hold.cancel is None and not node.permits.owns(hold):
             return self._refuse(f"the permit {hold.permit} is not this node's any more")
-        # A handler that was registered for jobs added as data does not know where such a job wants it to run.
+        # A handler that was registered for jobs added as data does not know where such a job runs.
         self._handler = handler.on_loop() if definition.run_in == "loop" else handler
         self._asks = hold.crashed and handler.on_retry is not None
         return True
@@ -71,7 +71,7 @@ class Execution:
     # --- start: give it to a dispatcher ----------------------------------------------------------------------------
 
     def start(self) -> bool:
-        """Prepare and submit it; False when it has been handed back."""
+        """Prepare and submit it; False if it has been handed back."""
         node, running = self._node, self.running
         node.context.runtime.failpoint("claimed")
         if not self.prepare():
@@ -90,7 +90,7 @@ class Execution:
         try:
             self.running.interrupt = self._node.calling.dispatchers[where].submit(self)
         except Exception as error:  # noqa: BLE001 - a dispatcher that cannot start a body has failed that run only
-            what = "on_retry could not be asked" if self._asks else "could not be started"
+            what = "on_retry could not be called" if self._asks else "could not be started"
             self._node.hand_over(self.running, Outcome.failed(f"{what}: {error!r}"))
 
     # --- call: what the dispatcher asks for ------------------------------------------------------------------------
@@ -123,7 +123,7 @@ class Execution:
         return True
 
     def _begin_repeat(self) -> bool:
-        """Start the body after its `on_retry`, unless it was asked to stop meanwhile."""
+        """Start the body after its `on_retry`, unless a stop was requested meanwhile."""
         node, running = self._node, self.running
         stop = node.attempts.stopped(running)
         if stop is not None:
@@ -149,7 +149,7 @@ class Execution:
         return self.handler.bind(self.run()) if self._asks else self._node.calling.around(self.handler, self.run)
 
     def run(self) -> Any:
-        """Return the run for the function, built when first asked for: many functions take none."""
+        """Return the run for the function, built when first needed: many functions take none."""
         if self._run is None:
             self._run = self._node.calling.make_run(self)
         return self._run
@@ -174,17 +174,17 @@ class Execution:
         return self._node.attempts.lease.trusted_until(self.running.session) or 0.0
 
     def stopped(self) -> Stop | None:
-        """Return why the body must stop, if it must."""
+        """Return the reason for the body to stop, if there is one."""
         return self._node.attempts.stopped(self.running)
 
     @property
     def zone(self) -> str:
-        """The zone in which people read the slots of the job."""
+        """Zone in which people read the slots of the job."""
         return str((self.running.definition.schedule or {}).get("tz", "UTC"))
 
     @property
     def scope(self) -> str:
-        """Where fences are compared: per job and shard, or per run if several slots of the job may run at once."""
+        """Scope in which fences are compared: job and shard, or the run if several slots of the job may run at once."""
         running, hold = self.running, self.running.hold
         if running.definition.overlap.kind == "allow":
             return hold.run
@@ -201,7 +201,7 @@ class Execution:
             self._node.hand_over(self.running, outcome_of(self.running, value, error))
 
     def _answered(self, value: Any, error: BaseException | None) -> None:
-        """Do as `on_retry` said. Without an answer the attempt has failed, and the next one asks again."""
+        """Follow the result of `on_retry`. If it raised, the attempt has failed, and the next one calls it again."""
         node, running, hold = self._node, self.running, self.running.hold
         answer = None
         if error is None:
@@ -228,7 +228,7 @@ class Execution:
 
 
 def outcome_of(running: Running, value: Any, error: BaseException | None) -> Outcome:
-    """Return how an attempt ended whose function returned or raised this; why it had to stop comes first."""
+    """Return the outcome of an attempt whose function returned or raised this; a reason to stop takes precedence."""
     try:
         return _outcome_of(running, value, error)
     except (Exception, RunStopped) as trouble:  # noqa: BLE001 - no memory for a traceback, a result that raises on access
@@ -253,7 +253,7 @@ def _outcome_of(running: Running, value: Any, error: BaseException | None) -> Ou
         return Outcome.cancelled("its event loop was closed, or the coroutine cancelled itself", again=True)
     text = error_text(str(error) if isinstance(error, Elsewhere) else error)
     if running.asking:
-        text = f"on_retry did not answer, so the run was not repeated:\n{text}"
+        text = f"on_retry returned no decision, so the run was not repeated:\n{text}"
     return Outcome.failed(text)
 
 

@@ -1,9 +1,9 @@
-"""Records outcomes, many in one write. What was contended or unknown is repeated until it is in or the lease over.
+"""Records outcomes, many in one write, and repeats contended or unknown ones until recorded or the lease is over.
 
 An outcome leaves the mailbox once its result is known, and not before: whatever is raised meanwhile, it is written
 again.
 
-Under backlog, outcomes wait a moment for each other: what is late starts sooner, and the store is written less often.
+Under backlog, outcomes wait a moment for each other: late runs start sooner, and there are fewer writes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AGAIN = (Verdict.CONTENDED, Verdict.UNKNOWN, Verdict.BLOCKED)
 
 BATCH = 500
 GATHER = 0.05
-"""Seconds that an outcome waits for others while more is due. What a crash may lose of them counts as lost runs."""
+"""Seconds that an outcome waits for others while more is due. Outcomes that a crash loses count as lost runs."""
 
 
 @dataclass(slots=True)
@@ -48,12 +48,12 @@ class Finisher:
         self._mutex = context.runtime.mutex()
         self._items: list[_Item] = []
         self._most = BATCH
-        """How many are written at once: fewer after a batch that made the store raise, so that one keeps no others."""
+        """Batch size: smaller after a batch that made the store raise, so that one outcome does not block others."""
         self._since = 0.0
         """Boot time at which the first of them came."""
 
     def add(self, running: Running, outcome: Outcome | HandBack) -> None:
-        """An attempt ended here; called from the body's thread."""
+        """Add the end of an attempt; called from the body's thread."""
         if isinstance(outcome, HandBack):
             self._memory.handed_back(running.key)
         else:
@@ -97,7 +97,7 @@ class Finisher:
         return True
 
     def step(self, now: float) -> float:
-        """Write one batch; returns now if there is more, far away if there is nothing to do."""
+        """Write one batch; return now if there is more, far away if there is nothing to do."""
         if self._context.signals.claim.backlog and 0 < self.waiting() < BATCH and now < self._since + GATHER:
             return self._since + GATHER
         batch = self._next_batch()
@@ -132,7 +132,7 @@ class Finisher:
         self._over([item for result in known for item in by_job[result.name]])
         for result in known:
             self._report(result, by_job[result.name], replied)
-        # Claims rest while too many outcomes wait; no body may be left whose end would wake the claimer.
+        # The claimer rests while too many outcomes wait, and perhaps no body is left whose end would wake it.
         self._context.signals.claim.place_free()
         moments = [r.doc.due_at for r in known if isinstance(r.doc, Job) and r.doc.due_at is not None]
         if moments:
@@ -143,7 +143,7 @@ class Finisher:
         return now if self.waiting() else now + self._context.settings.poll
 
     def _next_batch(self) -> list[_Item]:
-        """What is to be written next, without what the lost session took with it."""
+        """Return what to write next, without the outcomes of a lost session."""
         with self._mutex:
             batch = self._items[: self._most]
         session = self._attempts.lease.session
@@ -160,12 +160,13 @@ class Finisher:
             self._items = self._items[len(batch) :] + self._items[: len(batch)]
 
     def _over(self, items: list[_Item]) -> None:
-        """Their ends are in the store, or will never be."""
+        """Remove outcomes that are in the store, or will never be."""
         self._attempts.done(item.running for item in items)
         for item in items:
             self._permits.run_over(item.running.hold)
         gone = set(map(id, items))
-        with self._mutex:  # last: what comes here once more because it was not reached is declined by the store
+        # last: an outcome that comes here once more because this was not reached is declined by the store
+        with self._mutex:
             self._items = [item for item in self._items if id(item) not in gone]
 
     def _end(self, doc: Job | Absent, now: int, by_job: dict[str, list[_Item]]) -> Change | None:

@@ -1,4 +1,4 @@
-"""Removes what is too old, and puts jobs under the latest revision of their calendar, every now and then."""
+"""Removes old history, and puts jobs under the latest revision of their calendar, at intervals."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["Housekeeping"]
 
 PRUNE_BATCH = 500
 PRUNE_BATCHES = 10
-"""Batches in one step; where more is old, the next step follows at once, after a look at the sessions."""
+"""Batches in one step; if more is old, the next step follows at once, after a look at the sessions."""
 PRUNE_PAUSE = 0.05
-"""Seconds in between, in which the store has time for others."""
+"""Seconds in between, in which the store has time for other work."""
 
 
 class Housekeeping:
-    """What the sweeper does beside sweeping."""
+    """The sweeper's work besides sweeping."""
 
     def __init__(self, context: NodeContext, lease: OwnLease, small_documents: SmallDocuments) -> None:
         self._context = context
@@ -36,14 +36,14 @@ class Housekeeping:
             self._context.signals.claim.place_free()
 
     def step(self) -> float:
-        """Go on with a round; return when to be called again."""
+        """Continue a round; return when to be called again."""
         if self._pruning:
             self._pruning = False
             self._pruning = self._prune()
         return self._context.runtime.clock.boot() + PRUNE_PAUSE if self._pruning else self._next
 
     def _prune(self) -> bool:
-        """Remove old history in small batches, True when there is more; control logic never reads any of it."""
+        """Remove old history in small batches, True if there is more. Control logic never reads any of it."""
         now, settings, store = self._lease.store_now(), self._context.settings, self._context.store
         if now is None:
             return False

@@ -68,7 +68,7 @@ class Keeper:
         return min(self._next, self._recovery.next_look(self._next))
 
     def keep(self) -> None:
-        """Renew if it is time to: called in the middle of what takes long on the very thread that renews."""
+        """Renew if it is due: called in the middle of long work on the very thread that renews."""
         session, now = self._attempts.lease.session, self._context.runtime.clock.boot()
         if session is not None and now >= self._next and self._renew(session):
             self._next = self._holder.next_beat(now)
@@ -87,7 +87,7 @@ class Keeper:
         self._recovery.gate.newcomer.begun(session)
         self._next = self._holder.next_beat(now)
         self._context.events.emit("session begun", session=session, node=settings.node, lease_s=settings.lease)
-        # First, and whatever the store answers next: without it nothing would notice that this session is over.
+        # First, and whatever the store replies next: without it nothing would notice that this session is over.
         signals.watch.wake()
         try:
             self._recovery.put_back.definitions(self.keep)
@@ -127,10 +127,11 @@ class Keeper:
         return True
 
     def _refused(self, renewal: Renewal, session: str) -> bool:
-        """The session is dead, or the store has gone back to before its last renewal.
+        """Handle a renewal whose session is dead, or older in the store than its last renewal.
 
-        A live session that went back is kept: its node checks what it remembers, and then renews it again. One that is
-        dead or gone in the past that came back is lost all the same; the next session begins the check.
+        A live session that went back is kept: its node checks what it remembers, and then renews it again. If the
+        session is dead or missing in the state that came back, it is lost all the same; the next session begins the
+        check.
         """
         back = self._recovery.went_back(renewal.doc, session)
         live = isinstance(renewal.doc, Session) and renewal.doc.state is Life.LIVE

@@ -13,11 +13,11 @@ from solocron.lease.trust import Standing
 __all__ = ["LONGEST_PAUSE", "ChangeListener"]
 
 LONGEST_PAUSE = 0.5
-"""Seconds after which a node that could not listen for changes tries again, at the latest."""
+"""Maximum seconds before a node that could not listen for changes tries again."""
 
 
 class ChangeListener:
-    """Each change makes the claimer and the sweeper look, and a node that runs something its keeper too."""
+    """Wakes the claimer and the sweeper for each change, and the keeper too if the node runs something."""
 
     def __init__(self, context: NodeContext, attempts: Attempts, triggers: TransactionalTriggers) -> None:
         self._context = context
@@ -36,6 +36,6 @@ class ChangeListener:
         return self._context.runtime.clock.boot()
 
     def stop(self) -> None:
-        """Listen no more; ends the wait that is under way, where the store can."""
+        """Stop listening; end the wait that is under way, if the store can."""
         self._listening = False
         self._context.store.signal()

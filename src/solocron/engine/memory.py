@@ -1,8 +1,8 @@
 """The claims that the store acknowledged to this process, and how they ended, for two leases.
 
-The store may forget them: a standby that lags is promoted, a backup is restored. The node then puts back what stands
+The store may forget them: a lagging standby is promoted, a backup is restored. The node then puts back what is recorded
 here (`model/transitions/rejoin.py`). The memory belongs to the process and outlives its sessions. It does not age while
-the store is away or being checked.
+the store is unavailable or being checked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from solocron.runtime import Runtime
 __all__ = ["KEPT", "Memory"]
 
 KEPT = 200_000
-"""Ended claims that are remembered at most."""
+"""Maximum number of ended claims that are remembered."""
 
 Key = tuple[str, int]
 
@@ -50,10 +50,10 @@ class Memory:
         self._seen: float | None = None
         """Boot time of the last renewal, while the namespace is open."""
         self.epoch = ""
-        """The epoch that this node looks at: an answer to a claim of an earlier one comes too late."""
+        """Epoch that this node works in: a reply to a claim of an earlier one comes too late."""
 
     def claimed(self, epoch: str, claims: Iterable[tuple[Job, Hold]]) -> bool:
-        """Remember claims that were just acknowledged; False when they come too late, and nothing may start."""
+        """Remember claims that were just acknowledged; False if they come too late, and nothing may start."""
         with self._mutex:
             if epoch != self.epoch:
                 return False
@@ -62,7 +62,7 @@ class Memory:
             return True
 
     def ended(self, key: Key, outcome: Outcome) -> None:
-        """A body ended; whether the store knows it yet makes no difference."""
+        """Remember the end of a body, whether or not the store knows it yet."""
         with self._mutex:
             claim = self._under_way.pop(key, None)
             if claim is not None:
@@ -71,12 +71,12 @@ class Memory:
                 self._ends.append((self._age, key))
 
     def handed_back(self, key: Key) -> None:
-        """A claim was given up before its body began: it never was one."""
+        """Forget a claim that was given up before its body began."""
         with self._mutex:
             self._under_way.pop(key, None)
 
     def wrote(self, note: SmallDocument) -> None:
-        """The store acknowledged a lock, a key or the steps of a run."""
+        """Remember a lock, a key or the steps of a run that the store acknowledged."""
         with self._mutex:
             self._effects[note.kind, note.name] = (self._age, note)
 
@@ -85,7 +85,7 @@ class Memory:
             self._effects.pop((kind, name), None)
 
     def effects(self) -> dict[Kind, dict[str, SmallDocument]]:
-        """Locks, keys and steps, by kind and name."""
+        """Return locks, keys and steps, by kind and name."""
         with self._mutex:
             found: dict[Kind, dict[str, SmallDocument]] = {}
             for (kind, name), (_, note) in self._effects.items():
@@ -93,7 +93,7 @@ class Memory:
             return found
 
     def session_lost(self, session: str) -> None:
-        """What ran under a session that is lost ends without an outcome."""
+        """Forget that bodies of a lost session run: they end without an outcome."""
         with self._mutex:
             self._seen = None
             for key in [key for key, claim in self._under_way.items() if claim.hold.session == session]:
@@ -101,7 +101,10 @@ class Memory:
                 self._ends.append((self._age, key))
 
     def grow_older(self, at: float, *, keep: float) -> None:
-        """The session was renewed in an open namespace: drop what ended more than `keep` seconds of such time ago."""
+        """Count the time since the last renewal; drop what ended more than `keep` seconds ago.
+
+        Only time in an open namespace counts.
+        """
         with self._mutex:
             if self._seen is not None:
                 self._age += max(0.0, at - self._seen)
@@ -115,12 +118,12 @@ class Memory:
                 self._effects = held
 
     def stand_still(self) -> None:
-        """The store is away, or being checked: what is remembered does not grow older."""
+        """Stop ageing: the store is unavailable, or being checked."""
         with self._mutex:
             self._seen = None
 
     def outcome(self, key: Key) -> Outcome | None:
-        """How a claim ended, if it did and is remembered."""
+        """Return the end of a claim, if it has ended and is remembered."""
         with self._mutex:
             claim = self._over.get(key)
             return None if claim is None else claim.outcome
@@ -130,7 +133,7 @@ class Memory:
             return key in self._under_way or key in self._over
 
     def recall(self, epoch: str) -> dict[str, list[Remembered]]:
-        """Everything, by job. From here on answers to claims of an earlier epoch come too late."""
+        """Return everything, by job. From here on replies to claims of an earlier epoch come too late."""
         with self._mutex:
             self.epoch = epoch
             found: dict[str, list[Remembered]] = {}
@@ -149,6 +152,6 @@ class Memory:
 
 
 def _is_held(note: SmallDocument, runs: set[str]) -> bool:
-    """Whether this process still has it: a lock, a key at work, the steps of a run that goes on."""
+    """Return whether this process still holds it: a lock, an open key, the steps of a run that goes on."""
     is_lock = note.kind is Kind.LOCK and note.body.get("token") is not None
     return is_lock or note.session is not None or note.name in runs

@@ -1,7 +1,7 @@
 """What a node knows of its namespace, and what it may do there: claim, take over, bury.
 
 The namespace's document (`model/documents/namespace.py`) is shut while the nodes check a store that went back. The
-commit of every claim tests it; what is known here only saves a node from asking in vain.
+commit of every claim tests it; what is known here only saves a node from futile requests.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ class NamespaceGate:
         self.epoch = ""
         """The epoch that this node has checked and marked its session with."""
         self.stale = True
-        """Whether the namespace has to be read again before anything else."""
+        """True if the namespace has to be read again before anything else."""
 
     # --- what the loops ask ----------------------------------------------------------------------------------------
 
     @property
     def checked(self) -> bool:
-        """Whether what the store says of this node's claims can be believed."""
+        """True if what the store says of this node's claims can be believed."""
         return not self.stale and self.known is not None and self.known.epoch == self.epoch
 
     @property
     def is_open(self) -> bool:
-        """Whether runs may be claimed and taken over."""
+        """True if runs may be claimed and taken over."""
         return self.checked and self.known is not None and self.known.openness is Openness.OPEN
 
     @property
     def idle(self) -> bool:
-        """Whether the check asks nothing of this node until its next renewal."""
+        """True if the check needs nothing of this node until its next renewal."""
         return self.checked and self.known is not None and self.known.openness is not Openness.CHECKING
 
     def may_claim(self) -> bool:
@@ -62,10 +62,10 @@ class NamespaceGate:
         return at if self.is_open and self._context.runtime.clock.boot() < at else None
 
     def may_bury(self, session: Session, now: int) -> bool:
-        """Return whether the namespace allows to bury a session that is expired by both clocks.
+        """Return whether the namespace allows burying a session that is expired by both clocks.
 
-        During a check every session may be expired, because the store was away: none is buried before a lease has
-        passed. Burying a node that has not taken part leaves claims that no node remembers: that is recorded first.
+        During a check every session may be expired, because the store was unavailable: none is buried before a lease
+        has passed. Burying a node that has not taken part leaves claims that no node remembers: that is recorded first.
         """
         known = self.known
         if not self.checked or known is None or known.openness is Openness.CLOSED:
@@ -87,14 +87,14 @@ class NamespaceGate:
         return Gate(self._holder.lease.beats, words)
 
     def gate_of(self, session: str) -> Gate:
-        """Return the same for what is written under a session that this process has lost."""
+        """Return the same for a write under a session that this process has lost."""
         former = self._holder.former.get(session)
         return Gate(0 if former is None else former.beats, (f"{Openness.OPEN} {self.epoch}",))
 
     def wrote(self, kind: Kind, name: str, doc: object) -> None:
-        """The store acknowledged a lock, a key or the steps of a run: they are put back if it goes back.
+        """Remember a lock, a key or steps that the store acknowledged: they are put back if the store goes back.
 
-        A process that waits for a lock writes its ticket into the document of the holder, which the holder puts back.
+        A process that waits for a lock writes its ticket into the holder's document, which the holder puts back.
         """
         if not isinstance(doc, SmallDocument):
             self._memory.removed(kind, name)
@@ -104,7 +104,7 @@ class NamespaceGate:
     # --- what the store said ---------------------------------------------------------------------------------------
 
     def shut(self) -> None:
-        """A write was refused at the gate: the namespace has to be read again."""
+        """Read the namespace again: a write was refused at the gate."""
         self.stale = True
 
     def observe(self, gate: tuple[str, str] | None) -> None:
@@ -114,11 +114,11 @@ class NamespaceGate:
             self.stale = True
 
     def no_answer(self) -> None:
-        """The store is away: what this process remembers does not grow older."""
+        """Stop the ageing of what this process remembers: the store is unavailable."""
         self._memory.stand_still()
 
     def renewed(self, session: Session, asked: float) -> None:
-        """The store acknowledged a renewal; a session that does not bear the mark any more has to be marked again."""
+        """Take an acknowledged renewal. A session that has lost its mark has to be marked again."""
         settings = self._context.settings
         if session.epoch != self.epoch:
             self.epoch = ""
@@ -131,7 +131,7 @@ class NamespaceGate:
 def change_namespace(
     store: Store, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
 ) -> Namespace | None:
-    """Change the namespace's document, again where another node was faster; None where change or gate declines."""
+    """Change the namespace's document, again if another node was faster; None if change or gate declines."""
     applied = update_until_known(store, Named(Kind.NAMESPACE, (NAME,)), change, session=session, gate=gate)
     if applied.shut or not applied.alive:
         return None

@@ -1,4 +1,4 @@
-"""The wait of a process that has just begun, beside others, who notice first that the store went back."""
+"""The wait of a new process beside others, which are the first to notice that the store went back."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ __all__ = ["Newcomer"]
 
 
 class Newcomer:
-    """From when on a node may claim: once every node that seemed to live was renewed or has ended, or after a barrier.
+    """Decides from when on a node may claim.
 
-    A node that renews its session has seen whether the store went back, and would have shut the namespace.
+    It may once every node that seemed to live has renewed or ended, or after a barrier. A node that renews its session
+    has seen whether the store went back, and would have shut the namespace.
     """
 
     def __init__(self, context: NodeContext) -> None:
@@ -21,14 +22,14 @@ class Newcomer:
         self.claims_from = 0.0
         """Boot time from which on this node may claim."""
         self._awaited: dict[str, int] = {}
-        """The sessions to be renewed, or to end, before it may claim sooner, with their renewals when it began."""
+        """Sessions that must be renewed or end before it may claim sooner, with their renewals when it began."""
 
     @property
     def waits(self) -> bool:
         return bool(self._awaited)
 
     def begun(self, session: str) -> None:
-        """A session has begun. The first one of a process claims nothing for a while if others seem to live."""
+        """Start the wait with the first session of a process, if other nodes seem to live."""
         first, self._has_begun = not self._has_begun, True
         if not first:
             return
@@ -56,6 +57,6 @@ class Newcomer:
         self._awaited, self.claims_from = {}, 0.0
 
     def _nodes(self) -> dict[str, int]:
-        """The sessions of nodes that seem to live, and how often each was renewed."""
+        """Return the sessions of nodes that seem to live, with the renewals of each."""
         found = read_sessions(self._context.store)
         return {doc.name: doc.beats for doc in found if doc.pools and doc.state is Life.LIVE}

@@ -50,7 +50,7 @@ __all__ = ["Node", "Parts"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a node is made of; the simulator supplies its own of each."""
+    """The parts of a node; the simulator supplies its own."""
 
     store: Store
     runtime: Runtime
@@ -68,7 +68,7 @@ class Parts:
 
 
 class Node:
-    """One running engine. `start` returns at once; `drain` ends it politely."""
+    """One running engine. `start` returns at once; `drain` ends it in an orderly way."""
 
     def __init__(self, parts: Parts) -> None:
         signals = Signals(parts.runtime)
@@ -139,7 +139,7 @@ class Node:
         return self.attempts.lease
 
     def start(self, *, ticking: bool = False) -> None:
-        """Begin a session, write the definitions, run the loops. A store that is away is waited for in the background.
+        """Begin a session, write the definitions, run the loops. An unavailable store is waited for in the background.
 
         `ticking`: only what keeps the session alive and records outcomes; the caller then calls `tick`.
         """
@@ -147,7 +147,7 @@ class Node:
         try:
             self.keeper.step(self.context.runtime.clock.boot())
         except StoreUnavailable as error:
-            # A node is patient: the keeper's loop goes on trying, and nothing is claimed before it succeeds.
+            # Do not raise: the keeper's loop keeps trying, and nothing is claimed before it succeeds.
             events.emit("store error", loop="keeper", error=str(error), failures=1)
         if ticking:
             self.gate.newcomer.claim_at_once()
@@ -173,5 +173,5 @@ class Node:
             self.alarms.step(self.context.runtime.clock.boot())
 
     def drain(self, grace: float) -> bool:
-        """Stop claiming, let runs end within the grace, hand back what never started; True when nothing is left."""
+        """Stop claiming, let runs end within the grace, hand back what never started; True if nothing is left."""
         return self._drain.run(self._loops, grace)

@@ -1,4 +1,4 @@
-"""What every service of a node works with."""
+"""The common first argument of every service of a node."""
 
 from __future__ import annotations
 

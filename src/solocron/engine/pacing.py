@@ -1,4 +1,4 @@
-"""When the claimer looks next: a pure function of what one pass has seen."""
+"""The time of the claimer's next look: a pure function of what one pass has seen."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class LookPlan:
     at: float
     """Boot time of the next look."""
     expected: float | None = None
-    """Boot time at which something falls due as far as this node knows; None if it does not look for that."""
+    """Boot time at which a job falls due as far as this node knows; None if it does not look for that."""
     in_vain: int = 0
-    """Looks in a row that found something due and could not have it."""
+    """Consecutive looks that found something due and could not claim it."""
     starved: bool = False
-    """Whether more is due than the last claim could take."""
+    """True if more is due than the last claim could take."""
 
 
 def next_look(
@@ -40,15 +40,15 @@ def next_look(
     in_vain: int,
     jitter: float,
 ) -> LookPlan:
-    """LookPlan the look after a pass whose reply came at boot time `replied`.
+    """Plan the look after a pass whose reply came at boot time `replied`.
 
     `latest` is the last moment to look at, `left_alone` the jobs that this node leaves to others for now, `boot_of`
-    turns an instant of the store into boot time. `jitter` scales the pause after a look in vain, so that nodes that
-    compete for the same jobs do not look all at once.
+    turns an instant of the store into boot time. `jitter` scales the pause after a futile look, so that nodes that
+    compete for the same jobs do not all look at once.
     """
     soon = LookPlan(at=replied + growing_delay(in_vain + 1) / 10 * jitter, in_vain=in_vain + 1)
     if any(result.verdict in OPEN_OUTCOMES for result in applied.results):
-        return soon  # others are changing these jobs, or a reply was lost: when they are due next is not known
+        return soon  # others are changing these jobs, or a reply was lost: their next due time is unknown
     # `next_due` is about the jobs that were not returned; each returned one has a due time of its own.
     moments = [
         result.doc.due_at

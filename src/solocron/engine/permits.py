@@ -1,7 +1,7 @@
-"""The permits that this node holds of limits across jobs: taken before a claim, given back once its run is over.
+"""The permits that this node holds of limits across jobs: taken before a claim, released once its run is over.
 
-What is taken is bound to the node's session, so that the sweep frees what a dead node held. A permit whose claim has
-an unknown outcome is kept until the next beat shows whether the claim stands.
+A permit is bound to the node's session, so that the sweeper frees those of a dead node. A permit whose claim has an
+unknown outcome is kept until the next renewal shows whether the claim stands.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _IN_HAND, _IN_DOUBT = "", "?"
 @dataclass(slots=True)
 class _Mine:
     turn: int
-    """Which taking it was: a late message about an earlier one changes nothing."""
+    """Number of the acquisition: a late message about an earlier one changes nothing."""
     run: str = _IN_HAND
-    """The run that has it, or that it is only in hand, or in doubt."""
+    """Run that has it, or a mark: not used yet, or in doubt."""
 
 
 class Permits:
-    """Which permits this session has, and for which run; safe to call from any of the node's loops."""
+    """The permits of this session, each with its run; safe to call from any of the node's loops."""
 
     def __init__(self, context: NodeContext, gate: NamespaceGate) -> None:
         self._context = context
@@ -40,13 +40,13 @@ class Permits:
         self._session: str | None = None
         self._used: dict[str, _Mine] = {}
         self._back: dict[str, int] = {}
-        """What is to be given back, and which taking of it."""
+        """Permits to release, each with the number of its acquisition."""
         self._calls = 0
         self._turn = 0
         self._flushing = False
 
     def take(self, limit: str, wanted: int, session: str) -> list[str]:
-        """Take up to so many free permits of a limit; returns those that were got."""
+        """Take up to `wanted` free permits of a limit; return those that were taken."""
         with self._mutex:
             if self._session != session:  # what an earlier session held is freed with it
                 self._session, self._used, self._back = session, {}, {}
@@ -57,7 +57,7 @@ class Permits:
         try:
             docs = self._context.store.read(Named(Kind.PERMIT, tuple(names)))
             held = {doc.name for doc in docs if isinstance(doc, SmallDocument) and not free(doc)}
-            # Ask for one even if none is free: the node that gives it back then notifies the others.
+            # Request one even if none is free: the node that releases it then notifies the others.
             chosen = [name for name in names if name not in held][:wanted] or names[:1]
             if not chosen:
                 return []
@@ -77,7 +77,10 @@ class Permits:
                 self._calls -= 1
 
     def owns(self, hold: Hold) -> bool:
-        """Whether a claim may start: its permit is ours, and no other run has it. From then on this one has."""
+        """Return whether a claim may start: its permit is ours, and no other run has it.
+
+        From then on this run has it.
+        """
         if hold.permit is None:
             return True
         with self._mutex:
@@ -88,7 +91,7 @@ class Permits:
             return True
 
     def doubt(self, permits: Iterable[str]) -> None:
-        """The claims for which they were taken may or may not stand."""
+        """Mark permits whose claims may or may not stand."""
         with self._mutex:
             for name in permits:
                 mine = self._used.get(name)
@@ -96,7 +99,7 @@ class Permits:
                     mine.run = _IN_DOUBT
 
     def release(self, permits: Iterable[str], session: str | None) -> None:
-        """They are not needed any more; `flush` gives them back."""
+        """Mark permits that are no longer needed; `flush` releases them."""
         with self._mutex:
             if session != self._session:
                 return
@@ -106,7 +109,7 @@ class Permits:
                     self._back[name] = mine.turn
 
     def run_over(self, hold: Hold) -> None:
-        """A claim has ended; its permit goes back with the next `flush`, unless another run has it by now."""
+        """Release the permit of an ended claim with the next `flush`, unless another run has it by now."""
         if hold.permit is None:
             return
         with self._mutex:
@@ -116,7 +119,7 @@ class Permits:
                 self._back[hold.permit] = mine.turn
 
     def flush(self) -> None:
-        """Give back what is to be given back; what the store does not answer is tried again with the next beat."""
+        """Release what is to be released; without a reply of the store it is tried again with the next renewal."""
         with self._mutex:
             session, back = self._session, dict(self._back)
             if not back or session is None or self._flushing:
@@ -142,7 +145,7 @@ class Permits:
         self._context.signals.claim.look_again()  # a job of this node may wait for one
 
     def put_back(self, session: str, update_all: Callable[[Sequence[str], ChangeFn], None]) -> None:
-        """After the store went back: hold again in the store what this session has taken and no other one holds."""
+        """Hold permits of this session again after the store went back, unless another session holds them."""
         with self._mutex:
             held = {name: mine.turn for name, mine in self._used.items()} if self._session == session else {}
 
@@ -152,7 +155,7 @@ class Permits:
         update_all(sorted(held), change)
 
     def reconcile(self, session: str, holds: Iterable[Hold]) -> None:
-        """Every beat: what the store says is ours, but no claim uses, goes back."""
+        """Release, with every renewal, permits that are ours by the store and that no claim uses."""
         needed = {hold.permit for hold in holds if hold.permit is not None}
         with self._mutex:
             quiet, seen = self._calls == 0 and self._session == session, self._turn

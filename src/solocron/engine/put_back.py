@@ -22,11 +22,11 @@ from solocron.stores.until_known import OPEN_OUTCOMES, update_until_known
 __all__ = ["Overtaken", "PutBack"]
 
 PORTION = 200
-"""Documents that are put right in one update: the session is renewed in between."""
+"""Documents in one update: the session is renewed in between."""
 
 
 class Overtaken(Exception):
-    """Another check has begun, or this session is not the one that the store knows: look again."""
+    """Another check has begun, or this session is not the one that the store knows: read again."""
 
 
 class PutBack:
@@ -41,7 +41,7 @@ class PutBack:
     def everything(self, known: Namespace, session: str, gate: Gate, between: Callable[[], None]) -> None:
         """Put back runs, locks, keys, steps and permits; `between` renews the session.
 
-        From here on answers to claims of an earlier epoch come too late. In a closed namespace nothing is put back.
+        From here on replies to claims of an earlier epoch come too late. In a closed namespace nothing is put back.
         """
         memories = self._memory.recall(known.epoch)
         if known.openness is Openness.CLOSED:
@@ -107,7 +107,7 @@ class PutBack:
         gate: Gate,
         each: Callable[[Result], None] | None = None,
     ) -> None:
-        """Apply a change to each of these under the gate, and again where another node was faster."""
+        """Apply a change to each of these under the gate, and again if another node was faster."""
         if not names:
             return
         applied = update_until_known(

@@ -1,6 +1,6 @@
-"""Compares what the store says this session holds with what the node runs, with every beat.
+"""Compares what the store says this session holds with what the node runs, with every renewal.
 
-A claim whose answer was lost is adopted, a request to stop reaches its body, progress is written, and a hold of an
+A claim whose reply was lost is adopted, a request to stop reaches its body, progress is written, and a hold of an
 earlier time that came back with the store is ended.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["Reconciler"]
 
 
 class Reconciler:
-    """One complete look at the holds of the node's session."""
+    """One complete comparison of the holds of the node's session."""
 
     def __init__(
         self, context: NodeContext, attempts: Attempts, runner: Runner, permits: Permits, memory: Memory
@@ -36,7 +36,7 @@ class Reconciler:
         self._permits = permits
         self._memory = memory
         self.looked_at = 0
-        """Store time of the renewal before the last complete look."""
+        """Store time of the renewal before the last complete comparison."""
 
     def nothing_held(self, session: str, seen_at: int) -> None:
         """Note that the renewal at store time `seen_at` observed that the session holds nothing: that was the look."""
@@ -65,11 +65,11 @@ class Reconciler:
         self._write_progress()
 
     def _can_be_new(self, hold: Hold) -> bool:
-        """Return whether a hold that this node does not know can be a claim whose answer was lost.
+        """Return whether a hold that this node does not know can be a claim whose reply was lost.
 
-        Then it was committed since the last complete look, and this process never knew it. The time of a claim is read
-        before its commit, which may follow as late as a statement may take: less than a lease. What a claim of this
-        process left is remembered for two.
+        Then it was committed since the last complete comparison, and this process never knew it. The time of a claim is
+        read before its commit, which may follow as late as a statement may take: less than a lease. This process
+        remembers its own claims for two.
         """
         recent = hold.claimed_at > self.looked_at - self._context.settings.lease_us
         return recent and not self._memory.knows((hold.run, hold.fence))

@@ -35,7 +35,7 @@ class Recovery:
         self.put_back = put_back
         self._signs = Signs(context, holder)
         self._accounted = False
-        """Whether what this node lost was taken into account, so that its session may be lifted."""
+        """True if this node's losses were taken into account, so that its session may be lifted."""
 
     # --- around a session ------------------------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ class Recovery:
         return True
 
     def next_look(self, planned: float) -> float:
-        """When to look at the namespace again, at the latest when planned: soon, while it is being checked."""
+        """Return when to look at the namespace again: soon while it is being checked, at the latest when planned."""
         known, settings = self.gate.known, self._context.settings
         now = self._context.runtime.clock.boot()
         if self.gate.newcomer.waits:
@@ -75,9 +75,9 @@ class Recovery:
     # --- the check -------------------------------------------------------------------------------------------------
 
     def attend(self, session: str, running: int, between: Callable[[], None]) -> bool:
-        """Do what the state of the namespace asks of this node; True when its claims can be believed.
+        """Do what the state of the namespace requires of this node; True if its claims can be believed.
 
-        `running` is the number of runs to write with a renewal; `between` renews the session in what takes long.
+        `running` is the number of runs to write with a renewal; `between` renews the session during long work.
         """
         gate = self.gate
         if gate.idle:
@@ -148,7 +148,7 @@ class Recovery:
         epoch = known.epoch
         own = self._context.store.read(Named(Kind.SESSION, (session,)))
         if not self._accounted and self.went_back(own[0] if own else None, session):
-            raise Overtaken  # how much was lost decides, also where another node has begun the check
+            raise Overtaken  # the extent of the loss decides, even if another node has begun the check
         self._renew(
             session, running, lift=True
         )  # one that came back with an old count is refused everything until it is lifted
@@ -163,7 +163,7 @@ class Recovery:
         """Renew: lift an old count to what was acknowledged, or mark the session with an epoch that is checked.
 
         What this node has put back may be lost again before the mark is written. So the commit of a mark tests that the
-        session is as new as the node knows it, and that the server and the epoch are the ones that it has checked.
+        session is as new as the node knows it, and that server and epoch are the ones that it has checked.
         """
         gate = None if mark is None else gate_of_mark(self.holder.lease.beats, mark)
         renewal = self.holder.renew(session, running=running, mark=mark, lift=lift, gate=gate)
@@ -182,7 +182,7 @@ class Recovery:
             return known
         if known.doubt:
             self.put_back.write_off(known, session, self.gate.gate(Openness.CHECKING), between)
-        # Tested in the commit of the opening: the marks, and what was written off, are on the server that answers.
+        # Tested in the commit of the opening: the marks, and what was written off, are on the server that commits it.
         opened = change_namespace(
             self._context.store,
             lambda doc, at: model.open_again(doc, epoch=known.epoch, now=at, barrier=barrier, doubt=known.doubt),
@@ -212,5 +212,5 @@ def all_marked(sessions: Iterable[Session], epoch: str) -> bool:
 
 
 def gate_of_mark(beats: int, epoch: str) -> Gate:
-    """Return what the commit of a mark tests; a node that has checked a closed namespace says so as well."""
+    """Return what the commit of a mark tests; a closed namespace can be marked as well."""
     return Gate(beats, tuple(f"{one} {epoch}" for one in Openness))

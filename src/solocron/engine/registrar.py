@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from solocron.engine.node_context import NodeContext
 from solocron.jobs.registry import Declared, Handler
 from solocron.lease.own import OwnLease
-from solocron.model.applications import Fleet, TakenOn, advertised, is_anothers, take_on
+from solocron.model.applications import Peers, TakenOn, advertised, is_anothers, take_on
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.calendar import with_revision
 from solocron.model.documents.job import GIVEN_WAY, Job
@@ -27,7 +27,7 @@ HANDLERS_LISTED = 2_000
 
 
 def fingerprint_of(declared: Mapping[str, Declared]) -> str:
-    """One name for a whole set of definitions: equal on nodes that run the same code of the same application."""
+    """Return a digest of a set of definitions: equal on nodes that run the same code of the same application."""
     text = "\n".join(
         f"{name} {declared[name].handler.application} {declared[name].definition.fingerprint}"
         for name in sorted(declared)
@@ -36,7 +36,10 @@ def fingerprint_of(declared: Mapping[str, Declared]) -> str:
 
 
 class Registrar:
-    """Proposes; the pure rules in `model.transitions.registration` and `model.applications` decide who may write."""
+    """Proposes definitions.
+
+    The pure rules of `model.transitions.registration` and `model.applications` decide which node may write.
+    """
 
     def __init__(
         self,
@@ -52,13 +55,13 @@ class Registrar:
         self._handlers = handlers
         self._zone_data = zone_data
         self._latest: Mapping[str, int] = {}
-        self._fleet: Fleet | None = None
+        self._fleet: Peers | None = None
         self._anothers: dict[str, str | None] = {}
-        """Jobs that this node leaves to another application, and to which; reported once each."""
+        """Jobs that this node leaves to another application, with its name; reported once each."""
         self._outranked: dict[str, int] = {}
-        """Jobs whose stored definition has a revision above ours, and which; reported once each."""
+        """Jobs whose stored definition has a higher revision than ours, with that revision; reported once each."""
         self._noted: deque[str] = deque()
-        """Jobs that the claimer could not decide, handed from its thread to the one that proposes."""
+        """Jobs that the claimer could not decide, passed from its thread to the one that proposes."""
         self.fingerprint = fingerprint_of(declared)
 
     def describe(self) -> Session:
@@ -83,19 +86,20 @@ class Registrar:
         )
 
     def register(self, between: Callable[[], None]) -> None:
-        """Propose every declared job; after the store went back again, for it may have lost them.
+        """Propose every declared job; again after the store went back, because it may have lost them.
 
         `between` is called after each batch: very many jobs on a slow store take longer than a lease.
         """
         self._register(self._seen(read_sessions(self._context.store)), between)
 
     def review(self, sessions: Sequence[Session] | None = None) -> bool:
-        """Propose again what a change of the fleet, or a job that was noted, gives cause for; True if there was cause.
+        """Propose again what a change of the fleet, or a noted job, gives cause for; True if there was cause.
 
         `sessions` are those of the fleet if the caller has just read them.
         """
         names: set[str] = {self._noted.popleft() for _ in range(len(self._noted))}
-        if sessions is None or names:  # who may write them depends on who lives now that they were noted, not before
+        # the right to write depends on the nodes that live after the jobs were noted, not before
+        if sessions is None or names:
             sessions = read_sessions(self._context.store)
         fleet = self._seen(sessions)
         changed = fleet != self._fleet
@@ -111,19 +115,19 @@ class Registrar:
 
     @property
     def has_notes(self) -> bool:
-        """Whether a job was noted since the last review."""
+        """True if a job was noted since the last review."""
         return bool(self._noted)
 
-    def _seen(self, sessions: Sequence[Session]) -> Fleet:
-        return Fleet.seen(sessions, besides=self._lease.session, now=self._lease.store_now() or 0)
+    def _seen(self, sessions: Sequence[Session]) -> Peers:
+        return Peers.seen(sessions, besides=self._lease.session, now=self._lease.store_now() or 0)
 
-    def _register(self, fleet: Fleet, between: Callable[[], None] | None = None) -> None:
-        self._fleet = None  # unless everything stands, it is tried again with the next look at the fleet
+    def _register(self, fleet: Peers, between: Callable[[], None] | None = None) -> None:
+        self._fleet = None  # unless everything stands, the next review of the fleet tries again
         if self._propose_all(sorted({*self._declared, *self._anothers}), fleet, between):
             self._fleet = fleet
 
     def note(self, job: Job) -> bool:
-        """Remember a job to be reviewed: it has given way, or is another application's; False: there is nothing to do.
+        """Note a job for review: it has given way, or is another application's. False: there is nothing to do.
 
         A job that was added as data is declared nowhere: the application that has its handler learns of it here.
         """
@@ -137,8 +141,8 @@ class Registrar:
         self._noted.append(job.name)
         return True
 
-    def _propose_all(self, names: list[str], fleet: Fleet, between: Callable[[], None] | None = None) -> bool:
-        """Whether every one of them stands as it was proposed, or was declined."""
+    def _propose_all(self, names: list[str], fleet: Peers, between: Callable[[], None] | None = None) -> bool:
+        """Return whether every one of them stands as it was proposed, or was declined."""
         fetched, wanted = False, len(names)
         names = self._known(names)
         complete = len(names) == wanted
@@ -166,7 +170,7 @@ class Registrar:
         return complete
 
     def _known(self, names: list[str]) -> list[str]:
-        """Those whose calendar is in the store, if they name one; the others wait until it is there."""
+        """Return those whose calendar is in the store, if they name one; the others wait until it is there."""
         wanted = {name: self._calendar(name) for name in names}
         calendars = {calendar for calendar in wanted.values() if calendar is not None}
         if not calendars:
@@ -185,12 +189,12 @@ class Registrar:
         return None if declared is None else declared.calendar
 
     def _application(self, job: Job) -> str | None:
-        """The application that would run the job here: of the handler that it names, or of the one declared for it."""
+        """Return the application that would run the job here: of its handler, or of the one declared for it."""
         handler = self._handlers.get(job.name if job.name in self._declared else job.definition.handler)
         return None if handler is None else handler.application
 
-    def _kept(self, doc: Job, fleet: Fleet) -> None:
-        """The stored definition stands: say so if that makes a difference."""
+    def _kept(self, doc: Job, fleet: Peers) -> None:
+        """Report, if it makes a difference, that the stored definition stands."""
         ours = self._application(doc)
         if is_anothers(doc.definition, ours):
             theirs = doc.definition.application
@@ -208,7 +212,7 @@ class Registrar:
         if doc.name not in self._declared or self._stands(doc) or not self._differs(doc):
             return
         stored, mine = doc.revision or 0, self._context.settings.revision or 0
-        if stored <= max(mine, fleet.revision):  # a deploy under way: the new code, or the old one, still runs
+        if stored <= max(mine, fleet.revision):  # a deploy in progress: the new code, or the old one, still runs
             self._context.events.emit("definition kept", job=doc.name, node=self._context.settings.node)
         elif self._outranked.get(doc.name) != stored:
             self._outranked[doc.name] = stored
@@ -226,9 +230,9 @@ class Registrar:
             )  # fmt: skip
 
     def _stands(self, doc: Job | Absent) -> bool:
-        """Whether what is declared here is known to be in the store, because this very set of definitions put it there.
+        """Return whether the declared job is known to be in the store, because this set of definitions put it there.
 
-        A restart of many jobs compares nothing else; everything that is not so plain is for `propose` to decide.
+        A restart with many jobs compares nothing else; `propose` decides every other case.
         """
         return (
             isinstance(doc, Job)
@@ -241,7 +245,7 @@ class Registrar:
     def _differs(self, doc: Job) -> bool:
         return doc.definition.fingerprint != self._declared[doc.name].definition.fingerprint
 
-    def _propose(self, doc: Job | Absent, now: int, fleet: Fleet) -> Change | None:
+    def _propose(self, doc: Job | Absent, now: int, fleet: Peers) -> Change | None:
         if self._stands(doc):
             return None
         declared = self._declared.get(doc.name)

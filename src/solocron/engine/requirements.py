@@ -1,4 +1,4 @@
-"""What a claim needs besides the job: its calendar, the sessions of the fleet, a permit, a definition that stands.
+"""Requirements of a claim besides the job: its calendar, the sessions of the fleet, a permit, a valid definition.
 
 A claim that lacks something says so (`Needs`, `Later`) instead of taking the job. Most jobs need nothing, so nothing of
 this is fetched before a claim has asked for it.
@@ -24,7 +24,7 @@ __all__ = ["Requirements"]
 
 
 class Requirements:
-    """Who claims for this node, and with what."""
+    """Equips this node's claims."""
 
     def __init__(
         self, context: NodeContext, handlers: Mapping[str, Handler], permits: Permits, registrar: Registrar
@@ -88,11 +88,11 @@ class Requirements:
         return found
 
     def doubt(self, equipped: Mapping[str, Claimant]) -> None:
-        """The claims for which these permits were taken may or may not stand."""
+        """Mark permits whose claims may or may not stand."""
         self._permits.doubt(one.permit for one in equipped.values() if one.permit is not None)
 
     def use(self, applied: Applied, equipped: Mapping[str, Claimant], session: str) -> None:
-        """Bind each permit to the claim that stands; doubt those of open claims; give the others back."""
+        """Bind each permit to the claim that stands; doubt those of open claims; release the others."""
         for result in applied.results:
             permit = equipped[result.name].permit if result.name in equipped else None
             if permit is None:

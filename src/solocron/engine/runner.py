@@ -1,4 +1,4 @@
-"""Starts the executions of a node, asks them to stop, and hands their outcomes over."""
+"""Starts the executions of a node, asks them to stop, and passes their outcomes on."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["Around", "Calling", "MakeRun", "Runner"]
 
 Ended = Callable[[Running, Outcome | HandBack], None]
 MakeRun = Callable[[Execution], Any]
-"""Builds what the function of an execution gets as its run."""
+"""Builds the run that the function of an execution gets."""
 Around = Callable[[Handler, Callable[[], Any]], Callable[[], Any]]
-"""The call of a handler inside its wrappers. The run is built only if the handler or a wrapper takes it."""
+"""Wraps the call of a handler. The run is built only if the handler or a wrapper takes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calling:
-    """What it takes to call a function of the user: the handlers, where they are called, and inside which wrappers."""
+    """Everything needed to call a function of the user: the handlers, their dispatchers, and their wrappers."""
 
     handlers: Mapping[str, Handler]
     dispatchers: Mapping[str, Dispatcher]
@@ -50,7 +50,7 @@ class Runner:
         self.calling = calling
 
     def start(self, job: Job, hold: Hold, session: str) -> bool:
-        """Start the body of an acknowledged claim; False when the claim is known already or cannot be trusted."""
+        """Start the body of an acknowledged claim; False if the claim is known already or cannot be trusted."""
         running = self.attempts.add(job, hold, session)
         if running is None:
             return False
@@ -108,8 +108,8 @@ class Runner:
 
 
 def _complete(running: Running, outcome: Outcome) -> Outcome:
-    """Add what the node knows besides: when it started, how far it came, whether `on_retry` is still unanswered."""
+    """Return the outcome with its start, its progress, and whether the `on_retry` is still open."""
     progress = None
-    with suppress(Exception):  # how far it came is worth less than how it ended
+    with suppress(Exception):  # a fault in the progress must not hide the outcome
         progress = json.dumps(running.progress) if running.progress is not None else None
     return replace(outcome, started_at=running.started_at, progress=progress, unasked=running.asking)

@@ -12,7 +12,7 @@ __all__ = ["SessionLoss"]
 
 
 class SessionLoss:
-    """What the keeper does when a session is gone, and the watchdog when it cannot be trusted any more."""
+    """Ends a session for the keeper when it is gone, and for the watchdog when it can no longer be trusted."""
 
     def __init__(self, context: NodeContext, attempts: Attempts, runner: Runner, memory: Memory) -> None:
         self._context = context
@@ -36,6 +36,6 @@ class SessionLoss:
         self._context.signals.keep.wake()
 
     def lose_and_rest(self, reason: str) -> None:
-        """Lose it, and begin no new session for a lease: others shall have the runs that this node could not end."""
+        """Lose it, and begin no new session for a lease: other nodes take the runs that this node could not end."""
         self.rests_until = self._context.runtime.clock.boot() + self._context.settings.lease
         self.lose(reason)

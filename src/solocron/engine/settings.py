@@ -1,4 +1,4 @@
-"""The numbers a node lives by, checked once."""
+"""The numeric settings of a node, checked once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Settings(LeaseTerms):
     keep: int
     revision: int | None = None
     poll: float = 30.0
-    """The longest a node sleeps without looking: a safety net, not the way it learns of due slots."""
+    """Longest sleep of a node without looking: a safety net, not the way it learns of due slots."""
 
     @property
     def barrier(self) -> float:
-        """The longest time between two renewals of a node that lives: a beat, and a call that the store never answered.
+        """Longest time between two renewals of a live node: an interval, and a call that the store never replied to.
 
-        A check lasts at least so long, so that every node that remembers anything has met it.
+        A check lasts at least so long, so that every node that remembers anything has taken part.
         """
         return self.beat + self.lease / 3
 
@@ -37,7 +37,7 @@ class Settings(LeaseTerms):
         return self.lease_us + 2 * round(self.beat * 1_000_000)
 
     def renamed(self, node: str, pid: int) -> Settings:
-        """The same numbers for another process."""
+        """Return the same settings for another process."""
         return replace(self, node=node, pid=pid)
 
     @classmethod

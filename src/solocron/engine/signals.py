@@ -1,4 +1,4 @@
-"""The wake-ups between the loops of a node, made before the loops: a wire that is forgotten cannot be silent."""
+"""The wake-ups between the loops of a node, made before the loops: a forgotten wire cannot be silent."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ __all__ = ["ClaimSignal", "Signals"]
 
 
 class ClaimSignal(Signal):
-    """Wakes the claimer, but only for what its plan does not cover: other loops report far more often than that."""
+    """Wakes the claimer only for what its plan does not cover: other loops report far more often than that."""
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__(runtime)
         self.planned = inf
         """Boot time of the claimer's next look."""
         self.starved = True
-        """Whether something may be due for which this node had no place, or no session."""
+        """True if something may be due for which this node had no place, or no session."""
         self.backlog = False
-        """Whether the last claim brought as many as it asked for, and more is due."""
+        """True if the last claim brought as many as it asked for, and more is due."""
         self.anew = False
-        """Whether what this node left to others may be its own now."""
+        """True if this node may now take jobs that it left to others."""
         self.redefined = False
-        """Whether definitions were written since the last look."""
+        """True if definitions were written since the last look."""
         self.alone = True
-        """Whether no other node lived when the sweeper last looked."""
+        """True if no other node lived when the sweeper last looked."""
 
     def place_free(self) -> None:
-        """A body has ended, or its outcome is recorded."""
+        """Report that a body has ended, or that its outcome is recorded."""
         if self.starved:
             self.wake()
 
     def due(self, at: float | None) -> None:
-        """A job is due at a boot time; None where that is not known."""
+        """Report that a job is due at a boot time; None if that is unknown."""
         if at is None or at < self.planned:
             self.wake()
 
     def look_again(self) -> None:
-        """Something changed: what this node left to others may be its own now."""
+        """Report a change: this node may now take jobs that it left to others."""
         self.anew = True
         self.wake()
 
     def definitions_written(self) -> None:
-        """What this node could not decide it may be able to decide now."""
+        """Report new definitions: this node may now decide jobs that it could not decide before."""
         self.redefined = True
         self.wake()
 
 
 class Signals:
-    """One wake-up for each loop that another loop has news for."""
+    """One wake-up for each loop that other loops report to."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.claim = ClaimSignal(runtime)
@@ -60,7 +60,7 @@ class Signals:
         self.watch = Signal(runtime)
 
     def note_backlog(self, backlog: bool) -> None:
-        """Note whether more is due than this node could claim; outcomes stop waiting for each other once it is not."""
+        """Report whether more is due than this node could claim; if not, outcomes stop waiting for each other."""
         drained = self.claim.backlog and not backlog
         self.claim.backlog = backlog
         if drained:

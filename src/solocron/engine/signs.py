@@ -16,11 +16,11 @@ from solocron.stores.contract import Named
 __all__ = ["Signs"]
 
 EPOCHS = 64
-"""Epochs of which a node remembers when it saw them."""
+"""Number of epochs whose first observation a node remembers."""
 
 
 class Signs:
-    """What this process has met of signs, and how much was lost at least."""
+    """The signs that this process has met, and how much was lost at least."""
 
     def __init__(self, context: NodeContext, holder: Holder) -> None:
         self._context = context
@@ -30,7 +30,7 @@ class Signs:
         self._epochs: dict[int, float] = {}
         """Boot times at which this node first saw each epoch, by its count."""
         self.observed_at = 0.0
-        """Boot time at which the store last said anything about the namespace."""
+        """Boot time at which the store last reported anything about the namespace."""
 
     def session_went_back(self, doc: object, session: str) -> bool:
         """Return whether the document of a session of ours is older than what the store has acknowledged."""
@@ -52,7 +52,10 @@ class Signs:
         return True
 
     def former_sessions_went_back(self) -> bool:
-        """Look, before a new session begins, whether the documents of the earlier ones are as they were left."""
+        """Return whether documents of earlier sessions are older than this process left them.
+
+        Called before a new session begins.
+        """
         names = tuple(name for name in self._holder.former if name != self._holder.lease.session)
         if not names:
             return False

@@ -1,4 +1,4 @@
-"""Looks after the plain documents: what a dead session held of them is given up, what is too old is removed.
+"""Releases small documents of dead sessions, and removes old ones.
 
 A key or a step of a run that is still running or waiting is never removed, however old: a retry must find it.
 """
@@ -21,11 +21,11 @@ __all__ = ["SmallDocuments"]
 
 PAGE = 500
 PAGES = 10
-"""Pages that one round looks at; the next one goes on from there."""
+"""Pages that one round reads; the next round continues from there."""
 
 
 class SmallDocuments:
-    """The sweeper's hand for locks, keys, steps and requests."""
+    """The sweeper's part for locks, keys, steps and requests."""
 
     def __init__(self, context: NodeContext) -> None:
         self._context = context
@@ -34,7 +34,7 @@ class SmallDocuments:
     def take_from(self, session: str, *, by: str | None = None, gate: Gate | None = None) -> bool:
         """Free the locks and permits of a dead session, make its open keys uncertain, release the requests it held.
 
-        True when complete passes found nothing left.
+        True if complete passes found nothing left.
         """
         kinds = (
             (Kind.LOCK, lock.orphan),
@@ -58,7 +58,7 @@ class SmallDocuments:
         return complete and applied.alive and not applied.shut
 
     def prune(self, *, now: int, keep: int) -> int:
-        """Remove keys whose time is over, and steps untouched for longer than history is kept; returns how many."""
+        """Remove expired keys, and steps untouched for longer than history is kept; return how many."""
         return self._prune(Kind.KEY, lambda doc: doc.expires_at is not None and doc.expires_at <= now, key.prune) + (
             self._prune(Kind.STEP, lambda doc: doc.body["at"] < now - keep, partial(_prune_steps, before=now - keep))
         )
@@ -81,7 +81,7 @@ class SmallDocuments:
         return removed
 
     def _unfinished(self, runs: set[str]) -> dict[str, object]:
-        """Those of the runs that are running or waiting: what is neither has ended, and never comes back."""
+        """Return the runs that are running or waiting. Any other has ended, and never comes back."""
         names = sorted({job_of(run) for run in runs} - {""})
         found: dict[str, object] = {}
         for job in read_jobs(self._context.store, names) if names else ():

@@ -1,6 +1,6 @@
 """Finds dead nodes, buries their sessions and takes their runs over; frees holds that name no session at all.
 
-Who is dead is decided in `lease/liveness.py`, by two clocks. Here is when to look, and what follows.
+`lease/liveness.py` decides, by two clocks, that a session is dead. This module decides when to look, and what follows.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Sweeper:
         """Look at every session once; return when the earliest may be dead."""
         own, settings = self._lease.session, self._context.settings
         if own is None or not self._gate.checked:
-            # What the store says of the others may be of an earlier time: this node looks once it has checked.
+            # The store's view of the other sessions may be an old one: this node looks once it has checked.
             return now + settings.beat
-        # Holders before sessions: a claim needs a live session, so a holder that no later look knows is really gone.
+        # Holders before sessions: a claim needs a live session, so a holder that no later read knows is really gone.
         is_time = self._housekeeping.is_due(now)
         holders = self._context.store.holders() if is_time else frozenset()
         sessions = self.sessions()
@@ -71,7 +71,7 @@ class Sweeper:
         return read_sessions(self._context.store)
 
     def sweep_for_tick(self) -> None:
-        """Sweep in a lone pass: where no other node watches, the store's clock alone decides who is dead."""
+        """Sweep in a lone pass: if no other node watches, the store's clock alone decides which sessions are dead."""
         own = self._lease.session
         if own is None:
             return

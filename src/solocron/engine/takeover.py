@@ -20,7 +20,7 @@ class Takeover:
     """Ends the holds of dead sessions, and marks a session swept once it holds nothing."""
 
     def __init__(self, context: NodeContext, boot_of: Callable[[int], float | None]) -> None:
-        """`boot_of` turns an instant of the store into boot time, so that the claimer knows when to look."""
+        """Keep `boot_of`, which turns an instant of the store into boot time: the claimer learns when to look."""
         self._context = context
         self._boot_of = boot_of
         self.small_documents = SmallDocuments(context)
@@ -42,7 +42,7 @@ class Takeover:
         )
 
     def take_from(self, session: str, reason: str, *, by: str | None = None, gate: Gate | None = None) -> bool:
-        """End the holds of a session, of jobs and of small documents; True when complete passes found nothing left.
+        """End the holds of a session, of jobs and of small documents; True if complete passes found nothing left.
 
         `by` is the session of the node that takes over. A node that leaves takes from itself, without one.
         """

@@ -1,7 +1,7 @@
 """Turns triggers that were left by committed transactions into runs: each into one, whichever node dies on the way.
 
-A request is held before it is looked into, written as a run only while the holder's session is live, and removed after
-that. A successor that finds one half done sees in the job and in the log whether its run exists.
+A request is held before it is read, written as a run only while the holder's session is live, and removed after that. A
+successor that finds one half done sees in the job and in the log whether its run exists.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from solocron.stores.contract import All, Named, Query, Result, Verdict
 __all__ = ["TransactionalTriggers"]
 
 PAGE = 500
-"""Requests in one go; the runs of one job wait in the order of asking within it."""
+"""Requests in one go; the runs of one job wait in the order of the requests within it."""
 
 ASIDE = 60.0
 """Seconds for which the requests of a broken job are left where they are; they are not lost."""
 
 
 class TransactionalTriggers:
-    """Run whenever something has changed in the store, and now and then in any case."""
+    """Runs after every change in the store, and at intervals."""
 
     def __init__(self, context: NodeContext, attempts: Attempts) -> None:
         self._context = context
         self._attempts = attempts
         self._aside: dict[str, float] = {}
-        """Jobs that cannot be changed at all, and until when their requests are left alone."""
+        """Jobs that cannot be changed at all, with the time until which their requests are left alone."""
 
     def step(self) -> None:
         """Take in every request that no other node holds."""
@@ -56,7 +56,7 @@ class TransactionalTriggers:
         return note.session in (None, session) and self._context.runtime.clock.boot() >= until
 
     def _take_in(self, free: Sequence[SmallDocument], session: str) -> bool:
-        """False when the session is not live any more, and nothing may be written."""
+        """Turn requests into runs; False if the session is no longer live, and nothing may be written."""
         held = self._change(free, partial(request.hold, session=session), session)
         if held is None:
             return False
@@ -75,7 +75,7 @@ class TransactionalTriggers:
         return not done or self._change(done, partial(request.taken_in, session=session), session) is not None
 
     def _accept(self, fresh: Sequence[SmallDocument], session: str) -> list[SmallDocument] | None:
-        """Write the runs; returns the requests that are decided, None when the session is gone."""
+        """Write the runs; return the requests that are decided, None if the session is gone."""
         of_job: dict[str, list[SmallDocument]] = {}
         for note in fresh:
             of_job.setdefault(request.job_named(note), []).append(note)
@@ -112,12 +112,12 @@ class TransactionalTriggers:
             self._context.signals.claim.due(self._attempts.lease.boot_of(job.due_at))
 
     def _is_known(self, note: SmallDocument) -> bool:
-        """Whether its run exists. The job before the log: a run that ends in between is found by its record."""
+        """Return whether its run exists. The job before the log: a run that ends in between is found by its record."""
         run = request.run_named(note)
         for job in self._context.store.read(Named(Kind.JOB, (request.job_named(note),))):
             if isinstance(job, Job) and run in map(group_of, _runs_of(job)):
                 return True
-        # Of a sharded job, the first shard stands for all.
+        # For a sharded job, the first shard stands for all.
         return any(self._context.store.history(Query(run=one, limit=1)) for one in (run, f"{run}#0"))
 
     def _change(

@@ -1,7 +1,7 @@
-"""Ends what may not go on: a session that can no longer be trusted, or under which ends are not recorded; bodies past
-their deadline. Never calls the store.
+"""Ends what may not continue, without ever calling the store.
 
-A store call that hangs cannot hang this loop, so bodies are stopped in time whatever the network does.
+That is: a session that can no longer be trusted, or under which ends are not recorded; bodies past their deadline. A
+store call that hangs cannot hang this loop, so bodies are stopped in time whatever the network does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Watchdog:
         since = self._attempts.unrecorded_since()
         if since is not None:
             patience = since + 2 * self._context.settings.lease
-            if now >= patience:  # renewals succeed, and still: another node may be able to
+            if now >= patience:  # renewals succeed, but ends are not recorded: another node may be able to
                 self._loss.lose_and_rest("the outcome of a run could not be recorded for two leases")
             else:
                 moments.append(patience)
@@ -53,7 +53,7 @@ class Watchdog:
             self._runner.stop(running, Stop("timeout", "still running at its deadline"))
         if running.stop is None or running.stop_at is None or running.stuck:
             return []
-        # Asked to stop: a body that has not ended after a while holds its thread forever, for all we know.
+        # Already asked to stop: a body that has not ended after a while may hold its thread forever.
         patience = running.stop_at + min(self._context.settings.lease, 10.0)
         if now < patience:
             return [patience]

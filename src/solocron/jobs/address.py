@@ -13,14 +13,14 @@ from typing import Any, NoReturn
 
 from solocron.errors import InvalidError
 
-__all__ = ["Address", "address_of", "find"]
+__all__ = ["FunctionAddress", "address_of", "find"]
 
 _MAIN = "__solocron_main__"
 """Module name under which a program's own file is loaded again: `if __name__ == "__main__":` stays false there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class FunctionAddress:
     """The place of a function: `name` inside the module `module`, or inside the program's own file."""
 
     module: str
@@ -28,7 +28,7 @@ class Address:
     file: str | None = None
 
 
-def address_of(function: Callable[..., Any], what: str) -> Address:
+def address_of(function: Callable[..., Any], what: str) -> FunctionAddress:
     """Return the function's address; refuse one that another process could not find, or would find in another state."""
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__qualname__", None)
@@ -42,18 +42,18 @@ def address_of(function: Callable[..., Any], what: str) -> Address:
     if "<locals>" in name:
         _refuse(what, "is made inside another function")
     if module != "__main__":
-        return Address(module, name)
+        return FunctionAddress(module, name)
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:
-        return Address(spec.name, name)
+        return FunctionAddress(spec.name, name)
     file = getattr(main, "__file__", None)
     if file is None or not Path(file).is_file():
         _refuse(what, "was typed into an interpreter")
-    return Address("__main__", name, str(Path(file).resolve()))
+    return FunctionAddress("__main__", name, str(Path(file).resolve()))
 
 
-def find(address: Address) -> Any:
+def find(address: FunctionAddress) -> Any:
     """Import the module of an address and return the function; errors of the import pass through."""
     found: Any = _program(address.file) if address.file is not None else import_module(address.module)
     for part in address.name.split("."):

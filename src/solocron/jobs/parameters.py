@@ -36,7 +36,7 @@ class _Parameter(NamedTuple):
     place: int | None
     """Its index among the positional ones; None: by name only."""
     nameless: bool
-    """Whether it can only be passed by position."""
+    """True if it can only be passed by position."""
     needed: bool
 
 
@@ -115,7 +115,10 @@ def _annotations(function: Callable[..., Any]) -> tuple[Mapping[str, Any], Mappi
 
 
 def _is_run(annotation: Any, names: Mapping[str, Any]) -> bool:
-    """Whether an annotation is the run, perhaps among others (`Run | None`); strings are looked up, not evaluated."""
+    """Return whether an annotation is the run, perhaps in a union (`Run | None`).
+
+    Strings are looked up, not evaluated.
+    """
     annotation = getattr(annotation, "__forward_arg__", annotation)
     if isinstance(annotation, str):
         text = annotation.strip(" '\"")

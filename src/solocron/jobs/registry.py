@@ -37,7 +37,7 @@ class Handler:
     by_name: str | None = None
     """The parameter that gets the run, where it is not the first one."""
     on_retry: Handler | None = None
-    """The function that is asked before a run is repeated after a crash."""
+    """Function that is called before a run is repeated after a crash."""
 
     @property
     def dispatcher(self) -> str:
@@ -46,7 +46,7 @@ class Handler:
 
     @property
     def needs_loop(self) -> bool:
-        """Whether it, or its `on_retry`, is a coroutine function."""
+        """True if it, or its `on_retry`, is a coroutine function."""
         return self.is_async or (self.on_retry is not None and self.on_retry.is_async)
 
     @property

@@ -15,7 +15,7 @@ ERROR_LIMIT = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class NotKept:
-    """Why the value that a body returned is not kept."""
+    """Reason why the value that a body returned is not kept."""
 
     reason: str
 

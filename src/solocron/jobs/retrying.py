@@ -15,7 +15,7 @@ _CHOICES = ("done", "repeat", "give up")
 
 @dataclass(frozen=True, slots=True)
 class RetryDecision:
-    """What to do with a run after a crash, and a reason for its record: `RetryDecision.done("the bank has it")`."""
+    """Decision about a run after a crash, with a reason for its record: `RetryDecision.done("the bank has it")`."""
 
     choice: str
     reason: str | None = None
@@ -26,17 +26,17 @@ class RetryDecision:
 
     @classmethod
     def done(cls, reason: str | None = None) -> RetryDecision:
-        """The attempt that crashed had done its work: record the run as succeeded."""
+        """Return the decision to record the run as succeeded: the attempt that crashed had done its work."""
         return cls("done", reason)
 
     @classmethod
     def repeat(cls, reason: str | None = None) -> RetryDecision:
-        """It had not, or doing it again does no harm: repeat the run."""
+        """Return the decision to repeat the run: the work was not done, or doing it again does no harm."""
         return cls("repeat", reason)
 
     @classmethod
     def give_up(cls, reason: str | None = None) -> RetryDecision:
-        """A person must look: record the run as failed, and do not repeat it."""
+        """Return the decision to record the run as failed and not to repeat it: a person must look."""
         return cls("give up", reason)
 
     @classmethod

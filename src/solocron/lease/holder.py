@@ -26,7 +26,7 @@ FORMER = 8
 
 
 class Fate(StrEnum):
-    """What became of a renewal."""
+    """Results of a renewal."""
 
     RENEWED = "renewed"
     LATE = "late"
@@ -34,7 +34,7 @@ class Fate(StrEnum):
     REFUSED = "refused"
     """The session is dead or gone, or older in the store than what was acknowledged; or the gate is shut."""
     UNCERTAIN = "uncertain"
-    """Contended, unanswered, or overtaken by a later one: try again."""
+    """Contended, without a reply, or overtaken by a later one: try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Holder:
         """The sessions that this process has had, by id, with their acknowledged renewals; the oldest first."""
 
     def begin(self, described: Session) -> tuple[str, int]:
-        """Begin a session under an id that no process has had before; returns it and the store's time.
+        """Begin a session under an id that no process has had before; return it and the store's time.
 
-        It is trusted from before it was asked for.
+        It is trusted from before the request.
         """
         asked, session = self._runtime.clock.boot(), self._runtime.rng.token()
         named = replace(described, name=session)
@@ -116,9 +116,9 @@ class Holder:
         return Renewal(Fate.UNCERTAIN, applied, doc)
 
     def close(self, session: str, reason: str, *, gate: Gate | None = None) -> Applied:
-        """Close a session of this process under which no body is left, so that its lease need not run out.
+        """Close a session of this process under which no body is left, so that its lease need not expire.
 
-        With `gate`, only where the namespace is as this process has checked it.
+        With `gate`, only if the namespace is as this process has checked it.
         """
         under = None if gate is None else session
         return update_until_known(
@@ -134,11 +134,14 @@ class Holder:
         self._store.update(Named(Kind.SESSION, (session,)), lambda doc, at: _removed(doc))
 
     def next_beat(self, now: float) -> float:
-        """When to renew next after a renewal; jittered, so that the nodes of a fleet do not renew all at once."""
+        """Return when to renew next after a renewal.
+
+        Jittered, so that the nodes of a fleet do not renew all at once.
+        """
         return now + self._terms.beat * self._runtime.rng.uniform(0.85, 1.0)
 
     def next_try(self) -> float:
-        """When to renew next after a failure: several more tries fit into what is left of the lease."""
+        """Return when to renew next after a failure: several more tries fit into what is left of the lease."""
         return self._runtime.clock.boot() + self._terms.beat / 8 * self._runtime.rng.uniform(0.8, 1.2)
 
 

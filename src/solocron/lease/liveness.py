@@ -1,6 +1,6 @@
 """Bury the sessions of dead processes. This is the only place that decides that another process is dead.
 
-Expiry by the store's clock licenses a burial and is never enough for it: one leap of that clock would bury a whole
+Expiry by the store's clock is necessary for a burial and never sufficient: one leap of that clock would bury a whole
 fleet, whose bodies still run. So a session is buried when the store's clock says expired *and* this process has seen it
 unchanged, on its own boot clock, for the time that was left (rule 5 of the lease protocol). How much was left is
 known only by a clock that has run evenly since the renewal; where this process cannot vouch for that, it watches for a
@@ -29,7 +29,7 @@ SOON = 0.05
 
 
 class Mode(StrEnum):
-    """Who buries, and so how long the session must have been silent."""
+    """Callers of a burial, and so how long the session must have been silent."""
 
     WATCH = "watch"
     """A process that looks again and again: the time that was left, or a lease, on its own clock."""
@@ -41,12 +41,12 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Under which session and gate a node buries, and whether the state of its namespace allows it."""
+    """Session and gate under which a node buries, and whether the state of its namespace allows it."""
 
     session: str
     gate: Callable[[], Gate]
     allows: Callable[[Session, int], bool]
-    """Asked with the session and the store's time, right before the burial."""
+    """Called with the session and the store's time, right before the burial."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class _Watched:
     """Boot time at which it may be buried, if it has not been renewed by then."""
 
     def not_before(self, at: float) -> None:
-        """Look again at `at`; never sooner than the silence that the rule asks for has passed."""
+        """Look again at `at`; never before the silence that the rule requires has passed."""
         self.over = max(self.over, at)
 
 
@@ -64,7 +64,7 @@ class Liveness:
     """What this process has seen of the sessions of others, and the right to bury them."""
 
     def __init__(self, store: Store, runtime: Runtime, by: str, lease: OwnLease | None = None) -> None:
-        """`by` names this process; `lease`, where it has one, knows how the store's clock has run."""
+        """Name this process (`by`). `lease`, if it has one, knows how the store's clock has run."""
         self._store = store
         self._runtime = runtime
         self.by = by
@@ -122,7 +122,7 @@ class Liveness:
     # --- the rule --------------------------------------------------------------------------------------------------
 
     def _silent_until(self, session: Session, mode: Mode) -> float:
-        """When a session that was just seen renewed may be buried, if it is not renewed again."""
+        """Return when a session that was just seen renewed may be buried, if it is not renewed again."""
         boot, lease = self._runtime.clock.boot(), session.lease / SECOND
         if mode is not Mode.WATCH or self._lease is None:
             return boot + lease
@@ -141,9 +141,9 @@ class Liveness:
         return mode is Mode.TICK and now is not None and not self._is_watched(session, now, under)
 
     def _is_watched(self, session: Session, now: int, under: Authority | None) -> bool:
-        """Return whether a node lives that watches the session. A session without pools is no node's: it watches none.
+        """Return whether a live node watches the session. A session without pools belongs to no node and watches none.
 
-        A node of this very process watches whatever the store's clock says: a leap of it has expired them all.
+        A node of this process watches whatever the store's clock says: a leap of it has expired them all.
         """
         own = None if under is None else under.session
         nodes = [
@@ -158,7 +158,7 @@ class Liveness:
         return known is not None and under.allows(session, known)
 
     def _bury(self, session: Session, mode: Mode, under: Authority | None) -> bool:
-        """live to dead, unless the session was renewed since it was read, or the store has gone back."""
+        """Mark the session as dead, unless it was renewed since it was read, or the store has gone back."""
         by = "doctor --repair" if mode is Mode.REPAIR else self.by
         asked = self._runtime.clock.boot()
         applied = self._store.update(

@@ -17,10 +17,10 @@ __all__ = ["OwnLease"]
 
 
 class OwnLease:
-    """One process's session, for how long it can be trusted, and what its owner knows of the store's clock."""
+    """One process's session, how long it can be trusted, and what its owner knows of the store's clock."""
 
     def __init__(self, runtime: Runtime, terms: LeaseTerms, replan: Callable[[], None]) -> None:
-        """`replan` is called when a plan no longer holds: jeopardy is over, or the store's clock has leapt."""
+        """Call `replan` when a plan no longer holds: jeopardy is over, or the store's clock has leapt."""
         self.boot = runtime.clock.boot
         self.mutex = runtime.mutex()
         self.trust = Trust(terms)
@@ -35,7 +35,7 @@ class OwnLease:
 
     @property
     def beats(self) -> int:
-        """The highest number of a renewal of this session that the store has acknowledged."""
+        """Highest number of a renewal of this session that the store has acknowledged."""
         return self.trust.beats
 
     def begin(self, session: str, asked: float) -> None:
@@ -73,26 +73,29 @@ class OwnLease:
             return self.trust.standing(self.boot())
 
     def trusted_until(self, session: str | None = None) -> float | None:
-        """Boot time at which the trust ends; None without a session, or where `session` is not this one."""
+        """Return the boot time at which the trust ends; None without a session, or if `session` is not this one."""
         with self.mutex:
             return self.trust.until if session in (None, self.trust.session) else None
 
     def holds(self, session: str) -> bool:
-        """Return whether that very session is trusted now."""
+        """Return whether that session is trusted now."""
         with self.mutex:
             return self.trust.holds(session, self.boot())
 
     # --- the store's clock -----------------------------------------------------------------------------------------
 
     def observe(self, now: int, *, asked: float, replied: float) -> None:
-        """Note that the store's clock read `now` between two boot times; 0 if the reply did not say."""
+        """Record that the store's clock read `now` between two boot times; 0 if the reply did not say."""
         with self.mutex:
             leapt = self._store_clock.read(now, asked=asked, replied=replied)
         if leapt:
             self._replan()
 
     def boot_of(self, instant: int) -> float | None:
-        """Boot time at which the store's clock has certainly reached an instant; None if it was never observed."""
+        """Return the boot time at which the store's clock has certainly reached an instant.
+
+        None if it was never observed.
+        """
         with self.mutex:
             return self._store_clock.boot_of(instant)
 
@@ -102,10 +105,10 @@ class OwnLease:
             return self._store_clock.ran_evenly_since(instant)
 
     def store_now(self) -> int | None:
-        """The store's time as far as it is known, for display and for records of what happened here."""
+        """Return the store's time as far as it is known, for display and for records of what happened here."""
         with self.mutex:
             return self.store_time(self.boot())
 
     def store_time(self, boot: float) -> int | None:
-        """The store's time at a boot time; for callers that have the mutex."""
+        """Return the store's time at a boot time; for callers that have the mutex."""
         return self._store_clock.time_of(boot)

@@ -1,7 +1,7 @@
-"""The store's clock as one node knows it: how far it is ahead of the node's boot clock, and since when it ran evenly.
+"""The store's clock as one node knows it: its offset from the node's boot clock, and since when it ran evenly.
 
-Every answer of the store is a reading, taken somewhere between the question and the reply. Nothing here calls
-anything; `OwnLease` keeps one and guards it.
+Every reply of the store is a reading, taken somewhere between request and reply. Nothing here calls anything;
+`OwnLease` keeps one and guards it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["StoreClock"]
 SECOND = 1_000_000
 
 DRIFT = 0.05
-"""By how much, at most, two clocks that run evenly are believed to differ in rate."""
+"""Maximum assumed difference in rate of two clocks that run evenly."""
 
 
 class StoreClock:
@@ -25,10 +25,10 @@ class StoreClock:
         """Store time from which on every reading agreed with the one before."""
 
     def read(self, now: int, *, asked: float, replied: float) -> bool:
-        """The store said `now` between `asked` and `replied`, both on the boot clock; 0 if it said nothing.
+        """Record that the store's clock read `now` between the boot times `asked` and `replied`; 0 if it is unknown.
 
-        True when it has leapt forward since the last reading: what was to come may be due. Too high an estimate wakes
-        the node before its slots; one answer to a question of known age corrects it.
+        True if it has leapt forward since the last reading: what was to come may be due. Too high an estimate wakes the
+        node before its slots; one reply to a request of known age corrects it.
         """
         if not now:
             return False
@@ -49,15 +49,15 @@ class StoreClock:
         return leapt
 
     def boot_of(self, instant: int) -> float | None:
-        """When, on the boot clock, the store's clock has certainly reached an instant."""
+        """Return the boot time at which the store's clock has certainly reached an instant."""
         return None if self._ahead is None else instant / SECOND - self._ahead
 
     def time_of(self, boot: float) -> int | None:
-        """The store's time at a moment of the boot clock."""
+        """Return the store's time at a boot time."""
         return None if self._ahead is None else round((boot + self._ahead) * SECOND)
 
     def ran_evenly_since(self, instant: int) -> bool:
-        """Whether an instant that the store wrote down can be compared with its time of today.
+        """Return whether an instant that the store wrote can be compared with its present time.
 
         What was written before a leap forward seems to lie further back than it does.
         """

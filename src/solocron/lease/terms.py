@@ -1,4 +1,4 @@
-"""The terms of a lease: who holds it, for how long, and how often it is renewed."""
+"""The terms of a lease: its holder, its length, and how often it is renewed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LeaseTerms:
 
 
 def check_lease(lease: Span, beat: Span | None) -> tuple[float, float]:
-    """Return lease and beat in seconds; raise `ConfigurationError` where one lost renewal would cost the session."""
+    """Return lease and beat in seconds; raise `ConfigurationError` if one lost renewal would cost the session."""
     lease_us = to_us(parse_duration(lease, what="lease"))
     # Down to a millisecond, so that three beats never come out a microsecond above the lease.
     beat_us = lease_us // 3000 * 1000 if beat is None else to_us(parse_duration(beat, what="beat"))

@@ -1,4 +1,4 @@
-"""How far a process trusts its own lease. Pure: every question brings the time of the boot clock along.
+"""A process's trust in its own lease. Pure: every call gets the time of the boot clock.
 
 A session is trusted until the lease, less a margin, has passed since *before* its last acknowledged renewal was sent.
 The store counts from when it applied the renewal, which is later, so this process stops first. A reply that arrives
@@ -15,7 +15,7 @@ __all__ = ["Standing", "Trust"]
 
 
 class Standing(StrEnum):
-    """How sure a process is of its session."""
+    """Degrees of a process's trust in its session."""
 
     NONE = "none"
     """It has no session yet, or has lost the last one."""
@@ -32,15 +32,15 @@ class Trust:
         self._terms = terms
         self.session: str | None = None
         self.beats = 0
-        """The highest number of a renewal that the store has acknowledged."""
+        """Highest number of a renewal that the store has acknowledged."""
         self._sent = 0
-        """The number of the last renewal that was sent."""
+        """Number of the last renewal that was sent."""
         self._until = 0.0
         self._renewed = 0.0
         self._troubled = False
 
     def begin(self, session: str, asked: float) -> None:
-        """Trust a new session from before it was asked for."""
+        """Trust a new session from before it was requested."""
         self.session = session
         self.beats = self._sent = 0
         self._extend(asked)
@@ -58,21 +58,21 @@ class Trust:
         self._troubled = False
 
     def next_number(self) -> int:
-        """Return the number of the next renewal; each renewal has its own, whatever became of those before it."""
+        """Return the number of the next renewal. Each has its own, whatever the fate of those before it."""
         self._sent += 1
         return self._sent
 
     def acknowledge(self, session: str, number: int) -> None:
-        """Note that the store has acknowledged the renewal of that number."""
+        """Record that the store has acknowledged the renewal of that number."""
         if self.session == session:
             self.beats = max(self.beats, number)
 
     def trouble(self) -> None:
-        """Note that a renewal failed: nothing new starts until one succeeds."""
+        """Record that a renewal failed: nothing new starts until one succeeds."""
         self._troubled = True
 
     def lose(self) -> str | None:
-        """Give the session up; returns it, None if there is none."""
+        """Give the session up; return it, or None if there is none."""
         session, self.session = self.session, None
         return session
 
@@ -82,7 +82,7 @@ class Trust:
         return None if self.session is None else self._until
 
     def holds(self, session: str, now: float) -> bool:
-        """Return whether that very session is trusted."""
+        """Return whether that session is trusted."""
         return self.session == session and now < self._until
 
     def standing(self, now: float) -> Standing:

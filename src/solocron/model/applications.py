@@ -16,7 +16,7 @@ from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
 
-__all__ = ["Fleet", "TakenOn", "advertised", "application_in", "can_run", "is_anothers", "rivals", "take_on"]
+__all__ = ["Peers", "TakenOn", "advertised", "application_in", "can_run", "is_anothers", "rivals", "take_on"]
 
 _Declared = tuple[tuple[str, ...] | None, tuple[tuple[str, tuple[str, ...] | None], ...]]
 """The handlers and the applications of a session."""
@@ -96,7 +96,7 @@ def rivals(definition: Definition, live: Iterable[Session]) -> dict[str, list[st
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class Peers:
     """What the other nodes advertise, as far as it decides which node may write a definition.
 
     Two equal values mean that nothing has changed.
@@ -109,7 +109,7 @@ class Fleet:
     """The highest revision of a live node."""
 
     @classmethod
-    def seen(cls, sessions: Iterable[Session], *, besides: str | None, now: int) -> Fleet:
+    def seen(cls, sessions: Iterable[Session], *, besides: str | None, now: int) -> Peers:
         """Return what the sessions other than `besides` advertise.
 
         The applications of a session that ended less than a lease ago still count: an application that restarts does
@@ -132,7 +132,7 @@ class Fleet:
         return any(_may_have(one, handler, application) for one in self.declared)
 
 
-def take_on(doc: Job | Absent, *, application: str | None, fleet: Fleet) -> Change | None:
+def take_on(doc: Job | Absent, *, application: str | None, fleet: Peers) -> Change | None:
     """Let a job that was added as data call our function, if its own application is gone."""
     if isinstance(doc, Absent) or doc.removed or not is_anothers(doc.definition, application):
         return None

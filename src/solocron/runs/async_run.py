@@ -1,4 +1,4 @@
-"""`AsyncRun`: what a coroutine gets, and a plain function on an event loop."""
+"""`AsyncRun`: the run of a coroutine, and of a plain function on an event loop."""
 
 from __future__ import annotations
 

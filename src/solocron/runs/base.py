@@ -1,4 +1,4 @@
-"""What `Run` and `AsyncRun` have in common: facts, the right to go on, progress, keys."""
+"""Base of `Run` and `AsyncRun`: facts, the right to continue, progress, keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["BaseRun", "Previous"]
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """How the job's last run ended."""
+    """End of the job's last run."""
 
     run: str
     slot: datetime
@@ -35,7 +35,7 @@ class Previous:
 
 
 class BaseRun:
-    """One attempt, in the hands of the function that carries it out.
+    """One attempt, as the function that carries it out sees it.
 
     Facts, `check`, `progress`, `track` and `log` never touch the store; `once`, `step`, `guard`, `claim_items` and
     `sleep` do. All but the facts raise `RunStopped` when the body must stop, which `except Exception` lets pass.
@@ -90,14 +90,14 @@ class BaseRun:
 
     @property
     def headers(self) -> dict[str, str]:
-        """For an HTTP target: the idempotency key, which many services honour, and the fence, for one of your own."""
+        """Headers for an HTTP target: the idempotency key, which many services honour, and the fence, for your own."""
         return {"Idempotency-Key": self.key, "Solocron-Fence": str(self.fence)}
 
     # --- the right to go on ----------------------------------------------------------------------------------------
 
     @property
     def cancelled(self) -> bool:
-        """Whether the body should stop: its lease is lost, its time is over, or it was asked to."""
+        """True if the body should stop: its lease is lost, its time is over, or a stop was requested."""
         return self._stopped() is not None
 
     def check(self) -> None:
@@ -117,7 +117,7 @@ class BaseRun:
             self.check()
 
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
-        """Report how far the body is; shown live, written with the node's next beat. Raises like `check`."""
+        """Report how far the body is; shown live, written with the node's next renewal. Raises like `check`."""
         self.check()
         self._report(
             {
@@ -132,9 +132,9 @@ class BaseRun:
     def once(self, key: str, *, connection: Any = None, **options: Any) -> Once | OnceInTransaction:
         """`with run.once(key) as claim: if claim: ...`: true for one caller only, forever (or `keep="90d"`).
 
-        In a coroutine `async with`. `wait=` waits for a live holder, else `KeyBusy`. Where an earlier attempt died in
-        the middle, `check=` asks the outside world, `on_uncertain="repeat" | "skip"` decides, else `UncertainOutcome`.
-        With `connection`, the key is part of your own transaction there.
+        In a coroutine `async with`. `wait=` waits for a live holder; without it, `KeyBusy` is raised. If an earlier
+        attempt died in the middle, `check=` asks the outside world, or `on_uncertain="repeat" | "skip"` decides, or
+        `UncertainOutcome` is raised. With `connection`, the key is part of your own transaction there.
         """
         return self._verbs().once(key, connection=connection, **options)
 
@@ -147,7 +147,7 @@ class BaseRun:
 
 
 def _number(value: Any, what: str) -> float:
-    """Return a number that JSON can carry; anything else is an error of the body, here and now, and not of the node."""
+    """Return a number that JSON can carry. Anything else is an error of the body, raised here, and not of the node."""
     try:
         number = value if isinstance(value, int) else float(value)
     except (TypeError, ValueError, OverflowError):

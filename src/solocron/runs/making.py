@@ -57,7 +57,7 @@ def run_class(is_async: bool) -> type[Run | AsyncRun]:
 
 
 def make_effects(verbs: MakeVerbs, session: str, scope: str, run: BaseRun) -> RunVerbs:
-    """Make what a run does with I/O, under the session and the fence of its attempt."""
+    """Make the verbs with I/O of a run, under the session and the fence of its attempt."""
     return verbs(
         Attempt(
             run=run.id,

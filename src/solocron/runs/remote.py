@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from solocron.dispatch.contract import Stop
 from solocron.dispatch.process.order import unpacked
-from solocron.effects.locks.lock import Place
+from solocron.effects.locks.lock import LockPlace
 from solocron.effects.verbs import Attempt, RunVerbs
 from solocron.errors import ConflictError
 from solocron.model.documents.run import Status
@@ -64,7 +64,7 @@ class _Verbs:
                 lease = timedelta(seconds=order["lease"])
                 store = make_store(Secret(order["store"]), namespace=order["namespace"], lease=lease)
                 store.open()
-                self._made = RunVerbs(attempt, Place(store, Threads(), attempt.node, _no_tie))
+                self._made = RunVerbs(attempt, LockPlace(store, Threads(), attempt.node, _no_tie))
         return self._made
 
 

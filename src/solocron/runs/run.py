@@ -1,4 +1,4 @@
-"""`Run`: what a plain function gets, on a thread or in a process of its own."""
+"""`Run`: the run of a plain function, on a thread or in a process of its own."""
 
 from __future__ import annotations
 

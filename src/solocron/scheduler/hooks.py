@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from solocron.dispatch.contract import Dispatcher
-from solocron.effects.locks.lock import Place
+from solocron.effects.locks.lock import LockPlace
 from solocron.engine.node import Node
 from solocron.runtime import Runtime
 from solocron.scheduler.configuration import Configuration
@@ -40,6 +40,6 @@ def make_node(scheduler: Scheduler) -> Node:
     return scheduler._core.make_node(scheduler._make_verbs)
 
 
-def lock_place_of(scheduler: Scheduler) -> Place:
+def lock_place_of(scheduler: Scheduler) -> LockPlace:
     """Return the place where a scheduler takes locks."""
     return scheduler._locks.place()

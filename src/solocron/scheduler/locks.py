@@ -7,7 +7,7 @@ from typing import Any
 
 from solocron.effects.locks.leader import Leader
 from solocron.effects.locks.listing import LockView, force_release, list_locks
-from solocron.effects.locks.lock import Lock, Place
+from solocron.effects.locks.lock import Lock, LockPlace
 from solocron.effects.locks.session import NodeSession, PrivateSession, SharedSession
 from solocron.effects.locks.writing import Ward
 from solocron.jobs.options import Span
@@ -21,17 +21,17 @@ class LockRoom:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._place: Place | None = None
+        self._place: LockPlace | None = None
         self.private: PrivateSession | None = None
         self.leaders: list[Leader] = []
         core.moved.append(self._move)
 
-    def place(self) -> Place:
+    def place(self) -> LockPlace:
         """Return the one place of all locks of this scheduler."""
         core = self._core
         if self._place is None:
             self.private = PrivateSession(core.store, core.runtime, core.settings)
-            self._place = Place(core.store, core.runtime, core.settings.node, self.shared_session, ward=self._ward)
+            self._place = LockPlace(core.store, core.runtime, core.settings.node, self.shared_session, ward=self._ward)
         self._place.owner = core.settings.node
         return self._place
 

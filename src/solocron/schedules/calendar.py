@@ -1,8 +1,8 @@
-"""Business calendars: which days are worked, and a schedule whose slots on other days are left out or moved.
+"""Business calendars: the workdays, and a schedule whose slots on other days are left out or moved.
 
-Days are those of the schedule's own zone. A calendar's content never changes: another content is another revision, so
-that two nodes that name the same revision agree on every slot. A moved slot that falls onto another is that slot: there
-are never two at one instant.
+Days are those of the schedule's own zone. A calendar's content never changes: new content is a new revision, so that
+two nodes that name the same revision agree on every slot. A moved slot that falls onto another is that slot: there are
+never two at one instant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from solocron.schedules.contract import Schedule
 from solocron.schedules.native import MICRO, Native
 from solocron.schedules.zone import load_zone
 
-__all__ = ["RULES", "WEEKDAYS", "Calendar", "Calendared", "Moved", "check_movable"]
+__all__ = ["RULES", "WEEKDAYS", "Calendar", "Calendared", "MovedSlot", "check_movable"]
 
 RULES = ("skip", "next", "previous")
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -31,7 +31,7 @@ OFTEN = 48
 """Slots a day, on average, of a schedule that can be moved: beyond that every moment of the day is taken."""
 _DAY = timedelta(days=1)
 _PATIENCE = 600
-"""Runs of days off to look across: what has no slot on a workday for ten years has none."""
+"""Runs of days off to look across: a schedule without a slot on a workday for ten years has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Calendar:
         return self.holidays.get(day) or f"{day:%A}"
 
     def off(self, day: date) -> tuple[date, date]:
-        """The first and the last of the days off around one of them."""
+        """Return the first and the last of the days off around one of them."""
         first = last = day
         while not self.works(first - _DAY):
             first -= _DAY
@@ -93,7 +93,7 @@ class Calendar:
         return first, last
 
     def next_off(self, day: date) -> date | None:
-        """The first day off from `day` on."""
+        """Return the first day off from `day` on."""
         at = bisect_left(self.days, day)
         found = self.days[at] if at < len(self.days) else None
         for ahead in range(7 if self.weekend else 0):
@@ -103,7 +103,7 @@ class Calendar:
         return found
 
     def last_off(self, day: date) -> date | None:
-        """The last day off up to `day`."""
+        """Return the last day off up to `day`."""
         at = bisect_right(self.days, day)
         found = self.days[at - 1] if at else None
         for back in range(7 if self.weekend else 0):
@@ -117,8 +117,8 @@ class Calendar:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """A slot that the calendar touches: where it would have been, where it is (None: left out), and why."""
+class MovedSlot:
+    """A slot that the calendar touches: its original instant, its new one (None: left out), and the reason."""
 
     was: int
     at: int | None
@@ -154,7 +154,7 @@ class Calendared(Native):
         return from_us(us).astimezone(load_zone(self.zone).info).date()
 
     def _start(self, day: date) -> int:
-        """The first instant of a local day."""
+        """Return the first instant of a local day."""
         return _instant(self.zone, datetime(day.year, day.month, day.day, tzinfo=UTC))
 
     # --- slots on workdays ---------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Calendared(Native):
         return None
 
     def _off_between(self, a: int, b: int) -> Iterator[tuple[date, date]]:
-        """The runs of days off that touch (a, b], in order."""
+        """Yield the runs of days off that touch (a, b], in order."""
         day: date | None = self.calendar.next_off(self._day(a + 1))
         end = self._day(b)
         while day is not None and day <= end:
@@ -206,7 +206,7 @@ class Calendared(Native):
         return _moved(self, run)
 
     def _run_near(self, us: int, *, ahead: bool) -> tuple[date, date] | None:
-        """The first run (ahead), or the last, whose target may lie on the day of `us`, or beyond it."""
+        """Return the first run (ahead), or the last, whose target may lie on the day of `us`, or beyond it."""
         day = self._day(us)
         if ahead:
             # "next": also the days off just before this one; "previous": only those that begin after it.
@@ -264,7 +264,10 @@ class Calendared(Native):
         return found
 
     def _runs_aiming(self, a: int, b: int) -> Iterator[tuple[date, date]]:
-        """The runs whose target may lie in (a, b], although they themselves may not; those without a slot are not."""
+        """Yield the runs whose target may lie in (a, b], even if they themselves do not.
+
+        Runs without a slot are left out.
+        """
         first, last = self._day(a) - _DAY, self._day(b) + _DAY
         near = self.calendar.next_off(first)
         while near is not None and near <= last:
@@ -276,7 +279,7 @@ class Calendared(Native):
     # --- for people ----------------------------------------------------------------------------------------------
 
     def left_out(self, a: int, b: int) -> tuple[int, int, int, str] | None:
-        """The slots in (a, b] that are left out: how many, the first, the last, and why the last is; None for none."""
+        """Return number, first and last of the slots left out in (a, b], and why the last is; None if none are."""
         count = self._left_out(a, b) if self.rule == "skip" and b > a else 0
         if not count:
             return None
@@ -291,21 +294,21 @@ class Calendared(Native):
         ]
         return count, min(found), max(found), self.calendar.why(self._day(max(found)))
 
-    def touched(self, a: int, b: int, limit: int) -> list[Moved]:
-        """The slots in (a, b] that the calendar leaves out or moves, at most `limit` of them."""
-        found: list[Moved] = []
+    def touched(self, a: int, b: int, limit: int) -> list[MovedSlot]:
+        """Return the slots in (a, b] that the calendar leaves out or moves, at most `limit` of them."""
+        found: list[MovedSlot] = []
         for first, last in self._off_between(a, b):
             at = max(a, self._start(first) - 1)
             end = min(b, self._start(last + _DAY) - 1)
             while len(found) < limit and (slot := instants.after(self.schedule, at)) is not None and slot <= end:
                 day = self._day(slot)
                 to = None if self.rule == "skip" else self._move(slot, self._target((first, last)))
-                found.append(Moved(slot, to, self.calendar.why(day)))
+                found.append(MovedSlot(slot, to, self.calendar.why(day)))
                 at = slot
         return found
 
     def _move(self, slot: int, to: date) -> int:
-        """The same local time on another day."""
+        """Return the same local time on another day."""
         there = from_us(slot).astimezone(load_zone(self.zone).info)
         reading = datetime(to.year, to.month, to.day, there.hour, there.minute, there.second, tzinfo=UTC)
         return _instant(self.zone, reading) + there.microsecond
@@ -339,7 +342,10 @@ def _moved(schedule: Calendared, run: tuple[date, date]) -> tuple[int, ...]:
 
 
 def _instant(zone: str, reading: datetime) -> int:
-    """The instant of a local reading, given as if it were UTC: the first of two, the end of a gap that swallows it."""
+    """Return the instant of a local reading, given as if it were UTC.
+
+    Of two instants it is the first; in a gap it is the end of the gap.
+    """
     seconds = to_us(reading) // MICRO
     if zone == "UTC":
         return seconds * MICRO
@@ -349,7 +355,7 @@ def _instant(zone: str, reading: datetime) -> int:
 
 
 def check_movable(schedule: Schedule) -> None:
-    """Refuse to move what runs so often that it would fall onto itself."""
+    """Refuse to move a schedule that runs so often that its slots would fall onto each other."""
     start = to_us(datetime(2026, 1, 1, tzinfo=UTC))
     year = 366 * 86_400 * MICRO
     if instants.count(schedule, start, start + year) > OFTEN * 366:

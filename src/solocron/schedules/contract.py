@@ -18,21 +18,21 @@ class Schedule(Protocol):
     """
 
     def after(self, t: datetime, /) -> datetime | None:
-        """The first slot strictly after `t`; None when there will never be one."""
+        """Return the first slot strictly after `t`; None if there will never be one."""
         ...
 
     def before(self, t: datetime, /) -> datetime | None:
-        """The last slot strictly before `t`; None when there was none."""
+        """Return the last slot strictly before `t`; None if there was none."""
         ...
 
     def between(self, a: datetime, b: datetime, /) -> Iterator[datetime]:
-        """The slots after `a` and not after `b`, in order."""
+        """Yield the slots after `a` and not after `b`, in order."""
         ...
 
     def count(self, a: datetime, b: datetime, /) -> int:
-        """Number of slots after `a` and not after `b`, without walking them one by one."""
+        """Return the number of slots after `a` and not after `b`, without walking them one by one."""
         ...
 
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         ...

@@ -29,8 +29,8 @@ class Cron(Native):
     """The readings that an expression matches, as instants in `tz`.
 
     A fixed time in a gap runs once right after it, in a fold once, the first; `dst` chooses otherwise. An expression
-    whose minute or hour begins with `*` matches every reading that occurs. `seed`, the job's name, is what `H` is
-    made from; it is dropped where there is no `H`, so that equal schedules are equal.
+    whose minute or hour begins with `*` matches every reading that occurs. `H` is derived from `seed`, the job's name.
+    Without an `H` the seed is dropped, so that equal schedules are equal.
     """
 
     __slots__ = ("_line", "expression", "fold", "gap", "seed", "zone")
@@ -104,13 +104,13 @@ class Cron(Native):
         found = here.instants(reading)
         if not found:
             return self._settled_gap(here.gap_end(reading))
-        # Where clocks do not fall back for them, others decide a reading just once. Here, under "last", it is the
-        # second that they decided: the first is no slot.
+        # A node whose clocks do not fall back here decides a reading just once. Under "last" that is the second one
+        # here: the first is not a slot.
         last = again or (self._fixed and self.fold == "last" and self.wall.has(reading))
         return found[-1 if last else 0] * MICRO
 
     def _settled_gap(self, end: int) -> int:
-        """Others decided a reading that is skipped here: so is what stands in for it here, but nothing more."""
+        """Return the instant decided by a reading that is skipped here: its substitute after the gap, no more."""
         stands_in = self._line.ceil(end) == end and not self.wall.has(end + load_zone(self.zone).offset(end))
         return end * MICRO if stands_in else end * MICRO - 1
 
@@ -140,7 +140,7 @@ class Cron(Native):
 
 @lru_cache(maxsize=4096)
 def _line(plain: str, tz: str, gap: str, fold: str) -> Wall | Local:
-    """The one parsed form that all schedules of equal meaning share."""
+    """Return the one parsed form that all schedules of equal meaning share."""
     fields = tuple(plain.split())
     wall = parse(fields)
     if tz == "UTC":
@@ -158,7 +158,7 @@ def _line(plain: str, tz: str, gap: str, fold: str) -> Wall | Local:
 
 
 def new_year_of_the_zone_data() -> int:
-    """A start for looks into the future that is the same for all who have the same zone data."""
+    """Return a start for looks into the future that is the same on all machines with the same zone data."""
     return to_us(datetime(int(zone_data_version()[:4]), 1, 1, tzinfo=UTC)) // MICRO
 
 

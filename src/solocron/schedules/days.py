@@ -18,7 +18,7 @@ _YEARS = range(1, 10_000)
 
 @lru_cache(maxsize=1024)
 def _year(year: int) -> tuple[int, int]:
-    """The number of its first day, counted from 1970, and its kind: the weekday it begins with, leap or not."""
+    """Return the number of its first day, counted from 1970, and its kind: first weekday, leap or not."""
     first = date(year, 1, 1)
     return first.toordinal() - _EPOCH, first.weekday() * 2 + isleap(year)
 
@@ -63,7 +63,7 @@ class Days:
         return self.every or any(self._masks[kind] for kind in _SAMPLES)
 
     def ceil(self, day: int) -> int:
-        """The first matching day not before `day`; past the year 9999 it is the day after the last."""
+        """Return the first matching day not before `day`; past the year 9999 it is the day after the last."""
         year = date.fromordinal(day + _EPOCH).year
         first, kind = _year(year)
         left = self._masks[kind] >> (day - first)
@@ -76,7 +76,7 @@ class Days:
         return day + (left & -left).bit_length() - 1
 
     def floor(self, day: int) -> int:
-        """The last matching day not after `day`; before the year 1 it is the day before the first."""
+        """Return the last matching day not after `day`; before the year 1 it is the day before the first."""
         year = date.fromordinal(day + _EPOCH).year
         first, kind = _year(year)
         left = self._masks[kind] & ((2 << (day - first)) - 1)
@@ -108,5 +108,5 @@ def _year_of(day: int) -> int:
 
 @lru_cache(maxsize=1024)
 def days(text: str) -> Days:
-    """The days of "day-of-month month day-of-week", shared by all expressions that name the same."""
+    """Return the days of "day-of-month month day-of-week", shared by all expressions that name the same."""
     return Days(text)

@@ -13,7 +13,7 @@ def sentence(fields: tuple[str, ...]) -> str:
 
 
 def _evenly(second: str, minute: str, hour: str) -> str | None:
-    """The plain words for an even beat; cronsim says "every 15th minute of every hour"."""
+    """Return plain words for even intervals; cronsim says "every 15th minute of every hour"."""
     match second, minute, hour:
         case beat, "*", "*" if beat != "0":
             return _beat(beat, 60, "second")

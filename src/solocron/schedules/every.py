@@ -1,4 +1,4 @@
-"""A fixed period, counted from 1970-01-01 00:00 UTC, so that all nodes agree on the slots without talking."""
+"""A fixed period, counted from 1970-01-01 00:00 UTC, so that all nodes agree on the slots without communication."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from solocron.schedules.field import ANY_TIME, FIELDS, Field
 from solocron.schedules.native import MICRO
 from solocron.schedules.parse import is_wildcard
 from solocron.schedules.spread import Spread
-from solocron.schedules.zone import Change, load_zone
+from solocron.schedules.zone import ClockChange, load_zone
 
 __all__ = ["describe", "dst_notes", "lint"]
 
@@ -31,10 +31,10 @@ def describe(schedule: Cron) -> str:
 
 
 def dst_notes(schedule: Schedule, start_us: int, horizon: timedelta) -> list[str]:
-    """One sentence for each clock change within `horizon` after `start_us` that skips or repeats a time it names."""
+    """Return a sentence for each clock change within `horizon` after `start_us` that skips or repeats a named time."""
     cron = schedule.schedule if isinstance(schedule, Spread) else schedule
     if not isinstance(cron, Cron) or cron.zone == "UTC" or cron.fields[2] == "*":
-        return []  # every hour of the day is named: a missing or doubled hour is no surprise
+        return []  # every hour of the day is named: a missing or doubled hour does not surprise
     start, end = start_us // MICRO, (start_us + to_us(horizon)) // MICRO
     return [note for change in load_zone(cron.zone).changes(start, end) for note in _note(cron, change)]
 
@@ -53,8 +53,8 @@ def lint(schedule: Schedule, start_us: int | None = None) -> list[str]:
     return found + dst_notes(cron, start_us, timedelta(days=366))
 
 
-def _note(cron: Cron, change: Change) -> Iterator[str]:
-    """A gap is read by the clocks before it, a fold by those after it: both from the lower reading to the higher."""
+def _note(cron: Cron, change: ClockChange) -> Iterator[str]:
+    """Describe a change. A gap is read by the clocks before it, a fold by those after it: from the lower reading up."""
     at, before, after = change
     first, beyond = sorted((at + before, at + after))
     readings = _readings(cron, first, beyond)
@@ -75,7 +75,7 @@ def _note(cron: Cron, change: Change) -> Iterator[str]:
 
 
 def _readings(cron: Cron, first: int, beyond: int) -> list[int]:
-    """The first few readings that match."""
+    """Return the first few readings that match."""
     found: list[int] = []
     at = cron.wall.ceil(first)
     while at < beyond and len(found) <= _SHOWN:
@@ -85,7 +85,7 @@ def _readings(cron: Cron, first: int, beyond: int) -> list[int]:
 
 
 def _clock(reading: int, since: int | None = None) -> str:
-    """HH:MM, with seconds where there are any, and with the date where it is another one than that of `since`."""
+    """Return HH:MM, with seconds if there are any, and with the date if it differs from that of `since`."""
     moment = from_us(reading * MICRO)
     other_day = since is not None and moment.date() != from_us(since * MICRO).date()
     return f"{moment:%Y-%m-%d }" * other_day + f"{moment:%H:%M}" + f"{moment::%S}" * bool(moment.second)

@@ -1,6 +1,6 @@
 """The six fields of a cron expression: their names and limits, and why a string was refused in one of them.
 
-cronsim decides what is allowed. What stands here only finds the words for it.
+cronsim decides what is allowed. This module only finds the words for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cronsim import CronSim, CronSimError
 __all__ = ["ANY_TIME", "FIELDS", "Field"]
 
 ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
-"""cronsim wants a time to start from; where only its sets are read, any will do."""
+"""Start time for cronsim, which requires one; if only its sets are read, any will do."""
 
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
@@ -41,13 +41,13 @@ class Field(NamedTuple):
         return f"the {self.name} field {text!r:.60}"
 
     def value(self, text: str) -> int | None:
-        """The number that a word or a numeral stands for, allowed or not."""
+        """Return the number that a word or a numeral stands for, allowed or not."""
         if text in self.names:
             return self.names.index(text) + self.low
         return int(text) if text.isdigit() else None
 
     def why_not(self, text: str) -> str | None:
-        """Reason why this string cannot stand in this field, and what can; None if it can."""
+        """Return why this string cannot stand in this field, and what can; None if it can."""
         reason = next(filter(None, map(self._why_not, text.split(","))), None)
         if reason is None and not self._reads(text):
             reason = f"cannot be read; {self.hint}"

@@ -14,7 +14,10 @@ __all__ = ["after", "before", "between", "count", "instant_of", "nominal", "zone
 
 
 def after(schedule: Schedule, us: int) -> int | None:
-    """The first slot strictly after `us`. One that is not after `us` would fire forever, so it is refused."""
+    """Return the first slot strictly after `us`.
+
+    A result that is not after `us` would fire forever, so it is refused.
+    """
     if isinstance(schedule, Native):
         return schedule.after_us(us)
     found = _instant(schedule, "after", schedule.after(from_us(us)))
@@ -24,7 +27,7 @@ def after(schedule: Schedule, us: int) -> int | None:
 
 
 def before(schedule: Schedule, us: int) -> int | None:
-    """The last slot strictly before `us`."""
+    """Return the last slot strictly before `us`."""
     if isinstance(schedule, Native):
         return schedule.before_us(us)
     found = _instant(schedule, "before", schedule.before(from_us(us)))
@@ -34,7 +37,7 @@ def before(schedule: Schedule, us: int) -> int | None:
 
 
 def between(schedule: Schedule, a: int, b: int) -> Iterator[int]:
-    """The slots after `a` and not after `b`, in order; each is proved to be later than the one before it."""
+    """Yield the slots after `a` and not after `b`, in order; each is checked to be later than the one before it."""
     at = after(schedule, a)
     while at is not None and at <= b:
         yield at
@@ -42,7 +45,7 @@ def between(schedule: Schedule, a: int, b: int) -> Iterator[int]:
 
 
 def count(schedule: Schedule, a: int, b: int) -> int:
-    """Number of slots after `a` and not after `b`."""
+    """Return the number of slots after `a` and not after `b`."""
     if isinstance(schedule, Native):
         return schedule.count_us(a, b)
     if b <= a:
@@ -54,17 +57,17 @@ def count(schedule: Schedule, a: int, b: int) -> int:
 
 
 def nominal(schedule: Schedule, us: int) -> str | None:
-    """The local reading of a slot, 'YYYY-MM-DDTHH:MM:SS' and '#1' the second time round; None without a zone."""
+    """Return the local reading of a slot, 'YYYY-MM-DDTHH:MM:SS' and '#1' the second time round; None without a zone."""
     return schedule.nominal(us) if isinstance(schedule, Native) else None
 
 
 def instant_of(schedule: Schedule, nominal: str) -> int | None:
-    """The instant up to which everything is decided once `nominal` is; None where there are no local readings."""
+    """Return the instant up to which everything is decided once `nominal` is; None without local readings."""
     return schedule.instant_of(nominal) if isinstance(schedule, Native) else None
 
 
 def zone(schedule: Schedule) -> str:
-    """The IANA name of the zone in which people read its slots; a user's own class may have such an attribute."""
+    """Return the IANA zone in which people read its slots; a user's own class may have such an attribute."""
     name = getattr(schedule, "zone", "UTC")
     return name if isinstance(name, str) else "UTC"
 

@@ -21,7 +21,7 @@ LAST = 253_370_764_800
 
 
 def instant(moment: datetime) -> int:
-    """The instant of an aware datetime in microseconds; a naive one is refused, because its zone is unknown."""
+    """Return the instant of an aware datetime in microseconds; a naive one is refused, because its zone is unknown."""
     try:
         return to_us(moment)
     except TypeError:
@@ -39,48 +39,48 @@ class Native(ABC):
 
     @abstractmethod
     def after_us(self, us: int) -> int | None:
-        """The first slot strictly after `us`."""
+        """Return the first slot strictly after `us`."""
 
     @abstractmethod
     def before_us(self, us: int) -> int | None:
-        """The last slot strictly before `us`."""
+        """Return the last slot strictly before `us`."""
 
     @abstractmethod
     def count_us(self, a: int, b: int) -> int:
-        """Number of slots after `a` and not after `b`, in closed form."""
+        """Return the number of slots after `a` and not after `b`, in closed form."""
 
     @abstractmethod
     def describe(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
 
     @abstractmethod
     def _identity(self) -> tuple[object, ...]:
-        """The values that make two schedules of one class the same schedule, in the order of the constructor."""
+        """Return the values that make two schedules of one class equal, in the order of the constructor."""
 
     def nominal(self, us: int) -> str | None:
-        """The local reading of a slot, 'YYYY-MM-DDTHH:MM:SS' and '#1' the second time round; None without a zone."""
+        """Return the local reading of a slot, 'YYYY-MM-DDTHH:MM:SS', with '#1' the second time; None without a zone."""
         return None
 
     def instant_of(self, nominal: str) -> int | None:
-        """The instant up to which everything is decided once `nominal` is, by this machine's zone data."""
+        """Return the instant up to which everything is decided once `nominal` is, by this machine's zone data."""
         return None
 
     def after(self, t: datetime, /) -> datetime | None:
-        """The first slot strictly after `t`; None when there will never be one."""
+        """Return the first slot strictly after `t`; None if there will never be one."""
         found = self.after_us(instant(t))
         return None if found is None else from_us(found)
 
     def before(self, t: datetime, /) -> datetime | None:
-        """The last slot strictly before `t`; None when there was none."""
+        """Return the last slot strictly before `t`; None if there was none."""
         found = self.before_us(instant(t))
         return None if found is None else from_us(found)
 
     def between(self, a: datetime, b: datetime, /) -> Iterator[datetime]:
-        """The slots after `a` and not after `b`, in order."""
+        """Yield the slots after `a` and not after `b`, in order."""
         return self._walk(instant(a), instant(b))
 
     def count(self, a: datetime, b: datetime, /) -> int:
-        """Number of slots after `a` and not after `b`, in closed form."""
+        """Return the number of slots after `a` and not after `b`, in closed form."""
         return self.count_us(instant(a), instant(b))
 
     def _walk(self, at: int, end: int) -> Iterator[datetime]:

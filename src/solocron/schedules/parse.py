@@ -14,7 +14,7 @@ __all__ = ["is_wildcard", "parse"]
 
 
 def is_wildcard(fields: tuple[str, ...]) -> bool:
-    """As in Debian's cron: with a minute or hour field that begins with `*` a job follows the clock on the wall.
+    """Return whether a minute or hour field begins with `*`: as in Debian's cron, such a job follows the wall clock.
 
     All others name fixed times, which are neither lost in a gap nor repeated in a fold. Seconds do not matter here.
     """
@@ -22,9 +22,9 @@ def is_wildcard(fields: tuple[str, ...]) -> bool:
 
 
 def parse(fields: tuple[str, ...]) -> Wall:
-    """The readings that match; cronsim reads the fields, five at a time, and never iterates."""
+    """Return the readings that match; cronsim reads the fields, five at a time, and never iterates."""
     second, minute, hour, *date = fields
-    if "/" in date[0] and "L" in date[0]:  # cronsim would pass over the step in silence
+    if "/" in date[0] and "L" in date[0]:  # cronsim would silently ignore the step
         raise ScheduleError(_reason(fields))
     try:
         seconds = CronSim(f"{second} * * * *", ANY_TIME).minutes

@@ -18,7 +18,7 @@ class Wall:
         self._dial = dial
 
     def ceil(self, at: int) -> int:
-        """The first matching reading not before `at`."""
+        """Return the first matching reading not before `at`."""
         today, time = divmod(at, DAY)
         days, dial = self._days, self._dial
         day = today if days.every else days.ceil(today)
@@ -29,7 +29,7 @@ class Wall:
         return day * DAY + dial.first
 
     def floor(self, at: int) -> int:
-        """The last matching reading not after `at`."""
+        """Return the last matching reading not after `at`."""
         today, time = divmod(at, DAY)
         days, dial = self._days, self._dial
         day = today if days.every else days.floor(today)
@@ -44,7 +44,7 @@ class Wall:
         return self.ceil(at) == at
 
     def count(self, a: int, b: int) -> int:
-        """Number of matching readings from `a` on, before `b`."""
+        """Return the number of matching readings from `a` on, before `b`."""
         first, from_time = divmod(a, DAY)
         last, to_time = divmod(b, DAY)
         days, dial = self._days, self._dial

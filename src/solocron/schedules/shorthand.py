@@ -1,7 +1,7 @@
 """Expand what people write into the six plain fields that a cron parser knows.
 
-`@daily` and friends, `?`, and `H`, the hash of a job's name, are ours; they are gone after this. Cost is linear in
-the text, and texts are short: anything over 200 characters is refused unread.
+`@daily` and friends, `?`, and `H`, the hash of a job's name, are ours; they are gone after this. Cost is linear in the
+string, and strings are short: anything over 200 characters is refused unread.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HASH_ITEM = re.compile(r"(?:^|[\s,])H(?:$|[\s,(/])", re.IGNORECASE)
 
 
 def tidy(expression: str) -> str:
-    """The expression with single spaces; refused if it is not a string, too long, or holds what no field can hold."""
+    """Return the expression with single spaces; refuse what is not a string, too long, or fits no field."""
     if not isinstance(expression, str):
         raise ScheduleError(f"{expression!r:.80} is not a cron expression; give a string such as '0 9 * * MON-FRI'.")
     if len(expression) > _LONGEST:
@@ -51,7 +51,7 @@ def uses_hash(text: str) -> bool:
 
 
 def resolve(text: str, seed: str | None) -> tuple[str, ...]:
-    """Second, minute, hour, day of month, month and day of week, each as cronsim reads it."""
+    """Return second, minute, hour, day of month, month and day of week, each as cronsim reads it."""
     fields = _split(text.upper())
     return tuple(_plain(field, written, seed) for field, written in zip(FIELDS, fields, strict=True))
 
@@ -92,7 +92,7 @@ def _plain(field: Field, written: str, seed: str | None) -> str:
 
 
 def _unhashed(field: Field, item: str, seed: str | None) -> str:
-    """`H` as a number, `H(a-b)` as one from that range, `H/n` as every n-th from a number below n on."""
+    """Return `H` as a number, `H(a-b)` as one from that range, `H/n` as every n-th from a number below n on."""
     match = _HASHED.fullmatch(item)
     if match is None:
         raise ScheduleError(f"{field.shown(item)}: H is written H, H(a-b), H/n or H(a-b)/n.")

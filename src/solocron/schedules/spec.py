@@ -23,7 +23,7 @@ _SHARED = 4096
 
 
 def dump(schedule: Schedule) -> dict[str, Any]:
-    """The schedule as JSON that `load` turns into an equal one; a user's own class is only described."""
+    """Return the schedule as JSON that `load` turns into an equal one; a user's own class is only described."""
     match schedule:
         case Cron():
             spec: dict[str, Any] = {"kind": "cron", "expression": schedule.expression, "tz": schedule.zone}
@@ -43,9 +43,9 @@ def dump(schedule: Schedule) -> dict[str, Any]:
 
 
 def load(spec: Mapping[str, Any], calendar: Calendar | None = None) -> Schedule | None:
-    """The schedule that was dumped, shared by all equal specs; None for a user's own class, which only code makes.
+    """Return the dumped schedule, shared by all equal specs; None for a user's own class, which only code makes.
 
-    One under a calendar needs the revision that it names; without it, None as well.
+    A schedule under a calendar needs the revision that it names; without it, None as well.
     """
     try:
         match spec["kind"]:

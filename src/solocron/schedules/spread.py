@@ -16,7 +16,7 @@ _STEP = 1_000
 
 
 def stable_number(seed: str, purpose: str, below: int) -> int:
-    """A number in [0, below) that follows from the strings alone: equal in every process, release and platform."""
+    """Return a number in [0, below) that depends on the strings alone: equal in every process, release and platform."""
     from hashlib import sha256  # not Python's hash(), which differs from process to process
 
     digest = sha256(f"{purpose}\0{seed}".encode()).digest()
@@ -66,7 +66,7 @@ class Spread(Native):
         return instants.count(self.schedule, a - self.offset_us, b - self.offset_us)
 
     def nominal(self, us: int) -> str | None:
-        """The reading of the slot before it was shifted: that is what "decided" is about."""
+        """Return the reading of the slot before it was shifted: decisions refer to that."""
         return instants.nominal(self.schedule, us - self.offset_us)
 
     def instant_of(self, nominal: str) -> int | None:
@@ -88,5 +88,5 @@ class Spread(Native):
 
 
 def spread(schedule: Schedule, within: timedelta | int | float | str, seed: str) -> Spread:
-    """`schedule`, later by a stable offset in [0, within) that follows from `seed`, the job's name."""
+    """Return `schedule`, later by a stable offset in [0, within) that follows from `seed`, the job's name."""
     return Spread(schedule, within, seed)

@@ -39,7 +39,7 @@ class Dial:
         self.per_day = len(hours) * len(minutes) * len(seconds)
 
     def ceil(self, time: int) -> int:
-        """The first time of day not before `time`; DAY or more when there is none left today."""
+        """Return the first time of day not before `time`; DAY or more if there is none left today."""
         minute, second = divmod(time, 60)
         s = self._s.ceil[second]
         if s == 60:
@@ -56,7 +56,7 @@ class Dial:
         return h * 3600 + m * 60 + s if h == hour else h * 3600 + self.first % 3600
 
     def floor(self, time: int) -> int:
-        """The last time of day not after `time`; negative when there was none today."""
+        """Return the last time of day not after `time`; negative if there was none today."""
         minute, second = divmod(time, 60)
         s = self._s.floor[second]
         if s == _NONE:
@@ -75,7 +75,7 @@ class Dial:
         return h * 3600 + m * 60 + s if h == hour else h * 3600 + self.last % 3600
 
     def rank(self, time: int) -> int:
-        """Number of times of day before `time`, which may be DAY itself."""
+        """Return the number of times of day before `time`, which may be DAY itself."""
         minute, second = divmod(time, 60)
         hour, minute = divmod(minute, 60)
         per_minute = self._s.rank[60]

@@ -17,15 +17,15 @@ import tzdata  # type: ignore[import-untyped]  # it is data, and one constant
 from solocron.clock import EPOCH
 from solocron.errors import ScheduleError
 
-__all__ = ["MARGIN", "Change", "Zone", "load_zone", "zone_data_version", "zone_names"]
+__all__ = ["MARGIN", "ClockChange", "Zone", "load_zone", "zone_data_version", "zone_names"]
 
 _PROBE = 172_800
 
 MARGIN = 172_800
-"""More seconds than any reading is away from its instant, clock change included: nothing was ever above 40 hours."""
+"""More seconds than any reading is away from its instant, clock change included: never above 40 hours."""
 
 
-class Change(NamedTuple):
+class ClockChange(NamedTuple):
     """A zone's clocks are set at `at`: from `before` to `after` seconds ahead of UTC."""
 
     at: int
@@ -34,7 +34,7 @@ class Change(NamedTuple):
 
 
 class Zone:
-    """One zone: how far its clocks are ahead of UTC, and when they are set. Compared by name, never by its rules."""
+    """One zone: its offsets from UTC, and when they change. Compared by name, never by its rules."""
 
     __slots__ = ("info", "name")
 
@@ -43,16 +43,16 @@ class Zone:
         self.info = info
 
     def offset(self, at: int) -> int:
-        """Seconds ahead of UTC at an instant."""
+        """Return the seconds ahead of UTC at an instant."""
         ahead = (EPOCH + timedelta(seconds=at)).astimezone(self.info).utcoffset()
         assert ahead is not None
         return ahead.days * 86_400 + ahead.seconds
 
-    def changes(self, a: int, b: int) -> Iterator[Change]:
-        """The changes after `a` and not after `b`, in order.
+    def changes(self, a: int, b: int) -> Iterator[ClockChange]:
+        """Yield the changes after `a` and not after `b`, in order.
 
-        zoneinfo keeps its transitions to itself, so they are found by probing every two days and halving.
-        No zone has changed twice within a week since 1970; a test says so of the installed data.
+        zoneinfo keeps its transitions private, so they are found by probing every two days and bisecting. No zone has
+        changed twice within a week since 1970; a test checks that for the installed data.
         """
         at, before = a, self.offset(a)
         while at < b:
@@ -66,17 +66,17 @@ class Zone:
                     else:
                         high = middle
                 after = self.offset(high)
-                yield Change(high, before, after)
+                yield ClockChange(high, before, after)
                 at, before = high, after
             at = probe
 
     def instants(self, reading: int) -> list[int]:
-        """The instants at which the clocks show `reading`: one, two in a fold, none in a gap."""
+        """Return the instants at which the clocks show `reading`: one, two in a fold, none in a gap."""
         ahead = {self.offset(reading - MARGIN), self.offset(reading + MARGIN)}
         return sorted(reading - offset for offset in ahead if self.offset(reading - offset) == offset)
 
     def gap_end(self, reading: int) -> int:
-        """The instant at which the clocks jump over `reading`, which no clock ever shows."""
+        """Return the instant at which the clocks jump over `reading`, which no clock ever shows."""
         return next(
             at
             for at, before, after in self.changes(reading - MARGIN, reading + MARGIN)
@@ -86,7 +86,7 @@ class Zone:
 
 @lru_cache(maxsize=1024)
 def load_zone(name: str) -> Zone:
-    """The zone of this IANA name; an unknown one is refused with the nearest that exist."""
+    """Return the zone of this IANA name; an unknown one is refused with the nearest that exist."""
     if name not in zone_names():
         raise ScheduleError(f"unknown time zone {name!r:.80}; {_suggestion(name)}")
     from zoneinfo import ZoneInfo  # 4 ms that a program in UTC never pays
@@ -95,17 +95,17 @@ def load_zone(name: str) -> Zone:
 
 
 def zone_names() -> frozenset[str]:
-    """Every name in the zone data; read anew each time, because it is needed once for each zone."""
+    """Return every name in the zone data; read anew each time, because it is needed once for each zone."""
     return frozenset(_open("zones").read().decode().split())
 
 
 def zone_data_version() -> str:
-    """The release of the zone data in use, such as "2026f"."""
+    """Return the release of the zone data in use, such as "2026f"."""
     return str(tzdata.IANA_VERSION)
 
 
 def _open(path: str) -> BytesIO:
-    """A file of the tzdata package, through its loader, so that it is also found inside a zip."""
+    """Open a file of the tzdata package, through its loader, so that it is also found inside a zip."""
     folder = os.path.dirname(tzdata.__file__)
     return BytesIO(tzdata.__loader__.get_data(os.path.join(folder, *path.split("/"))))
 

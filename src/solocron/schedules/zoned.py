@@ -1,7 +1,7 @@
 """A wall clock in a zone: from readings to instants, through the hours that clock changes skip and repeat.
 
-Time is cut into spans in which a zone's clocks run evenly. A reading belongs to a slot of a span; a span leaves out
-the hour that a chosen rule gives to its neighbour; and a gap's lost readings may be waiting at the gap's end.
+Time is cut into spans in which a zone's clocks run evenly. A reading belongs to a slot of a span. A span leaves out the
+hour that a chosen rule gives to its neighbour, and a gap's lost readings may be waiting at the gap's end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Span = tuple[int, int, int, int]
 # Blocks of 2**22 s, seven weeks: most hold one span, and an instant's block is found by a shift.
 _BLOCK = 22
 
-# No expression sleeps longer than 40 years (29 February on a Monday); what is silent for a century never fires.
+# No expression rests longer than 40 years (29 February on a Monday); one that is silent for a century never fires.
 _HORIZON = 36_525 * 86_400
 
 
@@ -75,7 +75,7 @@ class Local:
         self._run_after = run_after
 
     def ceil(self, at: int) -> int:
-        """The first slot not before `at`; LAST when none comes within a century."""
+        """Return the first slot not before `at`; LAST if none comes within a century."""
         wall, spans = self.wall, self._spans
         limit = min(at + _HORIZON, LAST)
         while at < limit:
@@ -90,13 +90,13 @@ class Local:
                 found = wall.ceil(at + offset) - offset
                 if found < end:
                     return found
-            # Nothing here: go on with the next block, or straight to where the next reading can be at the earliest.
+            # Nothing here: continue with the next block, or directly at the earliest possible next reading.
             at = (block + 1) << _BLOCK
             at = max(at, wall.ceil(at - MARGIN) - MARGIN)
         return LAST
 
     def floor(self, at: int) -> int:
-        """The last slot not after `at`; FIRST - 1 when none came within a century."""
+        """Return the last slot not after `at`; FIRST - 1 if none came within a century."""
         wall, spans = self.wall, self._spans
         limit = max(at - _HORIZON, FIRST)
         while at >= limit:
@@ -114,7 +114,7 @@ class Local:
         return FIRST - 1
 
     def count(self, a: int, b: int) -> int:
-        """Number of slots from `a` on, before `b`."""
+        """Return the number of slots from `a` on, before `b`."""
         wall, spans = self.wall, self._spans
         found = 0
         for block in range(a >> _BLOCK, ((b - 1) >> _BLOCK) + 1):

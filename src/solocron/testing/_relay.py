@@ -1,7 +1,7 @@
-"""The inside of `ChaosProxy`: one thread carries bytes both ways and obeys the orders of the others.
+"""The inside of `ChaosProxy`: one thread carries bytes both ways and executes the orders of the others.
 
-Everything that travels, bytes as well as the end or the loss of a connection, goes through a queue and is
-judged by the faults when it would leave it. So a fault needs no case of its own anywhere else.
+Everything in transit, bytes as well as the end or the loss of a connection, goes through a queue and is judged by the
+faults when it would leave it. So a fault needs no case of its own anywhere else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from solocron.testing._wire import END, LOSS, Faults, Link, Stream, Traffic
+from solocron.testing._wire import END, LOSS, Faults, ProxiedConnection, Stream, Traffic
 
 __all__ = ["Relay"]
 
@@ -29,20 +29,20 @@ class Relay:
 
     def __init__(self, host: str, port: int) -> None:
         self._family, self._address = _resolve(host, port)
-        # A refused client must not find another program at our port: this socket keeps it while nobody listens.
+        # A refused client must not find another program at our port: this socket keeps it while we do not listen.
         self._place = _bind(0)
         self.port: int = self._place.getsockname()[1]
         self.traffic = Traffic()
         self._faults = Faults()
-        self._links: list[Link] = []
+        self._links: list[ProxiedConnection] = []
         self._counts = dict.fromkeys(("accepted", "requests", "replies", "swallowed", "cut"), 0)
         self._published = threading.Condition()
         self._orders: deque[tuple[Callable[[], None], threading.Event]] = deque()
         self._gate = threading.Lock()
         self._closed = False
-        self._bell, self._ear = socket.socketpair()
-        self._bell.setblocking(False)
-        self._ear.setblocking(False)
+        self._waker, self._woken = socket.socketpair()
+        self._waker.setblocking(False)
+        self._woken.setblocking(False)
         self._selector = selectors.DefaultSelector()
         self._listener: socket.socket | None = None
         self.listen()
@@ -51,7 +51,7 @@ class Relay:
     # For the other threads.
 
     def order(self, what: Callable[[], None]) -> None:
-        """Have it done by the thread, and return when it is."""
+        """Have the thread execute this, and return when it is done."""
         obeyed = threading.Event()
         with self._gate:
             if self._closed:
@@ -75,7 +75,7 @@ class Relay:
             return self.traffic
 
     def close(self) -> None:
-        """Have the thread end; orders given before are still obeyed."""
+        """Have the thread end; orders given before are still executed."""
         with self._gate:
             if not self._closed:
                 self._closed = True
@@ -83,9 +83,9 @@ class Relay:
 
     def _ring(self) -> None:
         try:
-            self._bell.send(b"!")
+            self._waker.send(b"!")
         except BlockingIOError:
-            pass  # it has been rung often enough
+            pass  # enough wake-ups are pending
 
     # Orders.
 
@@ -123,10 +123,10 @@ class Relay:
             self._end()
 
     def _pass(self) -> None:
-        """Take what has come, obey, deliver what is due, say what happened."""
+        """Take what has arrived, execute orders, deliver what is due, report what happened."""
         ready: set[object] = {key.fileobj for key, _ in self._selector.select(self._patience())}
-        if self._ear in ready:
-            self._ear.recv(_CHUNK)
+        if self._woken in ready:
+            self._woken.recv(_CHUNK)
         if self._listener in ready:
             self._take_client()
         for link in self._links:
@@ -144,14 +144,14 @@ class Relay:
             done.set()
 
     def _patience(self) -> float | None:
-        """Seconds until something delayed is due; None without."""
+        """Return the seconds until something delayed is due; None if nothing is."""
         streams = [stream for link in self._links if link.connected for stream in link.streams if stream.chunks]
         due = [stream.chunks[0][0] + self._faults.delay for stream in streams if not stream.blocked]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _watch(self) -> None:
         """Tell the selector what can happen next."""
-        events: dict[socket.socket, int] = {self._ear: selectors.EVENT_READ}
+        events: dict[socket.socket, int] = {self._woken: selectors.EVENT_READ}
         if self._listener is not None:
             events[self._listener] = selectors.EVENT_READ
         for link in self._links:
@@ -180,7 +180,7 @@ class Relay:
                 self._published.notify_all()
 
     def _end(self) -> None:
-        with self._gate:  # from here on nobody orders
+        with self._gate:  # from here on no order can be given
             self._closed = True
             for _, obeyed in self._orders:
                 obeyed.set()
@@ -188,7 +188,7 @@ class Relay:
             self._drop(link)
         self.unlisten()
         self._publish()
-        for one in (self._ear, self._bell, self._place):
+        for one in (self._woken, self._waker, self._place):
             self._close(one)
         self._selector.close()
 
@@ -199,20 +199,20 @@ class Relay:
         try:
             client, _ = self._listener.accept()
         except OSError:
-            return  # it gave up in the meantime
+            return  # the client gave up in the meantime
         self._counts["accepted"] += 1
         target = socket.socket(self._family, socket.SOCK_STREAM)
         for side in (client, target):
             side.setblocking(False)
             side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link = Link(client, target, Stream("requests", client, target), Stream("replies", target, client))
+        link = ProxiedConnection(client, target, Stream("requests", client, target), Stream("replies", target, client))
         self._links.append(link)
         if target.connect_ex(self._address) not in (0, errno.EINPROGRESS):
             link.connected = True
             link.replies.push(LOSS)
 
-    def _collect(self, link: Link, ready: set[object]) -> None:
-        """Put what has come into the queues."""
+    def _collect(self, link: ProxiedConnection, ready: set[object]) -> None:
+        """Put what has arrived into the queues."""
         if not link.connected and link.target in ready:
             link.connected = True
             if link.target.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
@@ -228,7 +228,7 @@ class Relay:
                 except OSError:
                     stream.push(LOSS)
 
-    def _deliver(self, link: Link) -> None:
+    def _deliver(self, link: ProxiedConnection) -> None:
         for stream, back in (link.streams, link.streams[::-1]):
             try:
                 while link.connected and not link.dropped and not stream.blocked and self._pour(link, stream):
@@ -237,12 +237,12 @@ class Relay:
                 stream.blocked = True
             except OSError:
                 stream.abandon()
-                back.push(LOSS)  # the news travels the other way, and may be delayed or vanish like any other
+                back.push(LOSS)  # it travels the other way, and may be delayed or vanish like anything else
         if not link.dropped and all(stream.done for stream in link.streams):
             self._drop(link)
 
-    def _pour(self, link: Link, stream: Stream) -> bool:
-        """Let the first chunk leave the queue, as the faults allow; False when nothing more can leave now."""
+    def _pour(self, link: ProxiedConnection, stream: Stream) -> bool:
+        """Let the first chunk leave the queue, as the faults allow; False if nothing more can leave now."""
         if not stream.chunks:
             return False
         came, data = stream.chunks[0]
@@ -263,7 +263,7 @@ class Relay:
             self._send(link, stream, data)
         return True
 
-    def _send(self, link: Link, stream: Stream, data: bytes) -> None:
+    def _send(self, link: ProxiedConnection, stream: Stream, data: bytes) -> None:
         limit = self._faults.cut_after
         if limit is not None and limit[0] == stream.direction:
             if limit[1] == 0:
@@ -277,22 +277,22 @@ class Relay:
         if limit is not None and limit[0] == stream.direction:
             self._faults = replace(self._faults, cut_after=(limit[0], limit[1] - sent))
 
-    def _cut(self, link: Link) -> None:
+    def _cut(self, link: ProxiedConnection) -> None:
         self._counts["cut"] += 1
         self._drop(link)
 
-    def _drop(self, link: Link) -> None:
-        """Close both sides; unless both have been told of the end, they see a reset."""
+    def _drop(self, link: ProxiedConnection) -> None:
+        """Close both sides; unless both have received the end, they see a reset."""
         link.dropped = True
         self._links.remove(link)
         for side in (link.client, link.target):
             if not all(stream.done for stream in link.streams):
-                # A linger of zero seconds: no farewell, the peer gets a reset.
+                # A linger of zero seconds: no orderly close, the peer gets a reset.
                 side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._close(side)
 
     def _close(self, one: socket.socket) -> None:
-        """The selector first: it must not keep the number of a socket for the next one that gets it."""
+        """Unregister and close a socket. The selector first: the next socket may get the same number."""
         try:
             self._selector.unregister(one)
         except KeyError:
@@ -301,13 +301,13 @@ class Relay:
 
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
-    """The first address of a host, as a socket takes it."""
+    """Return the first address of a host, as a socket takes it."""
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     return family, address
 
 
 def _bind(port: int) -> socket.socket:
-    """A socket at this loopback port (0: a free one), which may share it with another of ours."""
+    """Return a socket at this loopback port (0: a free one), which may share it with another of ours."""
     bound = socket.socket()
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

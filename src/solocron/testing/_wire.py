@@ -1,4 +1,4 @@
-"""What `ChaosProxy` knows of a connection: two streams, each a queue of what is on its way."""
+"""A connection of `ChaosProxy`: two streams, each a queue of what is in transit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["END", "LOSS", "Direction", "Faults", "Link", "Stream", "Traffic"]
+__all__ = ["END", "LOSS", "Direction", "Faults", "ProxiedConnection", "Stream", "Traffic"]
 
 Direction = Literal["requests", "replies"]
 """`requests` flow from the client to the target, `replies` from the target to the client."""
@@ -16,7 +16,7 @@ Direction = Literal["requests", "replies"]
 END = b""
 """The source will send no more."""
 LOSS = None
-"""The connection is gone without a farewell."""
+"""The connection is gone without an orderly close."""
 
 WINDOW = 1_048_576
 """Bytes held for one side at most; beyond that the other side is not read, as with a full TCP window."""
@@ -24,7 +24,7 @@ WINDOW = 1_048_576
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What has passed so far; `ChaosProxy.wait_for` waits until it is as a test needs it."""
+    """Traffic so far; `ChaosProxy.wait_for` waits until it is as a test needs it."""
 
     accepted: int = 0
     """Connections that clients have made."""
@@ -44,7 +44,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What is wrong with the network now."""
+    """The faults of the network now."""
 
     delay: float = 0.0
     blackhole: bool = False
@@ -57,7 +57,7 @@ class Faults:
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """One direction of a connection: what is on its way, each with the time it came."""
+    """One direction of a connection: what is in transit, each with the time it came."""
 
     direction: Direction
     source: socket.socket
@@ -69,7 +69,7 @@ class Stream:
     blocked: bool = False
     """The sink takes no more for now."""
     done: bool = False
-    """The sink was told of the end."""
+    """The sink has received the end."""
 
     def push(self, data: bytes | None) -> None:
         self.chunks.append((time.monotonic(), data))
@@ -77,21 +77,21 @@ class Stream:
         self.ended = self.ended or not data
 
     def shift(self, count: int) -> None:
-        """The first bytes have left; what remains of their chunk stays first."""
+        """Remove the first bytes, which have left; the rest of their chunk stays first."""
         came, data = self.chunks.popleft()
         self.held -= count
         if data and count < len(data):
             self.chunks.appendleft((came, data[count:]))
 
     def abandon(self) -> None:
-        """The sink is gone: nothing can be delivered any more."""
+        """Give up the rest: the sink is gone, and nothing can be delivered any more."""
         self.chunks.clear()
         self.held = 0
         self.ended = True
 
 
 @dataclass(slots=True, eq=False)
-class Link:
+class ProxiedConnection:
     """A client's connection and the one that was made to the target for it."""
 
     client: socket.socket
@@ -109,6 +109,6 @@ class Link:
         return self.requests, self.replies
 
     def wants(self, stream: Stream) -> bool:
-        """Whether the source of this stream is to be read."""
+        """Return whether the source of this stream is to be read."""
         reachable = self.connected or stream.source is not self.target
         return reachable and not stream.ended and stream.held < WINDOW

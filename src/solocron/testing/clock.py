@@ -1,4 +1,4 @@
-"""A clock that stands still until a test moves it, and schedulers that live by it.
+"""A clock that stands still until a test moves it, and schedulers that use it.
 
     clock = ManualClock(datetime(2027, 1, 3, 12, tzinfo=UTC))
     scheduler = clock.scheduler(report)
@@ -27,7 +27,7 @@ Span = timedelta | int | float | str
 
 
 class ManualClock:
-    """Time that passes only when a test says so; it never goes back."""
+    """Time that passes only when a test moves it; it never goes back."""
 
     def __init__(self, now: datetime | None = None) -> None:
         self._now = to_us(_aware(now or datetime(2026, 1, 1, tzinfo=UTC)))
@@ -53,11 +53,14 @@ class ManualClock:
         return self.now
 
     def store(self, namespace: str = "default") -> MemoryStore:
-        """A client of the one store that lives by this clock."""
+        """Return a client of the one store that uses this clock."""
         return MemoryStore(namespace=namespace, world=self._world)
 
     def scheduler(self, *targets: object, **settings: Any) -> Scheduler:
-        """A scheduler on that store, with the jobs of these modules, objects or functions; nothing is started."""
+        """Return a scheduler on that store, with the jobs of these modules, objects or functions.
+
+        Nothing is started.
+        """
         made = Scheduler(self.store(settings.pop("namespace", "default")), enabled=True, **settings)
         if targets:
             made.discover(*targets)
@@ -66,5 +69,5 @@ class ManualClock:
 
 def _aware(moment: datetime) -> datetime:
     if moment.utcoffset() is None:
-        raise InvalidError(f"{moment!r} has no time zone; hand over an aware datetime.")
+        raise InvalidError(f"{moment!r} has no time zone; pass an aware datetime.")
     return moment

@@ -36,7 +36,7 @@ Span = timedelta | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A body that started: written down by a wrapper around it, not by the engine."""
+    """A body that started: recorded by a wrapper around it, not by the engine."""
 
     job: str
     run: str
@@ -91,7 +91,7 @@ class Cluster:
         self.fleet.run(max(0.0, (moment - self.now).total_seconds()))
 
     def sleep(self, duration: Span) -> None:
-        """For bodies: wait in virtual time."""
+        """Wait in virtual time; for bodies."""
         SimEvent(self.fleet.kernel).wait(parse_duration(duration, what="duration").total_seconds())
 
     def step_store_clock(self, by: Span | timedelta) -> None:
@@ -109,19 +109,19 @@ class Cluster:
             self.targets = before
 
     def kill(self, number: int) -> None:
-        """kill -9."""
+        """Kill a node, as by kill -9."""
         self.fleet.kill(number)
 
     def stop(self, number: int) -> None:
-        """SIGTERM: it drains while time passes."""
+        """Send SIGTERM: the node drains while time passes."""
         self.fleet.stop_node(number)
 
     def freeze(self, number: int) -> None:
-        """SIGSTOP."""
+        """Freeze a node, as by SIGSTOP."""
         self.process(number).freeze()
 
     def thaw(self, number: int) -> None:
-        """SIGCONT."""
+        """Thaw a node, as by SIGCONT."""
         self.process(number).thaw()
 
     def cut_off(self, number: int) -> None:
@@ -140,7 +140,7 @@ class Cluster:
     # --- looking -------------------------------------------------------------------------------------------------
 
     def job(self, name: str) -> Job:
-        """The job's document as it stands."""
+        """Return the job's document."""
         doc = self.fleet.database.docs[(Kind.JOB, name)][0]
         assert isinstance(doc, Job)
         return doc
@@ -150,7 +150,7 @@ class Cluster:
         return [doc for doc in docs if doc.state is state]
 
     def runs(self, job: str | None = None) -> list[RunView]:
-        """The log, oldest first."""
+        """Return the log, oldest first."""
         records = [record for record in self.fleet.database.log.values() if job is None or record.job == job]
         records.sort(key=lambda record: (record.slot, record.attempt, record.recorded_at))
         return [RunView.of(record) for record in records]
@@ -160,7 +160,10 @@ class Cluster:
         return (start for start in self.starts if start.job == job)
 
     def assert_ran(self, job: str, *, times: int | None = None, slots: list[datetime] | None = None) -> None:
-        """Every slot started once, so many times, at these slots; says what happened instead."""
+        """Assert that every slot started once, so many times, at these slots.
+
+        The failure says what happened instead.
+        """
         seen = [start for start in self.starts if start.job == job]
         story = "\n".join(
             f"  {s.at.isoformat()} slot {s.slot.isoformat()} attempt {s.attempt} on {s.node}" for s in seen

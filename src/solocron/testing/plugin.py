@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def manual_clock() -> ManualClock:
-    """A clock that stands still until the test moves it, with a store and schedulers that live by it."""
+    """A clock that stands still until the test moves it, with a store and schedulers that use it."""
     from solocron.testing.clock import ManualClock
 
     return ManualClock()
@@ -35,7 +35,7 @@ def manual_clock() -> ManualClock:
 
 @pytest.fixture
 def cluster() -> Iterator[Callable[..., Cluster]]:
-    """Makes simulated clusters of your own jobs; arguments as for `solocron.testing.cluster.Cluster`."""
+    """Make simulated clusters of your own jobs; arguments as for `solocron.testing.cluster.Cluster`."""
     from solocron.testing.cluster import Cluster
 
     made: list[Cluster] = []

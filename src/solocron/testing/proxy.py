@@ -39,14 +39,14 @@ class ChaosProxy:
 
     @classmethod
     def for_url(cls, url: str) -> Self:
-        """A proxy to the server that a URL names by host and port."""
+        """Return a proxy to the server that a URL names by host and port."""
         parts = urlsplit(url)
         if parts.hostname is None or parts.port is None:
             raise ValueError("a proxy needs a URL with a host and a port")  # not shown: it may hold a password
         return cls(parts.hostname, parts.port)
 
     def through(self, url: str) -> str:
-        """The same URL, by way of this proxy."""
+        """Return the same URL, by way of this proxy."""
         parts = urlsplit(url)
         user, at, _ = parts.netloc.rpartition("@")
         return parts._replace(netloc=f"{user}{at}{self.host}:{self.port}").geturl()
@@ -68,7 +68,7 @@ class ChaosProxy:
         self._relay.order(lambda: self._relay.redirect(host, port))
 
     def refuse(self) -> None:
-        """Refuse new connections; those that exist go on."""
+        """Refuse new connections; those that exist continue."""
         self._relay.order(self._relay.unlisten)
 
     def accept(self) -> None:
@@ -100,11 +100,11 @@ class ChaosProxy:
 
     @property
     def traffic(self) -> Traffic:
-        """What has passed so far."""
+        """Return the traffic so far."""
         return self._relay.traffic
 
     def wait_for(self, enough: Callable[[Traffic], bool], timeout: float = 10.0) -> Traffic:
-        """Return as soon as the traffic is as asked; TimeoutError if it never is."""
+        """Return as soon as the traffic is as requested; raise TimeoutError if it never is."""
         return self._relay.wait_for(enough, timeout)
 
     def close(self) -> None:

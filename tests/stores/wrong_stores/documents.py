@@ -180,7 +180,7 @@ class KeepsWhatItKnows(_Mangles):
 
 
 @breaks(
-    "test_slices_are_claimed_finished_and_taken_over_each_by_itself",
+    "test_shards_are_claimed_finished_and_taken_over_each_by_itself",
     "test_a_part_is_for_its_node_alone",
 )
 class KnowsTheOldFields(_Mangles):

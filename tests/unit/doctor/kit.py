@@ -11,7 +11,7 @@ from solocron.doctor.sight import Sight
 from solocron.model.change import Change, Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
-from solocron.runtime import Event, Threads
+from solocron.runtime import Flag, Threads
 from solocron.schedules import zone_data_version
 from solocron.stores.contract import Check, Doc, Named, Store
 from solocron.version import __version__
@@ -119,5 +119,5 @@ class PatientRuntime(Threads):
         self._boot += seconds
         self._waited(seconds)
 
-    def event(self) -> Event:
+    def event(self) -> Flag:
         return _Moving(self)

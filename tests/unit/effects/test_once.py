@@ -272,7 +272,7 @@ def test_results_are_small_json_and_saved_by_who_does_it(room: Callable[[], Crow
         claim.save("x" * 70_000)
     with a.once("x") as claim:
         claim.save([1])
-    with a.once("x") as claim, pytest.raises(InvalidError, match="only who does it"):
+    with a.once("x") as claim, pytest.raises(InvalidError, match="only the caller that performs the effect"):
         claim.save(2)
     found = a.open().store.read(Named(Kind.KEY, ("x",)))[0]
     assert isinstance(found, SmallDocument)

@@ -68,7 +68,7 @@ def test_a_job_that_forgets_the_with_fails_instead_of_paying_twice(tmp_path: Pat
         for job in ("plain", "coroutine"):
             view = scheduler.wait(scheduler.trigger(job), "10s")
             assert view.status == "failed"
-            assert "NotEntered: key 'invoice-7' was asked whether it is true" in (view.error or "")
+            assert "NotEntered: key 'invoice-7' was used as a truth value" in (view.error or "")
     assert paid == []
 
 

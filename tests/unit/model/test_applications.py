@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from solocron.clock import SECOND
-from solocron.model.applications import Fleet, TakenOn, advertised, application_in, can_run, rivals, take_on
+from solocron.model.applications import Peers, TakenOn, advertised, application_in, can_run, rivals, take_on
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Hold
 from solocron.model.documents.session import Life, Session
@@ -34,8 +34,8 @@ def session(application: str | None, node: str = "n", **more: Any) -> Session:
     return Session(**{"name": f"session of {node}", "node": node, "host": "h", "pid": 1, **given, **more})
 
 
-def fleet(*sessions: Session, now: int = T0, besides: str | None = None) -> Fleet:
-    return Fleet.seen(sessions, besides=besides, now=now)
+def fleet(*sessions: Session, now: int = T0, besides: str | None = None) -> Peers:
+    return Peers.seen(sessions, besides=besides, now=now)
 
 
 def job_of(application: str | None, **more: Any) -> OneJob:
@@ -118,7 +118,7 @@ def test_rivals_are_the_nodes_that_have_the_handler_from_elsewhere() -> None:
 # --- who may write ---------------------------------------------------------------------------------------------------
 
 
-def proposed(one: OneJob, application: str, seen: Fleet, schedule: str = "1m", revision: int | None = None) -> Any:
+def proposed(one: OneJob, application: str, seen: Peers, schedule: str = "1m", revision: int | None = None) -> Any:
     proposal = Proposal(
         definition=definition(schedule, application=application), source=f"set of {application}", revision=revision
     )
@@ -180,7 +180,7 @@ def test_a_removed_job_may_be_declared_by_any_application() -> None:
 def test_a_job_as_data_is_taken_on_by_the_same_rule() -> None:
     one = job_of("billing", source=None)
 
-    def taken(application: str, seen: Fleet) -> Any:
+    def taken(application: str, seen: Peers) -> Any:
         return one.apply(lambda doc: take_on(doc, application=application, fleet=seen))
 
     assert taken("reports", fleet(session("billing"))) is None
@@ -196,12 +196,12 @@ def test_a_job_as_data_is_taken_on_by_the_same_rule() -> None:
 def test_a_replica_of_the_same_code_is_no_change_of_the_fleet() -> None:
     own, other = session("billing", "a"), session("billing", "b")
     alone = fleet(own, besides=own.name)
-    assert fleet(own, other, besides=own.name) == alone == Fleet()
+    assert fleet(own, other, besides=own.name) == alone == Peers()
     assert fleet(own, session("reports", "b"), besides=own.name) != alone
 
 
 def test_a_process_that_only_holds_a_lock_is_no_part_of_the_fleet() -> None:
-    assert fleet(session(None, pools=())) == Fleet()
+    assert fleet(session(None, pools=())) == Peers()
 
 
 def test_a_dead_session_advertises_no_set() -> None:

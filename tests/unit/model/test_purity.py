@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.clock import SECOND
-from solocron.model.applications import Fleet
+from solocron.model.applications import Peers
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import encode
 from solocron.model.documents import request
@@ -102,7 +102,7 @@ def _define(draw: Any, doc: Any) -> Callable[[int], Change | None]:
 
 def _propose(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     proposal, seen = _proposal(draw), draw(st.lists(sessions, max_size=3))
-    fleet = Fleet.seen(seen, besides=None, now=T0)
+    fleet = Peers.seen(seen, besides=None, now=T0)
     return lambda now: registration.propose(
         doc, proposal=proposal, fleet=fleet, now=now, late_for=LATE, resolve=resolve
     )

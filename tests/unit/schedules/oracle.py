@@ -12,7 +12,7 @@ import tzdata
 from cronsim import CronSim
 
 from solocron.schedules import Cron, load_zone
-from solocron.schedules.zone import Change, zone_names
+from solocron.schedules.zone import ClockChange, zone_names
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -36,7 +36,7 @@ def distinct_zones() -> tuple[str, ...]:
 
 
 @cache
-def changes(name: str) -> tuple[Change, ...]:
+def changes(name: str) -> tuple[ClockChange, ...]:
     """The clock changes of twenty years."""
     return tuple(load_zone(name).changes(seconds(FIRST), seconds(LAST)))
 

@@ -10,7 +10,7 @@ import pytest
 
 from solocron.schedules import Cron, load_zone, zoned
 from solocron.schedules import cron as cron_module
-from solocron.schedules.zone import Change
+from solocron.schedules.zone import ClockChange
 from tests.unit.schedules.oracle import (
     assert_all_agree,
     by_cronsim,
@@ -30,7 +30,7 @@ EXPRESSIONS = [
 ]
 
 
-def cronsim_errs(change: Change) -> bool:
+def cronsim_errs(change: ClockChange) -> bool:
     """Where cronsim is wrong about wildcards, and the rules are not.
 
     It steps by whole hours also through changes that are not (Lord Howe: by half an hour; Casey: at 00:01), and in a
@@ -85,7 +85,7 @@ def number_of(name: str) -> int:
     return sum(name.encode())
 
 
-def by_the_rules_every_half_hour(cron: Cron, change: Change, a: datetime, b: datetime) -> list[datetime]:
+def by_the_rules_every_half_hour(cron: Cron, change: ClockChange, a: datetime, b: datetime) -> list[datetime]:
     """The same rules once more, in closed form: cheaper than reading by reading, and shares no code with either."""
     at, before, after = change
     half = 1800

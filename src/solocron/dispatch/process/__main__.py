@@ -1,7 +1,7 @@
 """The guard: starts the worker, watches the lease and the worker's memory, and kills all of it in time.
 
-It runs none of the user's code, so nothing that the body does (a loop in C that never lets go of the interpreter, a
-crash) can keep it from looking. The end of its pipe, or of the trust in the session, is the end of the whole group.
+It runs none of the user's code, so nothing that the body does (a C loop that never releases the interpreter, a crash)
+can keep it from checking. The end of its pipe, or of the trust in the session, ends the whole group.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from solocron.clock import SystemClock
 from solocron.dispatch.process.shared import Shared
 
 _LOOK = 0.25
-"""Seconds between two looks at the clock, whatever the machine slept through."""
+"""Seconds between two checks of the clock, however long the machine slept."""
 _LOOK_AT_MEMORY = 0.05
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -48,7 +48,7 @@ def main(control: int, report: int) -> NoReturn:
 
 
 def _ignore(number: int, frame: object) -> None:
-    """A signal to the node's whole group asks it to drain: the node says when this child must end."""
+    """Ignore a signal to the node's whole group: it asks the node to drain. The node decides when this child ends."""
 
 
 def _watch(worker: int, incoming: _Lines, report: int, shared: Shared, memory: int | None) -> NoReturn:
@@ -61,7 +61,8 @@ def _watch(worker: int, incoming: _Lines, report: int, shared: Shared, memory: i
                 shared.trust(said["until"])
             if "stop" in said:
                 shared.stop(*said["stop"])
-        # After what has come by now: a machine that is slow to start a process may have renewed the lease meanwhile.
+        # After the renewals that have arrived: a machine that is slow to start a process may have renewed the lease
+        # meanwhile.
         left = shared.trusted_until() - clock.boot()
         if incoming.over or left <= 0:
             _end(report, {"deadline": True})
@@ -74,8 +75,8 @@ def _watch(worker: int, incoming: _Lines, report: int, shared: Shared, memory: i
 
 
 def _end(report: int, said: dict[str, Any]) -> NoReturn:
-    """Say why, if the node can read it, and kill the whole group, this process included."""
-    # A new line first: the worker may have been cut off in the middle of one. Never wait for a reader that is frozen.
+    """Report the reason, if the node can read it, and kill the whole group, this process included."""
+    # A new line first: the worker may have been cut off in the middle of one. Never wait for a frozen reader.
     if _wait_for(select.POLLOUT, report):
         try:
             os.write(report, b"\n" + json.dumps(said).encode() + b"\n")
@@ -93,11 +94,11 @@ def _wait_for(event: int, *descriptors: int, seconds: float = 0.0) -> bool:
     look = select.poll()
     for descriptor in descriptors:
         look.register(descriptor, event)
-    return bool(look.poll(int(seconds * 1000)))  # rounded down: rather look twice than after the deadline
+    return bool(look.poll(int(seconds * 1000)))  # rounded down: check twice rather than after the deadline
 
 
 def _descriptor(pid: int) -> int | None:
-    """Return a descriptor that is readable when the process has ended, where the kernel has such."""
+    """Return a descriptor that is readable once the process has ended; None if the kernel has no such thing."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -134,14 +135,14 @@ class _Lines:
         self._rest = b""
 
     def wait(self) -> dict[str, Any] | None:
-        """Return the first one; None at the end of the pipe."""
+        """Return the first line; None at the end of the pipe."""
         while not self.over:
             for said in self._read():
                 return said
         return None
 
     def read(self) -> list[dict[str, Any]]:
-        """Return those that have come by now."""
+        """Return the lines that have arrived."""
         return self._read() if _wait_for(select.POLLIN, self.fd) else []
 
     def _read(self) -> list[dict[str, Any]]:

@@ -21,17 +21,17 @@ from solocron.size import format_size
 __all__ = ["Child"]
 
 _LOOK = 0.25
-"""Seconds between two looks at whether the session was renewed."""
+"""Seconds between two checks whether the session was renewed."""
 _TELL = 0.2
-"""Seconds between two reports of what a body printed or how far it is."""
+"""Seconds between two reports of output and progress."""
 _TAIL = 4 * 1024
-"""Bytes of output shown while it still runs; all that is kept is written at the end."""
+"""Bytes of output shown while it still runs; everything kept is written at the end."""
 _LINGER = 1.0
 """Seconds that a process whose body is over may take to end."""
 
 
 class Child:
-    """One child process from start to end, in the hands of one thread; others call only `interrupt` and `kill`."""
+    """One child process from start to end, driven by one thread; other threads call only `interrupt` and `kill`."""
 
     def __init__(self, away: Away, order: dict[str, Any], *, patience: float) -> None:
         self._away = away
@@ -52,19 +52,19 @@ class Child:
         self._incoming = b""
         self._answer: dict[str, Any] | None = None
         self._facts: dict[str, Any] = {}
-        """What the child's guard has said: `ended`, `memory`, `deadline`."""
+        """Reports of the child's guard: `ended`, `memory`, `deadline`."""
 
     # --- from other threads --------------------------------------------------------------------------------------
 
     def interrupt(self) -> None:
-        """Tell the body to stop; it is killed a moment later, or at once if its lease is lost."""
+        """Ask the body to stop; it is killed a moment later, or at once if its lease is lost."""
         self._asked.set()
         with self._mutex:
             if self._wake is not None:
                 os.write(self._wake, b"!")
 
     def kill(self) -> None:
-        """The whole process group, now."""
+        """Kill the whole process group now."""
         with self._mutex:
             self._killed = True
             if self._process is not None and self._process.returncode is None:
@@ -73,7 +73,7 @@ class Child:
     # --- its own thread ------------------------------------------------------------------------------------------
 
     def carry_out(self) -> Any:
-        """Start it, look after it, and return what the body returned, or raise what it raised."""
+        """Start the child, supervise it, and return what the body returned, or raise what it raised."""
         wake, ring = os.pipe()
         control, self._control = os.pipe()
         self._report, report = os.pipe()
@@ -86,7 +86,7 @@ class Child:
         finally:
             os.close(control)
             os.close(report)
-            if self._process is None:  # the machine has no more processes: that is the outcome
+            if self._process is None:  # the machine cannot start another process: that is the outcome
                 for each in (wake, ring, self._control, self._report):
                     os.close(each)
         assert process.stdout is not None
@@ -167,7 +167,7 @@ class Child:
             self._outgoing.clear()  # the child is gone; `_is_over` notices
 
     def _read(self, fd: int) -> bool:
-        """Take what there is; False at the end of the pipe."""
+        """Read what is available; False at the end of the pipe."""
         try:
             more = os.read(fd, 1 << 16)
         except BlockingIOError:
@@ -258,7 +258,7 @@ def _line(said: dict[str, Any]) -> bytes:
 
 
 def _start(control: int, report: int) -> subprocess.Popen[bytes]:
-    """The child in a session and group of its own, with the import path of this process."""
+    """Start the child in a session and group of its own, with the import path of this process."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     return subprocess.Popen(
         [_python(), "-P", "-m", "solocron.dispatch.process", str(control), str(report)],
@@ -272,7 +272,7 @@ def _start(control: int, report: int) -> subprocess.Popen[bytes]:
 
 
 def _python() -> str:
-    """The interpreter. A server that carries one inside, such as uWSGI, is itself what `sys.executable` names."""
+    """Return the interpreter. In a server that embeds one, such as uWSGI, `sys.executable` is the server itself."""
     if os.path.basename(sys.executable or "").lower().startswith(("python", "pypy")):
         return sys.executable
     names = (f"python{sys.version_info.major}.{sys.version_info.minor}", "python3", "python")
@@ -287,7 +287,11 @@ def _python() -> str:
 
 
 def _is_over(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it has ended; where that can be asked, its number stays its own until the group has been killed."""
+    """Return whether it has ended.
+
+    If the system allows it, the child is not reaped, so that its process id stays its own until the group has been
+    killed.
+    """
     if not hasattr(os, "waitid"):
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -297,4 +301,4 @@ def _kill_group(pid: int) -> None:
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        pass  # gone already; macOS says so of a zombie by the other error
+        pass  # gone already; macOS reports a zombie by the other error

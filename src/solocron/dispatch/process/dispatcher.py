@@ -1,4 +1,4 @@
-"""Carries each call out in a child process, looked after by a thread of this one."""
+"""Carries each call out in a child process, supervised by a thread of this one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ProcessDispatcher"]
 
 
 class ProcessDispatcher:
-    """One child per call, each looked after by a thread that does nothing else."""
+    """One child per call, each supervised by a thread of its own."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -26,7 +26,7 @@ class ProcessDispatcher:
 
     def submit(self, call: Call) -> Interrupt:
         away = call.away()
-        order = order_of(away, self._home)  # raises here, before anything has begun, for what cannot travel
+        order = order_of(away, self._home)  # raises here, before anything has begun, for what cannot be sent
         child = Child(away, order, patience=min(1.0, self._home.lease / 10))
         self._threads.submit(_Errand(call, lambda: self._carry_out(child)))
         return child.interrupt
@@ -51,7 +51,7 @@ class ProcessDispatcher:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Errand:
-    """The call as its thread here sees it: the body is to look after the child."""
+    """The call as its thread in this process sees it: its body supervises the child."""
 
     call: Call
     look_after: Callable[[], Any]

@@ -1,4 +1,4 @@
-"""What a child process is told before it begins: names, facts and bounds as JSON, over a pipe of its own."""
+"""Order for a child process before it begins: names, facts and limits as JSON, over a pipe of its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Home:
 
 
 def order_of(away: Away, home: Home) -> dict[str, Any]:
-    """Return everything that the child needs; raise for what could not travel."""
+    """Return everything that the child needs; raise for what cannot be sent."""
     path = [entry or os.getcwd() for entry in sys.path]
     return {
         "function": asdict(address_of(away.handler.function, away.handler.place)),
@@ -55,7 +55,7 @@ def order_of(away: Away, home: Home) -> dict[str, Any]:
 
 
 def _packed(value: Any) -> Any:
-    """Return a fact with the word that says how to unpack it."""
+    """Return a fact with the tag that says how to unpack it."""
     if isinstance(value, datetime):
         return ["at", to_us(value)]
     if is_dataclass(value) and not isinstance(value, type):

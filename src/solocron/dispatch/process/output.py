@@ -1,4 +1,4 @@
-"""What a process printed, bounded: its first lines and its last, and how much between them was left out."""
+"""Bounded output of a process: its first lines and its last, and how much between them was left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Output:
         self._left_out = 0
 
     def __len__(self) -> int:
-        """How many bytes there were, kept or not."""
+        """Number of bytes written, kept or not."""
         return len(self._head) + len(self._tail) + self._left_out
 
     def add(self, more: bytes) -> None:
@@ -30,12 +30,12 @@ class Output:
             self._left_out += over
 
     def text(self) -> str:
-        """All that was kept; bytes that are not UTF-8 are shown as such."""
+        """Return all that was kept; bytes that are not UTF-8 are escaped."""
         if not self._left_out:
             return (self._head + self._tail).decode("utf-8", "replace")
         head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
         return f"{head}\n[{self._left_out} bytes left out]\n{tail}"
 
     def end(self, size: int) -> str:
-        """The last bytes, for a look while it still runs."""
+        """Return the last bytes, to show while it still runs."""
         return (self._head[-size:] + self._tail)[-size:].decode("utf-8", "replace")

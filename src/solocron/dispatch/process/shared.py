@@ -24,7 +24,7 @@ class Shared:
         _UNTIL.pack_into(self._memory, 0, until, until)
 
     def trusted_until(self) -> float:
-        """Return the moment. It is stored twice: as long as the two differ, the guard is writing it."""
+        """Return the trusted time. It is stored twice: while the two differ, the guard is writing it."""
         while True:
             one, two = _UNTIL.unpack_from(self._memory, 0)
             if one == two:
@@ -37,7 +37,7 @@ class Shared:
         _STOP.pack_into(self._memory, _AT, _KINDS.index(kind), len(text))
 
     def stopped(self) -> tuple[str, str] | None:
-        """Return kind and reason, once it was told to stop."""
+        """Return kind and reason of the stop, once there is one."""
         kind, size = _STOP.unpack_from(self._memory, _AT)
         if not kind:
             return None

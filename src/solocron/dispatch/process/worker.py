@@ -19,7 +19,7 @@ from solocron.clock import SystemClock
 from solocron.dispatch.contract import Stop
 from solocron.dispatch.process.shared import Shared
 from solocron.errors import Cancelled, LeaseLost, TimedOut
-from solocron.jobs.address import Address, find
+from solocron.jobs.address import FunctionAddress, find
 from solocron.jobs.around import wrap
 from solocron.jobs.registry import make_handler
 from solocron.jobs.results import NotKept, error_text, result_text
@@ -66,18 +66,18 @@ def _prepare(order: dict[str, Any]) -> None:
         os.environ["PYTHONPATH"] = order["environ"]
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if order["cpu"] is not None and order["cpu"] < len(cores):
-        # Any of them: all children on the first core would leave the others idle.
+        # Random ones: all children on the first core would leave the others idle.
         os.sched_setaffinity(0, random.sample(cores, order["cpu"]))
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # what was printed before a kill is seen
 
 
 def _call(order: dict[str, Any], shared: Shared, line: _Line) -> Any:
-    function = find(Address(**order["function"]))
-    wrappers = [find(Address(**each)) for each in order["around"]]
+    function = find(FunctionAddress(**order["function"]))
+    wrappers = [find(FunctionAddress(**each)) for each in order["around"]]
     if not logging.root.handlers:  # its log goes where its output goes
         logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     handler = make_handler(order["function"]["name"], function)
-    make_run = find(Address(**order["make_run"]))
+    make_run = find(FunctionAddress(**order["make_run"]))
     run = make_run(order, is_async=handler.is_async, stopped=_stop_of(shared), report=line.progress)
     body = handler.bind(run)
     if wrappers:
@@ -86,7 +86,7 @@ def _call(order: dict[str, Any], shared: Shared, line: _Line) -> Any:
 
 
 def _await(body: Callable[[], Any], run: Any) -> Any:
-    """Drive a coroutine; one that is asked to stop is cancelled."""
+    """Drive a coroutine; cancel it when it must stop."""
     import asyncio
 
     async def carry_out() -> Any:
@@ -104,7 +104,7 @@ def _await(body: Callable[[], Any], run: Any) -> Any:
 
 
 def _stop_of(shared: Shared) -> Callable[[], Stop | None]:
-    """Return how the run asks whether it must stop: a frozen node finds out here first."""
+    """Return the function by which the run checks whether it must stop: a frozen node finds out here first."""
     boot = SystemClock().boot
 
     def stopped() -> Stop | None:

@@ -1,7 +1,7 @@
-"""Calls of the store from a coroutine: on a thread of our own, and never left half done by a cancellation.
+"""Store calls from a coroutine: on our own threads, and never left half done by a cancellation.
 
 `asyncio.to_thread` would be shorter. It shares one small pool with the whole application: calls that wait for a store
-would keep the application's out, and calls of the application would keep a lock's release waiting.
+would keep the application's out, and the application's calls would delay the release of a lock.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ __all__ = ["in_thread"]
 T = TypeVar("T")
 
 _CALLS = 8
-"""Calls of the store at once; the others wait for their turn."""
+"""Maximum number of concurrent store calls; further ones wait."""
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()
 """The threads of each loop. They end with it; the child of a fork has another loop, and so no thread of its parent."""
 
 
 async def in_thread(call: Callable[[], T], *, undo: Callable[[T], Any] | None = None, alone: bool = False) -> T:
-    """Carry a call out on a thread. A cancellation waits for its end, undoes what it brought, and only then goes on.
+    """Carry a call out on a thread. A cancellation waits for its end, undoes its result, and is raised only then.
 
-    A call that was simply let go would take a lock, or open a key, for a caller that is gone. `alone`: the call may
-    wait for other coroutines, so that it must not occupy a thread that they need.
+    An abandoned call would take a lock, or open a key, for a caller that is gone. `alone`: the call may wait for other
+    coroutines, so that it must not occupy a thread that they need.
     """
     task = asyncio.ensure_future(_on_thread(call, alone))
     try:
@@ -40,7 +40,7 @@ async def in_thread(call: Callable[[], T], *, undo: Callable[[T], Any] | None = 
             try:
                 await asyncio.wait({task})
             except asyncio.CancelledError:
-                continue  # asked once more: the answer is still the same
+                continue  # cancelled once more: keep waiting
         if undo is not None and task.exception() is None:
             result = task.result()
             await _on_thread(lambda: undo(result), alone)
@@ -48,7 +48,7 @@ async def in_thread(call: Callable[[], T], *, undo: Callable[[T], Any] | None = 
 
 
 async def _on_thread(call: Callable[[], T], alone: bool) -> T:
-    """Carry a call out in the caller's context, on a thread of the loop's or on one that ends with it."""
+    """Carry a call out in the caller's context, on one of the loop's threads or on one that ends with the call."""
     loop, context = asyncio.get_running_loop(), contextvars.copy_context()
     if alone:
         with_it = ThreadPoolExecutor(1, "solocron-call")

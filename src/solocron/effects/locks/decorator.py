@@ -9,7 +9,7 @@ import string
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from solocron.effects.locks.lock import Lock, Place
+from solocron.effects.locks.lock import Lock, LockPlace
 from solocron.errors import InvalidError
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret
@@ -34,9 +34,9 @@ def locked(
     busy: str = "skip",
     **options: Any,
 ) -> Callable[[F], F]:
-    """Run the function only with the lock in hand; `"tenant-{id}"` takes the name from the call's arguments.
+    """Run the function only while holding the lock; `"tenant-{id}"` takes the name from the call's arguments.
 
-    While somebody else has the lock the call does nothing and returns None (`busy="raise"`: raises `LockBusy`).
+    While another caller has the lock the call does nothing and returns None (`busy="raise"`: raises `LockBusy`).
     `store` is a URL, a store or a scheduler (default: $SOLOCRON_STORE); the other options are those of `Lock`.
     """
     if busy not in ("skip", "raise"):
@@ -94,9 +94,9 @@ def locked(
 
 
 def _maker(store: Any, options: dict[str, Any]) -> Callable[[str], Lock]:
-    """How a lock of a name is made; locks of one decorator share their connections."""
+    """Return a function that makes a lock of a name; the locks of one decorator share their connections."""
     if store is not None and hasattr(store, "lock"):
         return lambda name: store.lock(name, **options)
     place_options = {key: options.pop(key) for key in ("namespace", "lease") if key in options}
-    place = functools.lru_cache(maxsize=1)(lambda: Place.of(store, **place_options))
+    place = functools.lru_cache(maxsize=1)(lambda: LockPlace.of(store, **place_options))
     return lambda name: Lock(place(), name, **options)

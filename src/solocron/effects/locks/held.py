@@ -1,7 +1,7 @@
-"""A lock in somebody's hands: its fence, a way to prolong it, and a way to notice that it is lost.
+"""A lock that is held: its fence, a way to prolong it, and a way to notice that it is lost.
 
-Which locks are held is known per thread and per coroutine, so that taking one twice is refused instead of waiting
-for oneself, and `assert_locked` can tell.
+Held locks are known per thread and per coroutine, so that taking one twice is refused instead of waiting for oneself,
+and `assert_locked` works.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["HELD", "Held", "assert_locked", "refuse_twice"]
 
 HELD: ContextVar[tuple[Held, ...]] = ContextVar("solocron_held", default=())
-"""What this thread or coroutine has taken; a copied context may still hold what has been released since."""
+"""Locks taken by this thread or coroutine; a copied context may still list one that has been released since."""
 
 
 class Held:
-    """The proof of one acquisition. Everything it does is refused once somebody else has the lock."""
+    """The proof of one acquisition. Everything it does is refused once another caller has the lock."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Held:
         self._dropped = dropped
         self._gone = False
         self._settled = False
-        """Whether the store has taken the release; one that failed can be made again."""
+        """True once the store has accepted the release; one that failed can be repeated."""
         self.released = False
 
     def __repr__(self) -> str:
@@ -50,7 +50,7 @@ class Held:
 
     @property
     def lost(self) -> bool:
-        """Whether it can no longer be proved that the lock is ours; no call to the store."""
+        """True if the lock can no longer be proved to be ours. Does not call the store."""
         return self._gone or (not self.released and self.lock.boot() >= self._trusted_until())
 
     def trusted_until(self) -> float:
@@ -62,7 +62,7 @@ class Held:
         if self.released or self.lost:
             what = "was released" if self.released else "is lost: its time is over"
             raise LockLost(
-                f"lock {self.name!r} (fence {self.fence}) {what}; somebody else may have it. Stop now; take it for "
+                f"lock {self.name!r} (fence {self.fence}) {what}; another caller may have it. Stop now; take it for "
                 "longer, extend it in time, or tie it to this process with keep_alive=True."
             )
 
@@ -77,7 +77,7 @@ class Held:
             self._trusted_until = lambda: until
 
     def guard(self, connection: Any) -> None:
-        """Refuse, inside the caller's own transaction, if a higher fence of this lock has been seen there."""
+        """Raise `StaleFence`, inside the caller's own transaction, if it has seen a higher fence of this lock."""
         self.check()
         from solocron.effects.guard import guard
         from solocron.effects.tables import schema_of
@@ -86,9 +86,9 @@ class Held:
         guard(connection, scope=scope, fence=self.fence, schema=schema)
 
     def release(self) -> bool:
-        """Let go; False when it was not ours any more, or the store could not be told: then it may be tried again.
+        """Release the lock. False: it was no longer ours, or the store was unavailable; then it may be tried again.
 
-        Releasing twice is no mistake.
+        Releasing twice is allowed.
         """
         if self._settled:
             return not self._gone
@@ -105,23 +105,23 @@ class Held:
         self._settled = True
         if not ours:
             self._gone = True
-            sentence = "a lock was held for longer than its time; somebody else may have had it meanwhile"
+            sentence = "a lock was held for longer than its time; another caller may have had it meanwhile"
             self.lock.place.tell(sentence, lock=self.name, fence=self.fence)
         return ours
 
 
 def refuse_twice(lock: Lock) -> None:
-    """Who waits for a lock that it holds itself waits for ever."""
+    """Raise if the caller holds the lock already: it would wait for itself forever."""
     for held in HELD.get():
         if not held.released and held.name == lock.name and held.lock.place == lock.place:
             raise ConflictError(
                 f"lock {lock.name!r} is already held here (fence {held.fence}), and it cannot be taken twice. "
-                "Nothing was changed; hand the held one on, or give the inner part a lock of its own."
+                "Nothing was changed; pass the held one on, or give the inner part a lock of its own."
             )
 
 
 def assert_locked(name: str | None = None) -> Held:
-    """The lock of that name (or the innermost) that this thread or coroutine holds; raises if there is none."""
+    """Return the lock of that name (or the innermost) that this thread or coroutine holds; raise if there is none."""
     for held in reversed(HELD.get()):
         if not held.released and name in (None, held.name):
             held.check()

@@ -1,7 +1,7 @@
-"""One leader among any number of processes, chosen in the background; loss is told before anyone else can win.
+"""One leader among any number of processes, elected in the background; a loss is reported before another can win.
 
-Leadership is a lock that is tied to a session. The leader stops trusting it a tenth of a lease before the store's
-clock lets anybody bury the session, and its `on_loss` runs then, from a loop that never waits for the store.
+Leadership is a lock that is tied to a session. The leader stops trusting it a tenth of a lease before the store's clock
+lets a sweeper bury the session. Its `on_loss` runs then, from a loop that never waits for the store.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from solocron.effects.locks.held import HELD, Held
-from solocron.effects.locks.lock import Lock, Place
+from solocron.effects.locks.lock import Lock, LockPlace
 from solocron.errors import ConflictError, LockLost, NotEntered, RunStopped, StoreError
 from solocron.events import Events
 from solocron.loop import Loop
@@ -31,7 +31,7 @@ class Leader:
 
     def __init__(
         self,
-        place: Place,
+        place: LockPlace,
         name: str,
         *,
         beat: float,
@@ -54,7 +54,7 @@ class Leader:
         self._process = runtime.process()
         self._held: Held | None = None
         self._gaining: Held | None = None
-        """Won, and `on_gain` is being told: only then may a loss be told too."""
+        """Won, and `on_gain` is running: only from then on may a loss be reported."""
         self._mutex = runtime.mutex()
         self._past: list[Held] = []
         """Lost, and still to be released."""
@@ -62,7 +62,7 @@ class Leader:
         self._changed = runtime.event()
 
     def _see_to_a_fork(self) -> None:
-        """In the child nothing is held and nobody campaigns: what the parent leads is the parent's."""
+        """Hold nothing and do not campaign in the child of a fork: the parent's leadership is the parent's."""
         if self._process != self._place.runtime.process():
             self._begin_anew()
 
@@ -71,14 +71,14 @@ class Leader:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process certainly leads; asks its own clock, never the store, so it is never late."""
+        """True if this process certainly leads. Reads its own clock, never the store, so it is never late."""
         self._see_to_a_fork()
         held = self._held or self._gaining
         return held is not None and not held.released and not held.lost
 
     @property
     def fence(self) -> int | None:
-        """Grows with every leader of this name; None while this process does not lead."""
+        """The leader's fence, which grows with every leader of this name; None while this process does not lead."""
         self._see_to_a_fork()
         held = self._held or self._gaining
         return held.fence if held is not None and self.is_leader else None
@@ -100,7 +100,7 @@ class Leader:
         return self
 
     def resign(self) -> None:
-        """Stop campaigning; who led is told of the loss first, then the leadership is free."""
+        """Stop campaigning. A leader gets `on_loss` first, then the leadership is free."""
         self._see_to_a_fork()
         loops, self._loops = self._loops, ()
         for loop in loops:
@@ -126,7 +126,7 @@ class Leader:
 
     def __bool__(self) -> NoReturn:
         raise NotEntered(
-            f"the campaign for {self.name!r} was asked whether it is true. Nothing was changed; ask `is_leader`, which "
+            f"the campaign for {self.name!r} was used as a truth value. Nothing was changed; use `is_leader`, which "
             "becomes true after `campaign()` or inside `with leader:`."
         )
 
@@ -137,7 +137,7 @@ class Leader:
         self.resign()
 
     def _step(self, now: float) -> float:
-        """Lead on, notice a release by force, or try; returns when to look again."""
+        """Keep the leadership, notice a forced release, or try to win; return when to look again."""
         held = self._held
         if held is not None:
             if held.lost or self._still_ours(held):
@@ -161,7 +161,7 @@ class Leader:
         return now + self._beat
 
     def _watch(self, now: float) -> float:
-        """Tell of the loss the moment the trust ends; never calls the store, so that a silent one cannot delay it."""
+        """Report the loss the moment the trust ends. Never calls the store, so a store that hangs cannot delay it."""
         held = self._held
         if held is None:
             return now + 3600
@@ -173,7 +173,7 @@ class Leader:
         return max(held.trusted_until(), now)
 
     def _still_ours(self, held: Held) -> bool:
-        """A release by force shows in the document; a store that does not answer says nothing."""
+        """Return False if the document shows a forced release; an unavailable store proves nothing."""
         try:
             docs = self._place.store.read(Named(Kind.LOCK, (self._lock.name,)))
         except StoreError:

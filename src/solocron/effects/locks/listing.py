@@ -1,4 +1,4 @@
-"""Who has which lock, since when, until when; and the release by force, which is recorded and raises the fence."""
+"""Holders of locks, since when and until when; and the forced release, which is recorded and raises the fence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["LockView", "force_release", "list_locks", "raise_fences"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockView:
-    """A lock as it stands: `held`, `kept` (released inside its at_least), `free`, `orphaned` (its holder is dead)."""
+    """State of a lock: `held`, `kept` (released inside its at_least), `free`, `orphaned` (its holder is dead)."""
 
     name: str
     state: str
@@ -34,18 +34,18 @@ class LockView:
     session: str | None
     waiting: int
     forced: tuple[Mapping[str, Any], ...]
-    """The last releases by force: at, by, why, owner, fence."""
+    """The last forced releases: at, by, why, owner, fence."""
 
 
 def list_locks(store: Store) -> list[LockView]:
-    """Every lock that was ever taken in this namespace, by name."""
+    """Return every lock that was ever taken in this namespace, by name."""
     sessions = {session.name: session for session in read_sessions(store)}
     now = store.clock()
     return [_view(doc, state_of(doc), sessions, now) for doc in iter_documents(store, Kind.LOCK)]
 
 
 def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by: str | None = None) -> LockView:
-    """Take a lock from its holder, who finds out at its next write or look."""
+    """Take a lock away from its holder, which finds out at its next write or check."""
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidError(f"lock {name!r}: say why it is released by force; nothing was changed.")
     result, _ = write(store, Kind.LOCK, name, lambda doc, at: force(doc, by=by, why=reason, now=at), runtime=runtime)
@@ -54,14 +54,14 @@ def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by:
             raise NotFoundError(
                 f"there is no lock {name!r} in namespace {store.namespace!r}; `solocron locks` lists them."
             )
-        raise ConflictError(f"lock {name!r} is not held by anybody; nothing was changed.")
+        raise ConflictError(f"lock {name!r} is not held; nothing was changed.")
     if result.answer:
         store.signal()
     return next(view for view in list_locks(store) if view.name == name)
 
 
 def raise_fences(store: Store, runtime: Runtime, fence: int) -> int:
-    """After a backup was restored: every lock's fence rises above what may have been granted since."""
+    """Raise every lock's fence after a backup was restored, above what may have been granted since the backup."""
     notes = list(iter_documents(store, Kind.LOCK))
     for note in notes:
         write(store, Kind.LOCK, note.name, lambda doc, at: raise_fence(doc, fence=fence), runtime=runtime)

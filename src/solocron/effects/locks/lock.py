@@ -1,7 +1,7 @@
-"""`with lock("name") as held:` over any store: one holder at a time, released by its holder only, fenced for ever.
+"""`with lock("name") as held:` over any store: one holder at a time, released by its holder only, fenced forever.
 
-Taken in a step of its own, never inside the caller's transaction. The store's clock decides when a lock's time is
-over; the holder stops trusting it a little earlier, by its own clock, counted from before it asked.
+A lock is taken in a step of its own, never inside the caller's transaction. The store's clock decides when a lock
+expires; the holder stops trusting it a little earlier, by its own clock, counted from before its request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
 from solocron.version import __version__
 
-__all__ = ["AT_MOST", "Lock", "Place"]
+__all__ = ["AT_MOST", "Lock", "LockPlace"]
 
 Span = timedelta | int | float | str
 
@@ -41,26 +41,26 @@ _UNTOUCHED = "Nothing was taken."
 
 
 @dataclass(slots=True, eq=False)
-class Place:
-    """A store as one process sees it: what is needed to take any lock there."""
+class LockPlace:
+    """A store as one process sees it: everything needed to take a lock there."""
 
     store: Store
     runtime: Runtime
     owner: str
     shared_session: Callable[[], SharedSession]
-    """The session that a lock with `keep_alive` is held by."""
+    """Returns the session by which a lock with `keep_alive` is held."""
     seen: dict[str, int] = field(default_factory=dict)
-    """The highest fence of each lock that this process knows of."""
+    """Highest fence of each lock that this process knows."""
     tell: Tell = tell
     ward: Callable[[], Ward | None] = lambda: None
-    """What the node of this process knows of the store going back; None where there is no node."""
+    """Returns what this process's node knows of the store going back in time; None without a node."""
     liveness: Liveness = field(init=False)
 
     def __post_init__(self) -> None:
         self.liveness = Liveness(self.store, self.runtime, self.owner)
 
     def move(self, store: Store, owner: str) -> None:
-        """Go to another store before any lock was taken here; locks that know this place follow."""
+        """Move to another store before any lock was taken here; locks that refer to this place follow."""
         self.store, self.owner, self.seen = store, owner, {}
         self.liveness = Liveness(store, self.runtime, owner)
 
@@ -68,8 +68,8 @@ class Place:
     def of(
         cls, store: str | Secret | Store | None, *, namespace: str | None = None, lease: Span = "15s",
         runtime: Runtime | None = None,
-    ) -> Place:  # fmt: skip
-        """A place for a program that runs no node."""
+    ) -> LockPlace:  # fmt: skip
+        """Return the place for a program without a node."""
         made = runtime or Threads()
         url = store if store is not None else surroundings.store_url() or surroundings.DEFAULT_STORE
         where = surroundings.namespace() if namespace is None else namespace
@@ -86,7 +86,7 @@ class Lock:
 
     def __init__(
         self,
-        store: str | Secret | Store | Place | None,
+        store: str | Secret | Store | LockPlace | None,
         name: str,
         *,
         at_most: Span | None = None,
@@ -108,9 +108,9 @@ class Lock:
             raise InvalidError(f"lock {name!r}: at_least is longer than at_most. {_UNTOUCHED}")
         self._wait = _patience(wait, name)
         self.watching = False
-        """Whether the same process asks again and again, and so can tell a dead holder by its own clock too."""
-        self._own = not isinstance(store, Place)
-        self.place = store if isinstance(store, Place) else Place.of(store, namespace=namespace, lease=lease)
+        """True if the same process tries again and again, so that it can also detect a dead holder by its own clock."""
+        self._own = not isinstance(store, LockPlace)
+        self.place = store if isinstance(store, LockPlace) else LockPlace.of(store, namespace=namespace, lease=lease)
         self._close = weakref.finalize(self, self.place.store.close) if self._own else None
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ class Lock:
     # --- taking --------------------------------------------------------------------------------------------------
 
     def acquire(self, wait: Span | bool | None = None) -> Held | None:
-        """The lock, or None if somebody else has it and does not let go within `wait`."""
+        """Return the lock, or None if another caller has it and does not release it within `wait`."""
         tries = self._tries(self._wait if wait is None else _patience(wait, self.name))
         while True:
             try:
@@ -145,7 +145,7 @@ class Lock:
                 raise
 
     async def acquire_async(self, wait: Span | bool | None = None) -> Held | None:
-        """The same without blocking the event loop; between two looks no thread is kept."""
+        """Do the same as `acquire` without blocking the event loop; between two tries no thread is occupied."""
         import asyncio
 
         from solocron.effects.locks.aio import in_thread
@@ -167,7 +167,7 @@ class Lock:
         return held
 
     def _tries(self, wait: float | None) -> Generator[float, None, Held | None]:
-        """Ask until it is granted or the time is over; yields how long to wait before the next look."""
+        """Try until the lock is granted or the time is over; yield how long to wait before the next try."""
         refuse_twice(self)
         place, token = self.place, self.place.runtime.rng.token()
         place.store.open()
@@ -202,7 +202,7 @@ class Lock:
                     shared.drop()
 
     def _worth_a_look(self, busy: model.Busy, now: int) -> list[float]:
-        """Seconds until the holder's time is over, by either clock."""
+        """Return the seconds until the holder's time is over, by either clock."""
         soon = [] if busy.until is None else [max((busy.until - now) / 1_000_000, 0.001)]
         over = None if busy.session is None else self.place.liveness.due(busy.session)
         return soon if over is None else [*soon, max(over - self.boot(), 0.001)]
@@ -234,7 +234,7 @@ class Lock:
         return Held(self, token=token, fence=granted.fence, trusted_until=lambda: over, dropped=_nothing)
 
     def _give_up(self, token: str) -> None:
-        """Leave nothing behind: neither a place in the queue nor a lock whose grant was not heard."""
+        """Leave nothing behind: neither a place in the queue nor a lock whose grant was lost with the reply."""
 
         def change(doc: Any, at: int) -> Change | None:
             return model.release(doc, token=token, now=at) or model.leave(doc, token=token, now=at)
@@ -242,12 +242,12 @@ class Lock:
         try:
             self._write(change)
         except StoreError:
-            pass  # a ticket lapses within seconds, an unheard grant with its time or its session
+            pass  # a ticket lapses within seconds, a grant whose reply was lost with its time or its session
 
     # --- what the holder may do ----------------------------------------------------------------------------------
 
     def extend(self, token: str, at_most: Span, at_least: Span | None) -> float | None:
-        """Boot time up to which the holder may trust it; None when it is not the holder's any more."""
+        """Return the boot time up to which the holder may trust it; None if it is no longer the holder's."""
         asked, most = self.boot(), _span(at_most, "at_most", self.name, zero=False)
         least = 0 if at_least is None else _span(at_least, "at_least", self.name)
         if least > most:
@@ -258,7 +258,7 @@ class Lock:
         return None if answer is None else asked + _trusted(most)
 
     def let_go(self, token: str) -> bool:
-        """Release; False when the token is not the holder's."""
+        """Release the lock; False if the token is not the holder's."""
         answer, _ = self._write(lambda doc, at: _said(model.release(doc, token=token, now=at)), stubborn=True)
         if answer is True:
             self.place.store.signal()
@@ -267,7 +267,7 @@ class Lock:
     def _write(
         self, change: Callable[[Any, int], Change | None], *, session: str | None = None, stubborn: bool = False
     ) -> tuple[Any, int]:
-        """The answer of a change, None where it was declined, and the store's time."""
+        """Return the answer of a change (None if it was declined), and the store's time."""
         result, now = write(
             self.place.store, Kind.LOCK, self.name, change, runtime=self.place.runtime, session=session,
             ward=self.place.ward(), stubborn=stubborn,
@@ -278,7 +278,7 @@ class Lock:
 
     def __bool__(self) -> NoReturn:
         raise NotEntered(
-            f"lock {self.name!r} was asked whether it is true. Nothing was taken; write `with lock as held:`, or "
+            f"lock {self.name!r} was used as a truth value. Nothing was taken; write `with lock as held:`, or "
             "`held = lock.acquire()` and `if held:`."
         )
 
@@ -308,7 +308,7 @@ class Lock:
     def _or_busy(self, held: Held | None) -> Held:
         if held is None:
             raise LockBusy(
-                f"lock {self.name!r} is held by somebody else, and the body was not run. See `solocron locks`; "
+                f"lock {self.name!r} is held by another caller, and the body was not run. See `solocron locks`; "
                 'wait="30s" waits for it.'
             )
         return held
@@ -322,7 +322,7 @@ def _span(value: Span, what: str, name: str, *, zero: bool = True) -> int:
 
 
 def _patience(wait: Span | bool | None, name: str) -> float | None:
-    """Seconds to wait; None: not at all; `True`: for ever."""
+    """Return the seconds to wait; None: not at all; `True`: forever."""
     if wait is None or wait is False:
         return None
     if wait is True:
@@ -331,14 +331,14 @@ def _patience(wait: Span | bool | None, name: str) -> float | None:
 
 
 def _trusted(at_most: int) -> float:
-    """How long a holder may trust a lock of that length by its own clock, which may run slower than the store's."""
+    """Return how long a holder may trust a lock by its own clock, which may run slower than the store's."""
     seconds = at_most / 1_000_000
-    # At least some milliseconds: a store may count from a moment that is so much earlier than our request.
+    # At least some milliseconds: a store may count from a moment that much earlier than our request.
     return seconds - max(min(seconds / 10, 1.0), seconds / 40, min(0.02, seconds / 2))
 
 
 def _said(change: Change | None) -> Change | None:
-    """A change whose answer tells "done" from "declined", whatever else it says."""
+    """Return a change whose answer tells "done" from "declined", whatever else it contains."""
     return change if change is None or change.answer is not None else Change(change.doc, change.entries, "done")
 
 
@@ -360,4 +360,4 @@ def _undone(tries: Generator[float, None, Held | None]) -> Callable[[Any], None]
 
 
 def _nothing() -> None:
-    """A lock that is not tied to a session has nothing to let go of besides itself."""
+    """Do nothing: a lock that is not tied to a session has nothing else to release."""

@@ -1,4 +1,4 @@
-"""The session that a lock or a key is held by, instead of for a time.
+"""The session that holds a lock or a key, instead of a time limit.
 
 In a process that runs a node it is the node's own session. Elsewhere it is a private one, begun when first needed and
 removed when nothing is held by it any more.
@@ -16,14 +16,14 @@ from solocron.lease.terms import LeaseTerms
 from solocron.lease.trust import Standing
 from solocron.loop import Loop
 from solocron.model.documents.session import Session
-from solocron.runtime import Event, Runtime
+from solocron.runtime import Flag, Runtime
 from solocron.stores.contract import Store
 
 __all__ = ["NodeSession", "PrivateSession", "SharedSession"]
 
 
 class SharedSession(Protocol):
-    """A session in good standing that several locks and keys are held by."""
+    """A live session that holds several locks and keys."""
 
     def take(self) -> str:
         """Return the session; every `take` is followed by one `drop`."""
@@ -32,7 +32,7 @@ class SharedSession(Protocol):
     def drop(self) -> None: ...
 
     def trusted_until(self, session: str) -> float:
-        """Boot time up to which that very session can be trusted; in the past when it is not ours any more."""
+        """Return the boot time up to which that session can be trusted; in the past if it is no longer ours."""
         ...
 
 
@@ -49,14 +49,14 @@ class NodeSession:
         return session
 
     def drop(self) -> None:
-        """The node keeps its session."""
+        """Do nothing: the node keeps its session."""
 
     def trusted_until(self, session: str) -> float:
         return self._lease.trusted_until(session) or 0.0
 
 
 class PrivateSession:
-    """A session for a process without a node; renewed from a thread of its own while anything is held by it."""
+    """A session for a process without a node, renewed from a thread of its own while it holds anything."""
 
     def __init__(self, store: Store, runtime: Runtime, terms: LeaseTerms) -> None:
         self._store = store
@@ -71,7 +71,7 @@ class PrivateSession:
         self._holder = Holder(self._store, self._runtime, self._lease, self._terms)
         self._users = 0
         self._loop: Loop | None = None
-        self._beginning: Event | None = None
+        self._beginning: Flag | None = None
 
     def take(self) -> str:
         if self._process != self._runtime.process():  # a fork: what the parent holds is the parent's
@@ -92,7 +92,7 @@ class PrivateSession:
         self.close()
 
     def close(self) -> None:
-        """End the session, whatever is still held by it."""
+        """End the session, whatever it still holds."""
         if self._process != self._runtime.process():
             self._begin_anew()
         with self._mutex:
@@ -106,13 +106,13 @@ class PrivateSession:
         try:
             self._holder.remove(session)
         except StoreError:
-            pass  # then its lease runs out, and the next sweeper removes it
+            pass  # then its lease expires, and the next sweeper removes it
 
     def trusted_until(self, session: str) -> float:
         return self._lease.trusted_until(session) or 0.0
 
     def _session(self) -> str:
-        """Return the session that stands, or a new one; of several threads that need one, one begins it."""
+        """Return the live session, or a new one; of several threads that need one, one begins it."""
         while True:
             session = self._lease.session
             if session is not None and self._lease.standing() is not Standing.NONE:
@@ -166,4 +166,4 @@ class PrivateSession:
 
 
 def _no_plan() -> None:
-    """A process that only holds locks plans nothing by the store's clock."""
+    """Do nothing: a process that only holds locks plans nothing by the store's clock."""

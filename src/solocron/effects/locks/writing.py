@@ -1,7 +1,7 @@
-"""One change of one plain document, repeated until its outcome is known.
+"""One change of one small document, repeated until its outcome is known.
 
 Every change that goes through here can be repeated: it carries a token or a fence by which the store's document
-recognises it, so an answer that was lost costs a round trip and no more.
+recognises it. So a lost reply costs a round trip and no more.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ["Tell", "Ward", "check_text", "tell", "write"]
 log = logging.getLogger("solocron")
 
 Tell = Callable[..., None]
-"""Says what went wrong where nobody can be raised at: a sentence, and the facts."""
+"""Reports a fault where there is no caller to raise to: a sentence, and the facts."""
 
 
 def tell(sentence: str, **facts: Any) -> None:
-    """Say it in the log."""
+    """Write the sentence to the log."""
     log.warning(sentence, extra={"event": sentence.partition(";")[0], **facts})
 
 
 class Ward(Protocol):
-    """What a process knows of the store going back: when nothing may be taken, and what to put back."""
+    """What a process knows of the store going back in time: when nothing may be taken, and what to put back."""
 
     def gate(self) -> Gate: ...
     def wrote(self, kind: Kind, name: str, doc: object) -> None: ...
@@ -41,10 +41,10 @@ NAME_LIMIT = 200
 
 
 def check_text(text: object, what: str, *, untouched: str) -> str:
-    """A name as every store can keep it; `untouched` says in the error what did not happen."""
+    """Return a name that every store can keep, or raise; `untouched` says in the error what did not happen."""
     if not isinstance(text, str) or not 0 < len(text) <= NAME_LIMIT or not text.isprintable() or text != text.strip():
         raise InvalidError(
-            f"{what} {text!r:.60} cannot be used: 1 to {NAME_LIMIT} printable characters, no blank at either end. "
+            f"{what} {text!r:.60} cannot be used: 1 to {NAME_LIMIT} printable characters, no space at either end. "
             f"{untouched}"
         )
     return text
@@ -63,11 +63,11 @@ def write(
     stubborn: bool = False,
     lost: type[LockLost | LeaseLost] = LockLost,
 ) -> tuple[Result, int]:
-    """Return the result, applied or declined, and the store's time. With `session`, raise `lost` unless that one lives.
+    """Return the result, applied or declined, and the store's time. With `session`, raise `lost` unless it is live.
 
     With `ward`, what was written is remembered, and under a session nothing is written while the store is checked.
 
-    With `check`, a store that does not answer is tried until `check` raises; else a few times if `stubborn`.
+    With `check`, an unavailable store is tried until `check` raises; else a few times if `stubborn`.
     """
 
     def again(tries: int, applied: Applied | None, error: StoreUnavailable | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from solocron.model.applications import Fleet, TakenOn, is_anothers
+from solocron.model.applications import Peers, TakenOn, is_anothers
 from solocron.model.change import Absent, Change
 from solocron.model.documents.definition import CALENDAR_REVISION, Definition
 from solocron.model.documents.job import GIVEN_WAY, Job
@@ -28,7 +28,7 @@ class Proposal:
 
 
 def propose(
-    doc: Job | Absent, *, proposal: Proposal, fleet: Fleet, now: int, late_for: int, resolve: Resolve
+    doc: Job | Absent, *, proposal: Proposal, fleet: Peers, now: int, late_for: int, resolve: Resolve
 ) -> Change | None:
     """Write a declared job, unless the stored definition takes precedence.
 

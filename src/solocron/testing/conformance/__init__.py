@@ -29,7 +29,7 @@ from solocron.testing.conformance.gates import Gates  # noqa: E402
 from solocron.testing.conformance.holding import Holding  # noqa: E402
 from solocron.testing.conformance.keeping import Keeping  # noqa: E402
 from solocron.testing.conformance.kit import Clients, Make  # noqa: E402
-from solocron.testing.conformance.life import Life  # noqa: E402
+from solocron.testing.conformance.life import WholeLife  # noqa: E402
 from solocron.testing.conformance.logbook import Logbook  # noqa: E402
 from solocron.testing.conformance.placing import Placing  # noqa: E402
 from solocron.testing.conformance.poison import Poison  # noqa: E402
@@ -41,7 +41,7 @@ __all__ = ["Clients", "Make", "StoreConformance"]
 
 
 class StoreConformance(
-    Documents, DueJobs, Holding, Races, Sessions, Logbook, Poison, Telling, Keeping, Life, Placing, Gates
+    Documents, DueJobs, Holding, Races, Sessions, Logbook, Poison, Telling, Keeping, WholeLife, Placing, Gates
 ):
     """All chapters. Subclass it, supply `make`."""
 

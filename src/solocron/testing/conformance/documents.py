@@ -1,4 +1,4 @@
-"""Documents: created, replaced, deleted, left alone; whatever is written is read back, by anybody, as it was."""
+"""Documents: created, replaced, deleted, left alone; what is written is read back, by every client, as it was."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STRANGE = ("Zürich ☂ 東京 🎉", "quote ' \" ` \\ % _ ; --", "a b\tc\nd", "
 
 
 def one_of_each(name: str) -> list[Doc]:
-    """A document of every kind."""
+    """Return a document of every kind."""
     return [job(name), session(name, expires_at=1), *(note(kind, name, {"kind": kind}) for kind in PLAIN)]
 
 
@@ -120,7 +120,7 @@ class Documents:
 
     def test_names_are_compared_exactly(self, clients: Clients) -> None:
         a = clients.new()
-        # Case, accents, their composition, trailing blanks and wildcards: collations have opinions, a store has none.
+        # Case, accents, their composition, trailing spaces and wildcards: collations have opinions, a store has none.
         alike = ("job", "Job", "JOB", "job ", "jób", "jo\u0301b", "j%", "j_b", "ﬁ", "fi", "ss", "ß")
         for kind in (Kind.JOB, Kind.KEY):
             docs = [job(n) if kind is Kind.JOB else note(kind, n, {"is": n}) for n in alike]
@@ -162,7 +162,7 @@ def _altered(doc: Doc) -> Doc:
 
 
 def full_job(name: str) -> Job:
-    """A job in which nothing has its default."""
+    """Return a job in which nothing has its default."""
     definition = Definition(
         handler="h",
         schedule={"kind": "every", "period": "1m"},
@@ -231,7 +231,7 @@ def full_job(name: str) -> Job:
 
 
 def full_session(name: str) -> Session:
-    """A session in which nothing has its default."""
+    """Return a session in which nothing has its default."""
     return Session(
         name=name,
         node="n",

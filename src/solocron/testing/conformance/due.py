@@ -62,7 +62,7 @@ class DueJobs:
 
     @pytest.mark.invariant("I15: nothing starts early by the store's clock")
     def test_nothing_is_selected_before_it_is_due(self, clients: Clients) -> None:
-        """Jobs fall due microseconds apart while we look at them: none is handed over before its instant."""
+        """Jobs fall due microseconds apart while the test reads: none is returned before its instant."""
         a = clients.new()
         put(a, *(job(f"{i}", due_at=a.clock() + HOUR) for i in range(1, 201)))
         assert take(a, "s") == []
@@ -80,7 +80,7 @@ class DueJobs:
             applied = a.update(everything(), look)
             assert early == []
             if 0 < len(applied.results) < 200:
-                break  # some had fallen due and some had not: we looked while it happened
+                break  # some had fallen due and some had not: the read was in the middle
 
     def test_a_job_is_due_again_when_it_says_so(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()

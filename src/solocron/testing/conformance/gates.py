@@ -73,7 +73,7 @@ class Gates:
         _refused(a, gate, "no namespace")
 
     def test_a_gate_that_shuts_in_between_stops_the_claim(self, clients: Clients) -> None:
-        """The look at the gate belongs to the commit, not to the selection."""
+        """The test of the gate belongs to the commit, not to the selection."""
         a, b = clients.new(), clients.new()
         gate = _prepared(a)
         begun: list[str] = []
@@ -139,7 +139,7 @@ class Gates:
         assert not a.update(everything(), add_hold("s"), session="s", gate=gate).alive
 
     def test_a_renewal_tells_the_gate_that_stands(self, clients: Clients) -> None:
-        """None where the store did not look: then the node asks by itself."""
+        """None if the store did not read it: then the node reads it itself."""
         a, b = clients.new(), clients.new()
         _prepared(a)
         for openness in (Openness.OPEN, Openness.CHECKING, Openness.OPEN):
@@ -168,14 +168,14 @@ def _known(store: Store, **more: Any) -> Namespace:
 
 
 def _namespace(store: Store, **more: Any) -> Namespace:
-    """Write the namespace's document as it shall be."""
+    """Write the namespace's document in this state."""
     known = _known(store, **more)
     put(store, known.note())
     return known
 
 
 def _prepared(store: Store) -> Gate:
-    """An open namespace, a session and two due jobs; returns the gate of the session's node."""
+    """Make an open namespace, a session and two due jobs; return the gate of the session's node."""
     _namespace(store)
     now = store.clock()
     described = session("s", expires_at=now + HOUR)

@@ -1,4 +1,4 @@
-"""The other selections: who holds what, which sessions are to be swept, everything in pages."""
+"""The other selections: holders, sessions to be swept, everything in pages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Holding:
         put(a, job("both", active=(hold("r1", "s0"), hold("r2", "s1", fence=2), hold("r3", "s0", fence=3))))
         assert sorted(names(b.read(HeldBy("s0")))) == ["both", "j0", "j2", "j4"]
         assert sorted(names(b.read(HeldBy("s1")))) == ["both", "j1", "j3", "j5"]
-        assert b.read(HeldBy("nobody")) == ()
+        assert b.read(HeldBy("other")) == ()
 
     def test_held_by_follows_claims_ends_and_deletions(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()

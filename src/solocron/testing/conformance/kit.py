@@ -1,4 +1,4 @@
-"""What the chapters of the suite share: clients of one world, documents to play with, short ways to ask a store.
+"""Shared by the chapters of the suite: clients of one world, sample documents, short ways to call a store.
 
 Nothing sleeps: time passes by shifting the clock.
 """
@@ -47,7 +47,7 @@ Make = Callable[..., Store]
 
 HOUR = 3600 * SECOND
 LONG = 30.0
-"""Seconds within which even a busy machine gets there; waited out only by a store that is wrong."""
+"""Seconds within which even a busy machine gets there; only a wrong store takes that long."""
 
 
 class Clients:
@@ -60,13 +60,13 @@ class Clients:
         self._mutex = threading.Lock()
 
     def new(self, namespace: str = "default") -> Store:
-        """A further client, opened."""
+        """Return a further client, opened."""
         store = self.unopened(namespace)
         store.open()
         return store
 
     def unopened(self, namespace: str = "default") -> Store:
-        """A further client that nobody has opened yet."""
+        """Return a further client that is not opened yet."""
         assert not self._advanced, "make every client before time passes: where the shift is the client's own, it lags"
         store = self._make() if namespace == "default" else self._make(namespace=namespace)
         with self._mutex:
@@ -74,7 +74,7 @@ class Clients:
         return store
 
     def advance(self, by: int) -> None:
-        """Let time pass for everybody, at least a second: a store may shift each client, or all of them at once."""
+        """Let time pass for all clients, at least a second: a store may shift each client, or all of them at once."""
         assert by >= SECOND, "too short to tell the two kinds of store apart"
         self._advanced = True
         first = self._all[0]
@@ -90,7 +90,7 @@ class Clients:
 
 
 def patience() -> Iterator[None]:
-    """Goes round until the caller breaks off; a store that never gets there fails instead of hanging."""
+    """Loop until the caller breaks; a store that never gets there fails instead of hanging."""
     until = time.monotonic() + LONG
     while time.monotonic() < until:
         yield
@@ -101,7 +101,7 @@ def patience() -> Iterator[None]:
 
 
 def job(name: str, *, due_at: int | None = None, handler: str = "h", pool: str = "default", **more: Any) -> Job:
-    """A job without a schedule, due when it is told to be."""
+    """Return a job without a schedule, due at `due_at`."""
     definition = more.pop("definition", None) or Definition(
         handler=handler, schedule=None, pool=pool, payload=more.pop("payload", None)
     )
@@ -109,7 +109,7 @@ def job(name: str, *, due_at: int | None = None, handler: str = "h", pool: str =
 
 
 def hold(run: str, by: str, *, fence: int = 1, attempt: int = 1) -> Hold:
-    """A claim of a session."""
+    """Return a claim of a session."""
     return Hold(
         run=run,
         slot=1,
@@ -124,7 +124,7 @@ def hold(run: str, by: str, *, fence: int = 1, attempt: int = 1) -> Hold:
 
 
 def session(name: str, *, expires_at: int, state: Life = Life.LIVE, ended_at: int | None = None) -> Session:
-    """A node's session in any state of its life."""
+    """Return a node's session in any state of its life."""
     return Session(
         name=name,
         node="node",
@@ -139,12 +139,12 @@ def session(name: str, *, expires_at: int, state: Life = Life.LIVE, ended_at: in
 
 
 def note(kind: Kind, name: str, body: Mapping[str, Any] | None = None, *, by: str | None = None) -> SmallDocument:
-    """A document of a plain kind."""
+    """Return a small document."""
     return SmallDocument(kind=kind, name=name, body={} if body is None else body, session=by)
 
 
 def record(run: str, *, attempt: int = 1, status: Status = Status.RUNNING, at: int = 1, **more: Any) -> Record:
-    """A record of the log."""
+    """Return a record of the log."""
     values: dict[str, Any] = {"job": run.partition("@")[0], "slot": 1, "origin": Origin.SCHEDULE, "key": f"{run}!"}
     if status is not Status.RUNNING:
         values["finished_at"] = at
@@ -152,12 +152,12 @@ def record(run: str, *, attempt: int = 1, status: Status = Status.RUNNING, at: i
 
 
 def opened(*records: Record) -> tuple[Entry, ...]:
-    """Log entries that open these records."""
+    """Return log entries that open these records."""
     return tuple(Entry(Op.OPEN, each) for each in records)
 
 
 def everything(limit: int = 1000, *, exclude: Collection[str] = ()) -> Due:
-    """All due jobs that `job` makes."""
+    """Select all due jobs that `job` makes."""
     return Due(handlers=frozenset({"h"}), pools=frozenset({"default"}), limit=limit, exclude=frozenset(exclude))
 
 
@@ -184,14 +184,14 @@ def put(store: Store, *docs: Doc, entries: tuple[Entry, ...] = ()) -> None:
 
 
 def kind_of(doc: Doc) -> Kind:
-    """The kind of a document."""
+    """Return the kind of a document."""
     if isinstance(doc, SmallDocument):
         return doc.kind
     return Kind.JOB if isinstance(doc, Job) else Kind.SESSION
 
 
 def get(store: Store, kind: Kind, name: str) -> Any:
-    """The document of a name, or None."""
+    """Return the document of a name, or None."""
     found = store.read(Named(kind, (name,)))
     return found[0] if found else None
 
@@ -202,22 +202,22 @@ def write(store: Store, kind: Kind, name: str, change: ChangeFn, **more: Any) ->
 
 
 def verdicts(applied: Applied) -> dict[str, Verdict]:
-    """Verdict by name."""
+    """Return the verdicts by name."""
     return {result.name: result.verdict for result in applied.results}
 
 
 def names(docs: Sequence[Doc]) -> list[str]:
-    """The names of documents in their order."""
+    """Return the names of documents in their order."""
     return [doc.name for doc in docs]
 
 
 def log(store: Store, **query: Any) -> tuple[Record, ...]:
-    """Records of the log, up to a thousand."""
+    """Return records of the log, up to a thousand."""
     return store.history(Query(**({"limit": 1000} | query)))
 
 
 def add_hold(by: str) -> ChangeFn:
-    """A claim in its simplest form: whoever finds a job without a hold takes it, and nothing is due any more."""
+    """Return a claim in its simplest form: take a job without a hold, and make it not due any more."""
 
     def change(doc: Job | Absent, now: int) -> Change | None:
         if isinstance(doc, Absent) or doc.active:
@@ -232,6 +232,6 @@ def add_hold(by: str) -> ChangeFn:
 
 
 def take(store: Store, by: str, which: Due | Named | HeldBy | None = None, **more: Any) -> list[str]:
-    """Claim what is due; the names that were got."""
+    """Claim what is due; return the names of the claimed jobs."""
     applied = store.update(which or everything(), add_hold(by), **more)
     return [result.name for result in applied.results if result.verdict is Verdict.APPLIED]

@@ -1,4 +1,4 @@
-"""A whole life with the real machine: defined, claimed, finished; a node dies, another takes over for good."""
+"""A whole life with the real state machine: defined, claimed, finished; a node dies, another takes over for good."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from solocron.schedules import load
 from solocron.stores.contract import Applied, Due, HeldBy, Named, Result, Store, ToSweep, Verdict, Which
 from solocron.testing.conformance.kit import Clients, get, log, names
 
-__all__ = ["Life"]
+__all__ = ["WholeLife"]
 
 LEASE = 15 * SECOND
 DAY = 24 * 3600 * SECOND
@@ -31,11 +31,11 @@ MINE = Due(handlers=frozenset({"h"}), pools=frozenset({"default"}), limit=100)
 
 
 def resolve(spec: Mapping[str, Any] | None) -> Timetable:
-    """The timetable of a schedule as it is written in a document."""
+    """Return the timetable of a schedule in its stored form."""
     return EMPTY if spec is None else Timetable(load(spec))
 
 
-class Node:
+class ScriptedNode:
     """The calls of a node, in the order that a test wants them."""
 
     def __init__(self, store: Store, name: str) -> None:
@@ -55,7 +55,7 @@ class Node:
         return self.write("j", partial(finish, run=hold.run, fence=hold.fence, outcome=outcome, resolve=resolve))
 
     def ask(self, what: Pure, **how: Any) -> Result:
-        """Any request of a person."""
+        """Apply any command of a person."""
         return self.write("j", partial(what, resolve=resolve, **how))
 
     def renew(self) -> Verdict:
@@ -63,7 +63,7 @@ class Node:
         return self.write(self.name, renew, Kind.SESSION).verdict
 
     def sweep(self) -> list[str]:
-        """Bury what has expired, take its runs over, sweep it; the sessions that were swept."""
+        """Bury what has expired, take its runs over, sweep it; return the swept sessions."""
         self.update(ToSweep(), partial(bury, reason="expired"))
         dead = names(self.store.read(ToSweep()))
         for name in dead:
@@ -72,7 +72,7 @@ class Node:
         return dead
 
     def update(self, which: Which, change: Pure, **more: Any) -> Applied:
-        """Apply a function of the machine."""
+        """Apply a function of the state machine."""
         return self.store.update(which, lambda doc, now: change(doc, now=now), **more)
 
     def write(self, name: str, change: Pure, kind: Kind = Kind.JOB) -> Result:
@@ -81,11 +81,11 @@ class Node:
         return result
 
 
-class Life:
+class WholeLife:
     """Chapter ten."""
 
     def test_a_run_is_claimed_finished_and_taken_over(self, clients: Clients) -> None:
-        a, b = Node(clients.new(), "a"), Node(clients.new(), "b")
+        a, b = ScriptedNode(clients.new(), "a"), ScriptedNode(clients.new(), "b")
         _to_noon(clients, a.store)
         daily = Proposal(definition=_definition(retries=1), source="deploy")
         assert a.ask(define, proposal=daily, late_for=0).answer == "added"
@@ -124,7 +124,7 @@ class Life:
         )
 
     def test_requests_change_what_runs(self, clients: Clients) -> None:
-        a = Node(clients.new(), "a")
+        a = ScriptedNode(clients.new(), "a")
         _to_noon(clients, a.store)
         a.ask(define, proposal=Proposal(definition=_definition(), source=None), late_for=0)
         triggered = a.ask(trigger, request="r1", payload={"n": 1}, at=None).answer
@@ -148,7 +148,7 @@ class Life:
         assert get(a.store, Kind.JOB, "j") is None
 
     def test_a_job_that_is_removed_goes_with_its_last_hold(self, clients: Clients) -> None:
-        a = Node(clients.new(), "a")
+        a = ScriptedNode(clients.new(), "a")
         _to_noon(clients, a.store)
         a.ask(define, proposal=Proposal(definition=_definition(), source=None), late_for=0)
         clients.advance(DAY)
@@ -163,7 +163,7 @@ class Life:
 
 
 def _to_noon(clients: Clients, store: Store) -> None:
-    """Far from the slots of a daily job: a test that runs around midnight must not meet one more."""
+    """Move far from the slots of a daily job: a test that runs around midnight must not meet one more."""
     clients.advance(DAY + (DAY + DAY // 2 - store.clock() % DAY) % DAY)
 
 

@@ -155,7 +155,7 @@ class Logbook:
         newest = rows[::-1]
         assert log(b) == tuple(newest)
         assert log(b, job="j") == tuple(newest[:4])
-        assert log(b, job="nobody") == ()
+        assert log(b, job="other") == ()
         assert log(b, run="j@1") == (rows[2], rows[1])
         assert log(b, statuses=frozenset({"failed", "missed"})) == (rows[4], rows[3], rows[1])
         assert log(b, since=20, until=30) == (rows[3], rows[2], rows[1])

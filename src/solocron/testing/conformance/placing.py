@@ -1,4 +1,4 @@
-"""Shards, permits and parts that are bound to a node, with the real machine: what a store must carry for them."""
+"""Shards, permits and parts that are bound to a node, with the real state machine: what a store must keep for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from solocron.model.transitions.finishing import Outcome, take_over
 from solocron.model.transitions.registration import Proposal, define
 from solocron.stores.contract import All, HeldBy, Named, Result, ToSweep
 from solocron.testing.conformance.kit import Clients, get, log
-from solocron.testing.conformance.life import LEASE, MINE, Node, resolve
+from solocron.testing.conformance.life import LEASE, MINE, ScriptedNode, resolve
 
 __all__ = ["Placing"]
 
@@ -26,8 +26,8 @@ __all__ = ["Placing"]
 class Placing:
     """Chapter eleven."""
 
-    def test_slices_are_claimed_finished_and_taken_over_each_by_itself(self, clients: Clients) -> None:
-        a, b = Node(clients.new(), "a"), Node(clients.new(), "b")
+    def test_shards_are_claimed_finished_and_taken_over_each_by_itself(self, clients: Clients) -> None:
+        a, b = ScriptedNode(clients.new(), "a"), ScriptedNode(clients.new(), "b")
         _defined(a, shards=("eu", "us", "apac"), retries=1)
         (one,), (two,), (three,) = a.claim(), b.claim(), a.claim()
         assert [hold.shard for hold in (one, two, three)] == ["eu", "us", "apac"]
@@ -48,7 +48,7 @@ class Placing:
         assert keys == ["apac", "eu", "us"]
 
     def test_a_permit_has_one_holder_and_goes_with_its_session(self, clients: Clients) -> None:
-        a, b = Node(clients.new(), "a"), Node(clients.new(), "b")
+        a, b = ScriptedNode(clients.new(), "a"), ScriptedNode(clients.new(), "b")
         _defined(a, limit="db:1")
         (needs,) = _claim(a)
         assert needs == Needs(limit="db:1")
@@ -68,7 +68,7 @@ class Placing:
         assert a.store.holders() == frozenset({"b"})
 
     def test_a_permit_is_not_taken_by_a_dead_session(self, clients: Clients) -> None:
-        a = Node(clients.new(), "a")
+        a = ScriptedNode(clients.new(), "a")
         a.write("a", partial(bury, reason="dead"), Kind.SESSION)
         take = partial(permit.take, session="a", node="a", turn=1)
         applied = a.update(Named(Kind.PERMIT, ("db:0",)), take, session="a")
@@ -76,7 +76,7 @@ class Placing:
         assert a.store.read(All(Kind.PERMIT)) == ()
 
     def test_a_part_is_for_its_node_alone(self, clients: Clients) -> None:
-        a, b, c = (Node(clients.new(), name) for name in "abc")
+        a, b, c = (ScriptedNode(clients.new(), name) for name in "abc")
         _defined(a, nodes=2)
         assert _claim(a) == [Needs(sessions=True)]
         (mine,) = _claim(a, live=True)
@@ -92,20 +92,20 @@ class Placing:
         assert set(theirs.among) == {"a", other.name}
 
 
-def _defined(node: Node, **policies: object) -> None:
-    """A job without a schedule, and one request of it."""
+def _defined(node: ScriptedNode, **policies: object) -> None:
+    """Define a job without a schedule, and trigger it once."""
     definition = Definition(handler="h", schedule=None, **policies)  # type: ignore[arg-type]
     node.ask(define, proposal=Proposal(definition=definition, source=None), late_for=0)
     node.ask(trigger, request="r1", payload=None, at=None)
 
 
-def _take(node: Node) -> Result:
+def _take(node: ScriptedNode) -> Result:
     take = partial(permit.take, session=node.name, node=node.name, turn=1)
     (result,) = node.update(Named(Kind.PERMIT, ("db:0",)), take, session=node.name).results
     return result
 
 
-def _claim(node: Node, *, live: bool = False, permit: str | None = None) -> list[object]:
+def _claim(node: ScriptedNode, *, live: bool = False, permit: str | None = None) -> list[object]:
     """Claim with what the job needs."""
     found = tuple(doc for doc in node.store.read(All(Kind.SESSION)) if isinstance(doc, Session)) if live else None
     able = None if found is None else tuple(replace(session, handlers=None) for session in found)

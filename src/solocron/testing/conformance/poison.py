@@ -41,7 +41,7 @@ class Poison:
     """Chapter seven."""
 
     def corrupt(self, store: Store, kind: Kind, name: str) -> bool:
-        """Override where it can be done: make the text of this document unreadable, and return True."""
+        """Override if it can be done: make the content of this document unreadable, and return True."""
         return False
 
     @pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
@@ -152,7 +152,7 @@ class Poison:
         assert take(b, "s") == ["j"]
 
     def test_a_document_that_is_written_again_takes_part_again(self, clients: Clients) -> None:
-        """A new definition is the usual cure; nobody should have to wait for the old illness to be over."""
+        """A new definition is the usual cure; it must take effect before the old document's backoff is over."""
         a, b = clients.new(), clients.new()
         put(a, job("j", due_at=a.clock() - SECOND))
         a.update(everything(), _poisoned("j"))
@@ -195,7 +195,7 @@ class Poison:
 
 
 def _poisoned(*bad: str) -> Any:
-    """Claims, but fails for these names."""
+    """Return a claim that fails for these names."""
 
     def change(doc: Any, now: int) -> Change | None:
         if doc.name in bad:

@@ -1,4 +1,4 @@
-"""Races: of any number of callers at once, one wins; nobody's write is lost, nothing deleted comes back."""
+"""Races: of any number of callers at once, one wins; no write is lost, nothing deleted comes back."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Races:
         assert get(a, Kind.LOCK, "n").body == {"by": ["a", "b"]}
 
     def test_what_was_lost_to_another_is_tried_again(self, clients: Clients) -> None:
-        """One rival is no reason to come back empty-handed: a renewal would cost a session."""
+        """One rival must not make an update return empty-handed: a renewal would cost a session."""
         a, b = clients.new(), clients.new()
         put(a, note(Kind.LOCK, "n", {}))
         rival = Meanwhile(lambda: put(b, note(Kind.LOCK, "n", {"b": 1})))

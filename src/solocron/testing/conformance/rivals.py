@@ -1,4 +1,4 @@
-"""Others who want the same: in the middle of a change, all at once in threads, all at once in processes."""
+"""Rivals for the same document: in the middle of a change, all at once in threads, all at once in processes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Meanwhile", "processes", "race"]
 T = TypeVar("T")
 
 PATIENCE = 0.2
-"""Seconds to wait inside a change for a rival: where nothing is locked it ends at once, else only after our commit."""
+"""Seconds to wait inside a change for a rival: without locks it ends at once, with locks only after our commit."""
 GIVE_UP = 60.0
 
 
 class _Rival(Generic[T]):
-    """An action in a thread of its own; what it raised is raised to whoever joins it."""
+    """An action in a thread of its own; `join` raises what it raised."""
 
     def __init__(self, action: Callable[[], T]) -> None:
         self._action = action
@@ -42,7 +42,7 @@ class _Rival(Generic[T]):
         self.done.set()
 
     def join(self) -> T:
-        """Its answer, once it has ended."""
+        """Return its result, once it has ended."""
         assert self.done.wait(GIVE_UP), "a rival hangs"
         self._thread.join()
         for error in self._errors:
@@ -51,7 +51,7 @@ class _Rival(Generic[T]):
 
 
 class Meanwhile(_Rival[T]):
-    """What a rival does while a change is being computed.
+    """A rival's action while a change is being computed.
 
     Stores that hold no lock let it happen at once, in the middle; those that lock make it wait until the change is
     committed. A test states what must be true in both cases.
@@ -60,7 +60,7 @@ class Meanwhile(_Rival[T]):
     begun = False
 
     def begin(self) -> None:
-        """Called from inside a change; one that is computed again finds it begun."""
+        """Begin the action, from inside a change; a change that is computed again finds it begun."""
         if not self.begun:
             self.begun = True
             self.start()
@@ -72,7 +72,7 @@ class Meanwhile(_Rival[T]):
 
 
 def race(bodies: Sequence[Callable[[], T]]) -> list[T]:
-    """Run them all at once, each in a thread of its own; their answers in order."""
+    """Run them all at once, each in a thread of its own; return their results in order."""
     line = threading.Barrier(len(bodies))
 
     def at_the_shot(body: Callable[[], T]) -> Callable[[], T]:
@@ -89,11 +89,11 @@ def race(bodies: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def processes(bodies: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Run them all at once, each in a forked process; their answers (JSON) in order."""
+    """Run them all at once, each in a forked process; return their results (JSON) in order."""
     shot, fire = os.pipe()
     children = [_fork(body, shot, fire) for body in bodies]
     os.close(shot)
-    os.close(fire)  # every child reads the end of the pipe: the shot
+    os.close(fire)  # every child reads the end of the pipe: the starting shot
     answers: list[Any] = []
     for pid, reply in children:
         answer = _read_all(pid, reply)

@@ -40,7 +40,7 @@ class Sessions:
     """Chapter five."""
 
     def test_a_live_session_writes_also_when_it_has_expired(self, clients: Clients) -> None:
-        """Expiry only licenses burial; burial is the only death."""
+        """Expiry only permits a burial; burial is the only death."""
         a = clients.new()
         now = a.clock()
         put(a, session("s", expires_at=now + HOUR), session("late", expires_at=now - HOUR))
@@ -71,7 +71,7 @@ class Sessions:
         assert a.update(everything(), add_hold("other"), session="other").alive
 
     def test_no_claim_is_committed_after_the_burial_that_came_in_between(self, clients: Clients) -> None:
-        """Whoever buries a session and then looks at what it holds sees every claim that it will ever have."""
+        """A sweeper that buries a session and then reads its holds sees every claim that it will ever have."""
         a, b = clients.new(), clients.new()
         put(a, session("s", expires_at=a.clock() - SECOND))
         put(a, *(job(f"j{i}", due_at=a.clock() - SECOND) for i in range(3)))
@@ -95,7 +95,7 @@ class Sessions:
             name = f"s{i}"
             put(a, session(name, expires_at=a.clock() - SECOND))
             put(a, *(job(f"{i}-{j}", due_at=a.clock() - SECOND) for j in range(3)))
-            order = 1 if i % 2 else -1  # whoever comes to the line last leaves it first
+            order = 1 if i % 2 else -1  # the last one at the line leaves it first
             claimed, seen = race([partial(_claim, a, name), partial(_bury_and_look, b, name)][::order])[::order]
             assert set(claimed) <= set(seen)
             assert sorted(names(a.read(Holds(name)))) == sorted(seen)
@@ -118,14 +118,14 @@ class Sessions:
 
     @pytest.mark.invariant("I5: no slot is lost")
     def test_a_renewal_never_says_that_a_session_holds_nothing_while_it_does(self, clients: Clients) -> None:
-        """A node that is told so does not look any further: a claim that it does not know of would never end."""
+        """A node trusts that reply and reads no further: a claim that it does not know of would never end."""
         a, b = clients.new(), clients.new()
         now = a.clock()
         put(a, session("s", expires_at=now + HOUR), session("other", expires_at=now + HOUR))
         put(a, job("theirs", due_at=now - SECOND))
 
         def told() -> set[bool | None]:
-            """By the first renewal, and by those for which the store may remember what it wrote last."""
+            """Return the replies of the first renewal, and of those for which the store may use its write cache."""
             return {write(a, Kind.SESSION, "s", _renew).holds for _ in range(3)}
 
         assert take(b, "other", session="other") == ["theirs"]
@@ -213,7 +213,7 @@ def _claim(store: Store, by: str) -> list[str]:
 
 
 def _bury_and_look(store: Store, name: str) -> list[str]:
-    """What a sweeper does: bury, then see what is held."""
+    """Do as a sweeper: bury, then return what is held."""
 
     def dead(doc: Session, now: int) -> Change:
         return Change(replace(doc, state=Life.DEAD, ended_at=now, reason="test"))

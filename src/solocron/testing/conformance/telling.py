@@ -1,4 +1,4 @@
-"""Time and news: one clock for all clients, and a bell that wakes those who wait."""
+"""Time and notifications: one clock for all clients, and a signal that wakes those that wait."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ class Telling:
             told.clear()
 
     def test_the_time_of_a_renewal_is_the_one_that_the_store_told_meanwhile(self, clients: Clients) -> None:
-        """It may decide by a time that is surely past; told as that of its clock, the next true one seems to leap."""
+        """A store may decide by a time that is certainly past.
+
+        Reported as its clock, the next true one would seem to leap.
+        """
         a, b = clients.new(), clients.new()
         put(a, session("s", expires_at=a.clock() + HOUR))
         for _ in range(20):
@@ -57,7 +60,7 @@ class Telling:
             assert before <= applied.now <= b.clock()
 
     def test_the_time_that_is_told_is_not_older_than_the_document(self, clients: Clients) -> None:
-        """It is read when the document can no longer change unseen, not before the wait for another's commit."""
+        """The time is read once the document can no longer change unseen, not before the wait for another's commit."""
         a, b = clients.new(), clients.new()
         put(a, note(Kind.LOCK, "n", {"at": 0}))
         told: list[tuple[int, int]] = []
@@ -140,7 +143,7 @@ class Telling:
 
 
 def _notifying(clients: Clients) -> Store:
-    """A client that has begun to listen."""
+    """Return a client that has begun to listen."""
     store = clients.new()
     if not store.capabilities.notifies:
         pytest.skip("this store says that it cannot wake its clients")
@@ -149,7 +152,7 @@ def _notifying(clients: Clients) -> Store:
 
 
 def _listen(store: Store) -> None:
-    """Hear everything that was said so far; from now on nothing is missed."""
+    """Consume every notification so far; from now on nothing is missed."""
     for _ in range(100):
         if not store.wait(0):
             return

@@ -1,4 +1,4 @@
-"""A fleet of real processes, a ledger that their bodies write, and a judge who compares it with what was due.
+"""A fleet of real processes, a ledger that their bodies write, and a judge that compares it with what was due.
 
     with Fleet(["myapp.jobs"], store=url, folder=folder, lease="3s") as fleet:
         fleet.start(5)
@@ -16,7 +16,7 @@ from solocron.testing.fleet.fleet import Fleet
 from solocron.testing.fleet.judge import Judge
 from solocron.testing.fleet.ledger import Ledger, Line, witness
 from solocron.testing.fleet.replica import Incident, Replica
-from solocron.testing.fleet.verdict import Verdict
+from solocron.testing.fleet.verdict import FleetVerdict
 from solocron.testing.fleet.waiting import wait_until
 
-__all__ = ["Fleet", "Incident", "Judge", "Ledger", "Line", "Replica", "Verdict", "wait_until", "witness"]
+__all__ = ["Fleet", "FleetVerdict", "Incident", "Judge", "Ledger", "Line", "Replica", "wait_until", "witness"]

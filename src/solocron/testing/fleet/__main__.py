@@ -1,4 +1,4 @@
-"""One replica of a fleet: a plain program with a scheduler, which also notes every event in a file for the tests."""
+"""One replica of a fleet: a plain program with a scheduler, which also writes every event to a file for the tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     end_with_parent()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    scheduler = Scheduler(  # the store is in SOLOCRON_STORE: a command line is no place for a password
+    scheduler = Scheduler(  # the store is in SOLOCRON_STORE: a command line is the wrong place for a password
         namespace=options.namespace,
         node=options.node,
         lease=options.lease,

@@ -123,12 +123,12 @@ class Fleet:
         return replica
 
     def wait_ready(self, replicas: Sequence[Replica], *, within: float = READY_WITHIN) -> None:
-        """Return when each of these has begun a session and written its definitions."""
+        """Wait until each of these has begun a session and written its definitions."""
         for replica in replicas:
             replica.wait_event("node started", within=within)
 
     def stop(self, within: float = READY_WITHIN) -> list[int]:
-        """SIGTERM to all that live; their exit codes when they have drained."""
+        """Send SIGTERM to all that live; return their exit codes when they have drained."""
         alive = self.alive()
         for replica in alive:
             if replica.frozen:
@@ -148,11 +148,11 @@ class Fleet:
     # --- looking and hurting
 
     def alive(self) -> list[Replica]:
-        """Those that live, frozen ones included, in the order of their start."""
+        """Return the live replicas, frozen ones included, in the order of their start."""
         return [replica for replica in self.replicas if replica.alive]
 
     def of(self, node: str) -> Replica:
-        """The replica of that name."""
+        """Return the replica of that name."""
         return next(replica for replica in self.replicas if replica.node == node)
 
     def freeze(self, replica: Replica) -> None:
@@ -175,7 +175,7 @@ class Fleet:
         return True
 
     def wait_buried(self, replica: Replica, *, within: float) -> None:
-        """Return when no session of this replica is live any more."""
+        """Wait until no session of this replica is live any more."""
         wait_until(lambda: not self._lives(replica), within=within, what=f"the burial of {replica!r}")
 
     def _lives(self, replica: Replica) -> bool:

@@ -1,7 +1,7 @@
 """Compares what was due by the schedules and the store's clock with what the bodies wrote, and with the store's log.
 
-The ledger decides whether a slot ran; the log is only asked which results were accepted and whether every slot is on
-record. Nothing that the engine says of itself counts.
+The ledger decides whether a slot ran. The log only shows which results were accepted and whether every slot is
+recorded. Nothing that the engine says of itself counts.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from solocron.stores.paging import read_sessions
 from solocron.testing.fleet.fleet import Fleet
 from solocron.testing.fleet.ledger import END, START, Ledger, Line
 from solocron.testing.fleet.replica import Incident
-from solocron.testing.fleet.verdict import Verdict
+from solocron.testing.fleet.verdict import FleetVerdict
 from solocron.testing.fleet.waiting import wait_until
 
 __all__ = ["Judge"]
 
 TOLERANCE = 0.05
-"""Seconds by which a reading of the store's clock may be off: it is slewed, and asking takes time."""
+"""Seconds by which a reading of the store's clock may be off: it is slewed, and reading it takes time."""
 _EVERYTHING = 10_000_000
 _LOOK = 0.2
-"""Seconds between two looks at the whole log."""
+"""Seconds between two reads of the whole log."""
 
 Slot = tuple[str, int]
 """A job and an instant in microseconds."""
@@ -52,7 +52,7 @@ class Judge:
 
     @classmethod
     def of(cls, fleet: Fleet) -> Judge:
-        """The judge of a fleet's own ledger, store and declared jobs."""
+        """Return the judge of a fleet's own ledger, store and declared jobs."""
         scheduler = fleet.scheduler
         schedules = {declared.name: declared.schedule for declared in scheduler.registry}
         return cls(ledger=fleet.ledger, store=scheduler.open().store, schedules=schedules, incidents=fleet.incidents)
@@ -60,7 +60,7 @@ class Judge:
     # --- the window
 
     def open(self) -> None:
-        """From now on every slot counts. All jobs must be in the store: a job has no slots before it was declared."""
+        """Begin the window. All jobs must be in the store: a job has no slots before it was declared."""
         known = {doc.name for doc in self._store.read(All(Kind.JOB))}
         missing = sorted(set(self._schedules) - known)
         if missing:
@@ -68,11 +68,11 @@ class Judge:
         self._since = self._clock()
 
     def close(self) -> None:
-        """Slots after now do not count."""
+        """End the window: slots after now do not count."""
         self._until = self._clock()
 
     def due(self) -> list[Slot]:
-        """Every slot of the window, or of the window so far."""
+        """Return every slot of the window, or of the window so far."""
         assert self._since is not None, "open() comes first"
         until = self._clock() if self._until is None else self._until
         return [
@@ -82,23 +82,23 @@ class Judge:
         ]
 
     def missing(self) -> list[Slot]:
-        """The due slots that no body has ended yet."""
+        """Return the due slots that no body has ended yet."""
         ended = {line.key for line in self._ledger.lines(event=END)}
         return [(job, slot) for job, slot in self.due() if _key(job, slot) not in ended]
 
     def settled(self) -> bool:
-        """Whether bodies have ended every due slot and the log has a last word on each.
+        """Return whether bodies have ended every due slot and the log has a final record of each.
 
         Both: the body of a node that died before it could record the end is repeated once its session is buried.
         """
         return not self.missing() and self.recorded()
 
     def recorded(self) -> bool:
-        """Whether the log has a last word on every due slot; all that a job without retries waits."""
+        """Return whether the log has a final record of every due slot: enough for a job without retries."""
         return not self._unrecorded(self.due(), self._log())
 
     def wait_settled(self, within: float, *, recorded: bool = False) -> bool:
-        """Wait until all is settled, or at least `recorded`; False when something is still waiting after that time."""
+        """Wait until all is settled, or at least `recorded`; False if something is still waiting after that time."""
         look = self.recorded if recorded else self.settled
         try:
             wait_until(look, within=within, what="the slots that wait", pause=_LOOK)
@@ -114,8 +114,8 @@ class Judge:
 
     # --- the verdict
 
-    def verdict(self) -> Verdict:
-        """What became of every slot; the replicas should have stopped, or at least have settled."""
+    def verdict(self) -> FleetVerdict:
+        """Return the fate of every slot; the replicas should have stopped, or at least have settled."""
         self._clock()
         by_key: dict[str, list[Line]] = defaultdict(list)
         for line in self._ledger.lines():
@@ -132,7 +132,7 @@ class Judge:
         early = [line for line in self._ledger.lines(event=START) if self._early(line)]
         unrecorded = self._unrecorded(due, log)
         takeovers = tuple(sorted(round(seconds, 3) for seconds in self._takeovers()))
-        return Verdict(
+        return FleetVerdict(
             slots=len(due),
             once=len(due) - len(lost) - len(twice.keys() & names.keys()),
             twice=len(twice),
@@ -155,7 +155,7 @@ class Judge:
         )
 
     def _log(self) -> dict[str, list[Record]]:
-        """The records of each slot."""
+        """Return the records of each slot."""
         log: dict[str, list[Record]] = defaultdict(list)
         for job in self._schedules:
             for record in self._store.history(Query(job=job, limit=_EVERYTHING)):
@@ -163,7 +163,7 @@ class Judge:
         return log
 
     def _unrecorded(self, due: Sequence[Slot], log: Mapping[str, Sequence[Record]]) -> list[Slot]:
-        """Slots without a final record of their own that lie in no summary either."""
+        """Return the slots without a final record of their own that lie in no summary either."""
         summaries: dict[str, list[Record]] = defaultdict(list)
         for record in chain.from_iterable(log.values()):
             if record.count > 1:
@@ -181,7 +181,7 @@ class Judge:
         return line.at + max(self._ahead) + TOLERANCE < line.slot / 1e6
 
     def _takeovers(self) -> Iterator[float]:
-        """For each run that a node had when it was hurt: seconds from its last renewal to the next start elsewhere."""
+        """Yield, for each run of a hurt node, the seconds from its last renewal to the next start elsewhere."""
         lines = self._ledger.lines()
         sessions = read_sessions(self._store)
         for incident in self._incidents:
@@ -197,7 +197,7 @@ class Judge:
                         yield following - since
 
     def _last_renewal(self, sessions: Sequence[Session], incident: Incident) -> float:
-        """Boot time of the last renewal before an incident; the incident's own where the store cannot tell."""
+        """Return the boot time of the last renewal before an incident; the incident's own if the store cannot tell."""
         for session in sorted(sessions, key=lambda doc: doc.started_at, reverse=True):
             if session.pid == incident.pid and self._boot_of(session.started_at) <= incident.at:
                 # A session that its own node ended has an expiry that tells nothing of renewals.
@@ -214,7 +214,7 @@ def _key(job: str, slot: int) -> str:
 
 
 def _twice(lines: Sequence[Line], records: Sequence[Record]) -> str | None:
-    """Why a slot counts as run twice; None if it does not."""
+    """Return why a slot counts as run twice; None if it does not."""
     starts = [line for line in lines if line.event == START]
     attempts = Counter((line.run, line.attempt) for line in starts)
     for (_, attempt), count in attempts.items():
@@ -229,7 +229,7 @@ def _twice(lines: Sequence[Line], records: Sequence[Record]) -> str | None:
 
 
 def _stale(lines: Sequence[Line]) -> list[Line]:
-    """The ends of a slot's bodies at which a later claim of it had started already."""
+    """Return the ends of a slot's bodies at which a later claim of it had started already."""
     starts = [line for line in lines if line.event == START]
     return [
         end
@@ -243,6 +243,6 @@ def _follows(later: Line, earlier: Line) -> bool:
 
 
 def _story(records: Sequence[Record]) -> str:
-    """What the log says of a slot, for whoever looks for the fault."""
+    """Return what the log says of a slot, for the reader of the fault."""
     told = [f"attempt {r.attempt} {r.status} on {r.node}" + (f" ({r.reason})" if r.reason else "") for r in records]
     return "; ".join(told) or "not in the log"

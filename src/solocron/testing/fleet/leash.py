@@ -10,16 +10,16 @@ import sys
 __all__ = ["PARENT", "end_with_parent"]
 
 PARENT = "SOLOCRON_FLEET_PARENT"
-"""The environment variable with the pid of the process that must outlive this one."""
+"""Environment variable with the pid of the process that must outlive this one."""
 
 _PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent() -> None:
-    """Have the kernel kill this process when the thread that started it ends; nothing without a parent named."""
+    """Have the kernel kill this process when the thread that started it ends. Does nothing if no parent is named."""
     parent = os.environ.pop(PARENT, None)
     if parent is None or not sys.platform.startswith("linux"):
         return
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != int(parent):  # it died before the kernel knew
+    if os.getppid() != int(parent):  # the parent died before the kernel knew
         os._exit(1)

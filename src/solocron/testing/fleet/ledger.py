@@ -29,7 +29,7 @@ _clock = SystemClock()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One thing that a body said."""
+    """One report of a body."""
 
     event: str
     """start, end (the body returned) or raised."""
@@ -48,7 +48,7 @@ class Line:
 
 @contextmanager
 def witness(run: BaseRun) -> Iterator[None]:
-    """Write down that a body starts, and how it ended; for plain functions and coroutines alike."""
+    """Record that a body starts, and how it ends; for plain functions and coroutines alike."""
     _write(START, run)
     try:
         yield
@@ -59,7 +59,7 @@ def witness(run: BaseRun) -> Iterator[None]:
 
 
 class Ledger:
-    """Everything that the bodies have said so far, read as it grows. May be asked from any thread."""
+    """Everything that the bodies have said so far, read as it grows. Every method may be called from any thread."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -69,7 +69,7 @@ class Ledger:
         self._read: dict[Path, int] = {}
 
     def poll(self) -> list[Line]:
-        """What was said since the last look, in order of time."""
+        """Return what was said since the last call, in order of time."""
         with self._mutex:
             new: list[Line] = []
             for path in sorted(self.folder.glob("*.ledger")):
@@ -83,7 +83,7 @@ class Ledger:
             return new
 
     def lines(self, job: str | None = None, event: str | None = None) -> list[Line]:
-        """Everything said by now, in order of time; of one job or one kind, if asked."""
+        """Return everything said by now, in order of time; of one job or one kind, if given."""
         self.poll()
         with self._mutex:
             lines = list(self._lines)
@@ -91,7 +91,7 @@ class Ledger:
         return sorted(found, key=lambda line: line.at)
 
     def open(self, job: str | None = None) -> list[Line]:
-        """The starts whose bodies have not ended, dead ones included, newest last."""
+        """Return the starts whose bodies have not ended, dead ones included, newest last."""
         lines = self.lines(job)
         over = {(line.run, line.fence, line.pid) for line in lines if line.event != START}
         return [line for line in lines if line.event == START and (line.run, line.fence, line.pid) not in over]

@@ -13,7 +13,7 @@ from solocron.testing.fleet.replica import Replica
 __all__ = ["Nemesis"]
 
 _SPARED = 2
-"""How many replicas are never hurt at the same time, so that somebody can take over."""
+"""Number of replicas that are never hurt at the same time, so that one of them can take over."""
 _LOOK = 0.02
 
 
@@ -30,7 +30,7 @@ class Nemesis:
         self._nothing = threading.Event()
 
     def rage(self, seconds: float) -> None:
-        """Go on for so long, then let everybody go on."""
+        """Hurt the fleet for so long, then thaw every replica."""
         end = time.monotonic() + seconds
         for deed in self._deeds():
             if not self._wait(min(end, time.monotonic() + self._random.uniform(*self._pause)), end):
@@ -53,13 +53,13 @@ class Nemesis:
         self._frozen.clear()
 
     def _deeds(self) -> Iterator[str | float]:
-        """A number is a freeze of so many leases."""
+        """Yield the deeds; a number is a freeze of so many leases."""
         yield from ("kill", 1.6)
         while True:
             yield self._random.choice(("kill", "kill", "term", 0.5, 0.9, 1.2, 2.0))
 
     def _victim(self) -> Replica | None:
-        """Somebody in the middle of a run, if there is one; nobody if too few would be left."""
+        """Return a replica in the middle of a run, if there is one; None if too few would be left."""
         here = (r for r in self._fleet.alive() if not r.frozen and r.pid not in self._leaving)
         ready = [replica for replica in here if replica.events("node started")]
         if len(ready) <= _SPARED:
@@ -68,7 +68,7 @@ class Nemesis:
         return self._random.choice([r for r in ready if r.pid in busy] or ready)
 
     def _wait(self, until: float, end: float) -> bool:
-        """Wait, letting go on whose time has come; False when the end has come."""
+        """Wait, thawing each replica whose time has come; False if the end has come."""
         while (now := time.monotonic()) < until:
             for thaw_at, replica in [one for one in self._frozen if one[0] <= now]:
                 replica.thaw()

@@ -1,4 +1,4 @@
-"""One process of a fleet, and the ways in which it can be hurt. What is done to it is kept with its boot time."""
+"""One process of a fleet, and the ways in which it can be hurt. Each of them is recorded with its boot time."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Replica:
     # --- what it says
 
     def log(self) -> str:
-        """What it has printed so far."""
+        """Return what it has printed so far."""
         return (self._folder / f"{self.node}.log").read_text(errors="replace")
 
     def events(self, name: str | None = None) -> list[dict[str, Any]]:
-        """Its events so far, all or those of one name, oldest first; each with its boot time as `at`."""
+        """Return its events so far, all or those of one name, oldest first; each with its boot time as `at`."""
         path = self._folder / f"{self.node}.events"
         if not path.exists():
             return []
@@ -71,7 +71,7 @@ class Replica:
         return [event for event in found if name in (None, event["event"])]
 
     def wait_event(self, name: str, *, within: float = _PATIENCE, after: float = 0.0) -> dict[str, Any]:
-        """Wait until it tells of an event that happened after a boot time."""
+        """Wait for an event that happened after a boot time."""
 
         def look() -> dict[str, Any] | None:
             found = next((event for event in self.events(name) if event["at"] > after), None)
@@ -84,29 +84,29 @@ class Replica:
     # --- what is done to it
 
     def kill(self) -> None:
-        """kill -9, its children included; returns when it is gone."""
+        """Kill it by kill -9, its children included; return when it is gone."""
         self._hurt("kill", signal.SIGKILL)
         self.process.wait(_PATIENCE)
         self.frozen = False
 
     def stop(self) -> None:
-        """SIGSTOP; returns when it stands still, in the middle of whatever it was doing."""
+        """Send SIGSTOP; return when it stands still, in the middle of whatever it was doing."""
         self._hurt("freeze", signal.SIGSTOP)
         if self.alive and hasattr(os, "waitid"):  # macOS has none
             os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         self.frozen = True
 
     def thaw(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         self._hurt("thaw", signal.SIGCONT)
         self.frozen = False
 
     def term(self) -> None:
-        """SIGTERM: it drains."""
+        """Send SIGTERM: it drains."""
         self._hurt("term", signal.SIGTERM)
 
     def wait(self, within: float = _PATIENCE) -> int:
-        """Wait until it has ended by itself; its exit code."""
+        """Wait until it has ended by itself; return its exit code."""
         try:
             return self.process.wait(within)
         except subprocess.TimeoutExpired:

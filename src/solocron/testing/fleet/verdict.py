@@ -1,15 +1,15 @@
-"""What a judge found: figures for programs, sentences for people."""
+"""A judge's findings: figures for programs, sentences for people."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Verdict"]
+__all__ = ["FleetVerdict"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class FleetVerdict:
     """`slots` were due in the window: each ran `once`, `twice` or is `lost`. One outside of it may be twice too."""
 
     slots: int
@@ -19,7 +19,7 @@ class Verdict:
     lost: int
     """No body ended it."""
     takeover_s: float | None
-    """The longest time from a dead node's last renewal to the next start of a run that it had; None: nobody died."""
+    """Longest time from a dead node's last renewal to the next start of a run that it had; None: no node died."""
     stale_refused: int
     """Ends of bodies whose run had been taken over; the store did not accept them."""
     stale_accepted: int
@@ -27,7 +27,7 @@ class Verdict:
     early: int
     """Bodies that started before their instant by the store's clock."""
     unrecorded: int
-    """Slots of which the store's log says nothing final."""
+    """Slots without a final record in the store's log."""
     kills: int
     freezes: int
     takeovers: tuple[float, ...]
@@ -45,7 +45,7 @@ class Verdict:
         return out
 
     def __str__(self) -> str:
-        took = "nobody died" if self.takeover_s is None else f"takeover at most {self.takeover_s:.2f} s"
+        took = "no node died" if self.takeover_s is None else f"takeover at most {self.takeover_s:.2f} s"
         text = (
             f"{self.slots} slots: {self.once} once, {self.twice} twice, {self.lost} lost; {took}; "
             f"{self.stale_refused} stale results refused, {self.stale_accepted} accepted; "

@@ -1,4 +1,4 @@
-"""Waits for something to become true, never longer than it may take; a failure says what was waited for."""
+"""Waits for a condition, for a bounded time; a failure says what was waited for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOK = 0.02
 def wait_until(
     look: Callable[[], T | None], *, within: float, what: str | Callable[[], str], pause: float = _LOOK
 ) -> T:
-    """Look again and again until the answer is true, and return it; raise TimeoutError after `within` seconds."""
+    """Call `look` until its result is true, and return that; raise TimeoutError after `within` seconds."""
     end = time.monotonic() + within
     nothing = threading.Event()
     while True:

@@ -1,4 +1,4 @@
-"""What passes between a client and the simulated store: selections, writes, commits, and how to forget one."""
+"""Messages between a client and the simulated store: selections, writes, commits, and how to forget one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from solocron.model.change import Absent, Kind
 from solocron.model.documents.run import Entry, Record
 from solocron.stores.contract import Doc
 
-__all__ = ["Commit", "Key", "LogKey", "Outcome", "Past", "Selection", "Undo", "Write"]
+__all__ = ["Commit", "Key", "LogKey", "Past", "SimOutcome", "SimSelection", "Undo", "Write"]
 
 Key = tuple[Kind, str]
 LogKey = tuple[str, int]
@@ -26,9 +26,9 @@ class Write:
     after: Doc | None
     entries: tuple[Entry, ...]
     decided: int
-    """The store's time that the change was given."""
+    """Store time that the change was given."""
     selected: float
-    """The world's time at that moment."""
+    """Time of the world at that moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a transaction: per name whether it was applied, and what a renewal is told besides."""
+class SimOutcome:
+    """Result of a transaction: per name whether it was applied, and what the reply to a renewal says besides."""
 
     applied: dict[str, bool]
     alive: bool = True
@@ -59,8 +59,8 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Selection:
-    """What a client selected: documents with their versions, and the store's time after the locks were held."""
+class SimSelection:
+    """Documents that a client selected, with their versions, and the store's time after the locks were held."""
 
     number: int
     client: str
@@ -74,7 +74,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """What it takes to forget one commit."""
+    """Everything needed to forget one commit."""
 
     at: float
     key: Key
@@ -84,7 +84,7 @@ class Undo:
 
 @dataclass(slots=True)
 class Past:
-    """The last commits, for stores that are not as good as they should be."""
+    """The last commits, for stores that do not keep their promises."""
 
     seconds: float
     undo: deque[Undo] = field(default_factory=deque)

@@ -17,10 +17,10 @@ class Conditions:
     seed: int
     lease: float = 15.0
     locking: bool = True
-    """Whether a selection locks the documents that it returns, or only sees their versions."""
+    """True if a selection locks the documents that it returns; otherwise it only sees their versions."""
     max_running: int = 8
     delay: float = 0.002
-    """Mean seconds that a message takes."""
+    """Mean seconds of a message in transit."""
     lost_request: float = 0.0
     lost_reply: float = 0.0
     late_request: float = 0.0

@@ -1,8 +1,8 @@
-"""The simulated store's own side: documents, locks, versions, the log, and everyone who watches each commit.
+"""The simulated store's own side: documents, locks, versions, the log, and the observers of each commit.
 
 Two profiles. *locking* is a SQL server: what a transaction selects stays locked until it commits, is rolled back, or
-idles too long; *swapping* compares versions at commit. Both test the claim's session in the very commit. Weaker
-stores, which answer from a stale replica or forget their last commits in a crash, keep a `past` to go back to.
+idles too long; *swapping* compares versions at commit. Both test the claim's session in the very commit. Weaker stores,
+which reply from a stale replica or forget their last commits in a crash, keep a `past` to go back to.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from solocron.model.documents.namespace import NAME, gate_of
 from solocron.model.documents.run import Entry, Op, Record, Status
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, Named, ToSweep, Which, wakes
-from solocron.testing.simulation.commits import Commit, Key, LogKey, Outcome, Past, Selection, Undo, Write
+from solocron.testing.simulation.commits import Commit, Key, LogKey, Past, SimOutcome, SimSelection, Undo, Write
 from solocron.testing.simulation.kernel import Kernel
 
-__all__ = ["Commit", "Database", "Key", "Past", "Selection", "Write"]
+__all__ = ["Commit", "Database", "Key", "Past", "SimSelection", "Write"]
 
 _ASIDE = 10 * SECOND
 
@@ -37,12 +37,12 @@ class Database:
         self.docs: dict[Key, tuple[Doc, int]] = {}
         self.log: dict[LogKey, Record] = {}
         self.commits: deque[Commit] = deque(maxlen=200)
-        """The last of them."""
+        """The last commits."""
         self.up = True
         self.identity = "server-1"
-        """Which server answers."""
+        """Server that replies."""
         self.step = 0.0
-        """How far its clock has been stepped, in seconds."""
+        """Seconds by which its clock has been stepped."""
         self.on_commit: list[Callable[[Commit], None]] = []
         self.on_wake: dict[str, Callable[[], None]] = {}
         self.on_prune: list[Callable[[Record, int], None]] = []
@@ -51,13 +51,13 @@ class Database:
         self._names: dict[Kind, list[str]] = {kind: [] for kind in Kind}
         self._held: dict[str, dict[str, None]] = {}
         self._locks: dict[Key, int] = {}
-        self._open: dict[int, Selection] = {}
+        self._open: dict[int, SimSelection] = {}
         self._waiting: list[Callable[[], None]] = []
         self._version = 0
         self._number = 0
         self._servers = 1
         self._since = 0
-        """The last selection of a connection that is broken."""
+        """Last selection of a connection that is broken."""
 
     def clock(self) -> int:
         return round((self.kernel.epoch + self.kernel.now + self.step) * SECOND)
@@ -65,9 +65,9 @@ class Database:
     # --- transactions --------------------------------------------------------------------------------------------
 
     def select(
-        self, client: str, which: Which, done: Callable[[Selection], None], *, lock: bool, until: float | None = None
+        self, client: str, which: Which, done: Callable[[SimSelection], None], *, lock: bool, until: float | None = None
     ) -> None:
-        """Select for a change; waits for others' locks, for a while, unless the selection may pass over them."""
+        """Select for a change. Waits for others' locks, for a while, unless the selection may skip locked documents."""
         lock = lock and self.locking
         next_due = None
         if isinstance(which, Due):
@@ -75,13 +75,13 @@ class Database:
         else:
             keys = self._keys(which)
             if lock and any(key in self._locks for key in keys):
-                # As long as an idle transaction may keep its locks; who waits longer is turned away unanswered.
+                # As long as an idle transaction may keep its locks; a client that waits longer gets no reply.
                 limit = self.kernel.now + self._idle_timeout if until is None else until
                 if self.kernel.now <= limit:
                     self._waiting.append(lambda: self.select(client, which, done, lock=lock, until=limit))
                 return
         self._number += 1
-        chosen = Selection(
+        chosen = SimSelection(
             self._number, client, [self._read(key) for key in keys], self.clock(), self.kernel.now, next_due
         )
         if lock and keys:
@@ -92,22 +92,24 @@ class Database:
             self.kernel.after(self._idle_timeout, self._abort, chosen)
         done(chosen)
 
-    def rollback(self, chosen: Selection) -> None:
+    def rollback(self, chosen: SimSelection) -> None:
         self._release(chosen)
 
-    def commit(self, chosen: Selection, writes: list[Write], session: str | None, gate: Gate | None = None) -> Outcome:
+    def commit(
+        self, chosen: SimSelection, writes: list[Write], session: str | None, gate: Gate | None = None
+    ) -> SimOutcome:
         """Apply what still may be applied, if the session is live and the gate open at this very moment."""
         if chosen.aborted or chosen.number <= self._since:
-            return Outcome({write.name: False for write in writes})
+            return SimOutcome({write.name: False for write in writes})
         try:
             if session is not None and not self._is_live(session):
-                return Outcome({}, alive=False)
+                return SimOutcome({}, alive=False)
             if gate is not None and session is not None and not self._is_open(session, gate):
-                return Outcome({}, shut=True)
+                return SimOutcome({}, shut=True)
             applied = {write.name: self._apply(chosen.client, write) for write in writes}
             if len(writes) > 1 or writes[0].kind is not Kind.SESSION:
-                return Outcome(applied)
-            return Outcome(applied, holds=writes[0].name in self._held, gate=(self._gate(), self.identity))
+                return SimOutcome(applied)
+            return SimOutcome(applied, holds=writes[0].name in self._held, gate=(self._gate(), self.identity))
         finally:
             self._release(chosen)
 
@@ -125,7 +127,10 @@ class Database:
         return held is not None and isinstance(held[0], Session) and held[0].state is Life.LIVE
 
     def restart(self, forgets: int = 0) -> int:
-        """What was not committed is gone; a store that does not sync forgets its last commits too. Answers how many."""
+        """Forget what was not committed, and the last commits of a store that does not sync.
+
+        Return how many commits.
+        """
         self._break_off()
         gone = 0
         while self.past is not None and self.past.undo and gone < forgets:
@@ -134,7 +139,7 @@ class Database:
         return gone
 
     def go_back(self, seconds: float, *, failover: bool) -> int:
-        """Be as it was so long ago; answers how many commits are gone. In a failover another server answers then."""
+        """Go back in time by so much; return how many commits are gone. After a failover another server replies."""
         assert self.past is not None
         self._break_off()
         since, gone = self.kernel.now - seconds, 0
@@ -147,7 +152,7 @@ class Database:
         return gone
 
     def _break_off(self) -> None:
-        """Every connection breaks: what was selected through it can no longer be committed."""
+        """Break every connection: what was selected through it can no longer be committed."""
         for chosen in list(self._open.values()):
             self._abort(chosen)
         self._since = self._number
@@ -162,7 +167,7 @@ class Database:
                 self.log[key] = record
 
     def set_aside(self, kind: Kind, name: str, reason: str) -> None:
-        """A document that fails on its own is left out for a while, longer each time."""
+        """Leave out a document that fails on its own, longer each time."""
         known = self.aside.get((kind, name))
         times = known.times + 1 if known else 1
         until = self.clock() + min(_ASIDE * 2 ** min(times - 1, 10), 3600 * SECOND)
@@ -245,12 +250,12 @@ class Database:
         while past.undo and past.undo[0].at < self.kernel.now - past.seconds:
             past.undo.popleft()
 
-    def _abort(self, chosen: Selection) -> None:
+    def _abort(self, chosen: SimSelection) -> None:
         if chosen.number in self._open:
             chosen.aborted = True
             self._release(chosen)
 
-    def _release(self, chosen: Selection) -> None:
+    def _release(self, chosen: SimSelection) -> None:
         if self._open.pop(chosen.number, None) is None:
             return
         for key in chosen.locked:
@@ -261,7 +266,7 @@ class Database:
             self.kernel.after(0.0, again)
 
     def put(self, doc: Doc) -> None:
-        """Put a document there as it is, past every client."""
+        """Write a document directly, bypassing every client."""
         kind = doc.kind if isinstance(doc, SmallDocument) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
         self._version += 1
         self._put((kind, doc.name), doc, self._version)
@@ -269,7 +274,7 @@ class Database:
     # --- selecting -----------------------------------------------------------------------------------------------
 
     def read(self, which: Which, *, age: float = 0.0) -> list[Doc]:
-        """Documents as they are; with `age`, as a replica has them that is so many seconds behind."""
+        """Return documents as they are; with `age`, as a replica has them that is so many seconds behind."""
         old = self._as_of(self.kernel.now - age) if age else {}
         found = []
         for key in self._keys(which):
@@ -290,11 +295,11 @@ class Database:
         return frozenset(self._held)
 
     def held(self, session: str) -> list[str]:
-        """The jobs that name a session as a holder."""
+        """Return the jobs that name a session as a holder."""
         return list(self._held.get(session, ()))
 
     def prune(self, before: int, limit: int) -> int:
-        """Old records, oldest first, and swept sessions."""
+        """Remove old records, oldest first, and swept sessions; return how many."""
         gone: list[LogKey] = []
         for key, record in self.log.items():
             if record.recorded_at >= before or len(gone) >= limit:
@@ -312,11 +317,11 @@ class Database:
         return len(gone)
 
     def next_due(self, which: Due) -> int | None:
-        """The earliest moment at which something of a selection can be had."""
+        """Return the earliest moment at which something of a selection is due."""
         return min(map(self._ready_at, self._due_jobs(which)), default=None)
 
     def _due(self, which: Due, *, lock: bool) -> tuple[list[Key], int | None]:
-        """What is due and may be had now, and when the rest is."""
+        """Return what is due and available now, and when the rest is."""
         now, chosen, moments = self.clock(), [], []
         for job in self._due_jobs(which):
             ready = self._ready_at(job)

@@ -24,7 +24,7 @@ Declare = Callable[[Scheduler, Process], None]
 
 @dataclass(slots=True)
 class Member:
-    """A node, as long as one process lives."""
+    """A node for the lifetime of one process."""
 
     process: Process
     runtime: SimRuntime
@@ -49,13 +49,13 @@ class SimFleet:
         self.others: dict[str, Member] = {}
         """Processes that run no node: clients and external triggers."""
         self.failure: BaseException | None = None
-        """The first exception that a loop of the engine raised: it survives them, a simulated world does not."""
+        """First exception that a loop of the engine raised: the loops survive it, a simulated world does not."""
         self._declare = declare
         self._starts = 0
         self._by_process: dict[Process, Member] = {}
 
     def start_node(self, number: int, *, rate: float = 1.0, skew: float = 0.0, **settings: Any) -> Member:
-        """A new process that runs a node: `settings` are those of `Scheduler`."""
+        """Start a process that runs a node: `settings` are those of `Scheduler`."""
         self._starts += 1
         member = self.members[number] = self._make(f"n{number}.{self._starts}", rate=rate, skew=skew, **settings)
         self._declare(member.scheduler, member.process)
@@ -94,14 +94,14 @@ class SimFleet:
         return member
 
     def kill(self, number: int) -> None:
-        """kill -9."""
+        """Kill a node, as by kill -9."""
         member = self.members.pop(number, None)
         if member is not None:
             member.process.kill()
             self.past.append(member)
 
     def stop_node(self, number: int, then: Callable[[], None] | None = None) -> None:
-        """SIGTERM: drain and exit."""
+        """Send SIGTERM: drain and exit."""
         member = self.members.pop(number, None)
         if member is None:
             return
@@ -118,10 +118,10 @@ class SimFleet:
         member.process.spawn(stop, f"{member.process.name} stop")
 
     def stopped(self, name: str, process: Process, *, clean: bool) -> None:
-        """A node has drained; those who check look at what it left."""
+        """Record that a node has drained; the checkers look at what it left."""
 
     def run(self, seconds: float) -> None:
-        """Let time pass; raises what a loop of the engine raised."""
+        """Let time pass; raise what a loop of the engine raised."""
         self.kernel.run(self.kernel.now + seconds)
         if self.failure is not None:
             raise self.failure
@@ -138,14 +138,14 @@ class SimFleet:
             self.failed(error)
 
     def patient(self, call: Callable[[], Any]) -> None:
-        """Call something that may find the store away."""
+        """Call something, and retry while the store is unavailable."""
         try:
             call()
         except StoreError:
             self.network.seen["store away"] += 1
 
     def process_named(self, name: str) -> Process:
-        """The process of a node, dead or alive."""
+        """Return the process of a node, dead or alive."""
         return next(process for process in self._by_process if process.name == name)
 
     def member_of(self, process: Process) -> Member:

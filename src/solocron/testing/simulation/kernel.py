@@ -1,4 +1,4 @@
-"""Virtual time and greenlets: the only clock, the only dice, and the only order of things in a simulated world."""
+"""Virtual time and greenlets: the only clock, the only randomness, the only order of things in a simulated world."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ EPOCH = 1_790_000_000.0
 _MOMENT = 1e-6
 
 BUSY = 200_000
-"""Things that may happen within one simulated second; more is a loop that never sleeps."""
+"""Events that may happen within one simulated second; more is a loop that never sleeps."""
 
 
 class Storm(AssertionError):
-    """I20: something in the world goes round and round without letting time pass."""
+    """I20: something in the world loops without letting time pass."""
 
 
 class Timer:
-    """Something that will happen; can be called off."""
+    """An event to come; can be cancelled."""
 
     __slots__ = ("action", "args")
 
@@ -44,7 +44,7 @@ class Timer:
 
 
 class Kernel:
-    """A heap of things to come. What falls on the same moment happens in an order that the seed draws."""
+    """A heap of events to come. Events of the same moment happen in an order that the seed draws."""
 
     def __init__(self, seed: int, epoch: float = EPOCH) -> None:
         self.now = 0.0
@@ -53,7 +53,7 @@ class Kernel:
         self.dice = random.Random(seed)  # noqa: S311 - a simulation is the place for reproducible dice
         self.steps = 0
         self.halted = False
-        """Set when there is no point in going on: something failed."""
+        """True once something failed and there is no point in going on."""
         self.closed = False
         self._heap: list[tuple[float, float, int, Timer]] = []
         self._count = 0
@@ -99,7 +99,7 @@ class Kernel:
         self._second, self._busy = self.now, self.steps + BUSY
 
     def switch_to(self, task: SimTask, value: Any = None) -> None:
-        """Let a task go on until it waits again; only the hub does this."""
+        """Let a task continue until it waits again; only the hub does this."""
         before, self.current = self.current, task
         task.turn += 1
         try:
@@ -117,7 +117,7 @@ class Kernel:
         return value
 
     def close(self) -> None:
-        """The world is over and its history taken: let go of every task. Python could not free them by itself."""
+        """Release every task at the end of the world: Python could not free them by itself."""
         self.closed = True
         for task in list(self.tasks):
             before, self.current = self.current, task
@@ -141,7 +141,7 @@ class Process:
         self.frozen = False
         self.frozen_spans: list[tuple[float, float]] = []
         self.slept = 0.0
-        """Seconds of suspend so far, in which boot time went on and the clock that waits are counted on did not."""
+        """Seconds of suspend so far: boot time went on, the clock on which waits are counted did not."""
         self._suspended = False
         self._frozen_at = 0.0
         self._backlog: list[tuple[SimTask, Any, int]] = []
@@ -155,11 +155,11 @@ class Process:
         return task
 
     def resume_soon(self, task: SimTask, value: Any = None) -> None:
-        """Let a task go on from where it waits now; if it has gone on by then, this was not meant for it."""
+        """Let a task continue from where it waits now; if it has continued by then, this was not meant for it."""
         self.kernel.after(0.0, self.resume, task, value, task.turn)
 
     def resume(self, task: SimTask, value: Any, turn: int) -> None:
-        """Let a task go on, unless its process is frozen (then later) or dead (then never)."""
+        """Let a task continue, unless its process is frozen (then later) or dead (then never)."""
         if not self.alive or task.done or task.turn != turn:
             return
         if self.frozen:
@@ -168,14 +168,14 @@ class Process:
         self.kernel.switch_to(task, value)
 
     def throw(self, task: SimTask, error: BaseException) -> None:
-        """Raise into a task wherever it waits; of a frozen process, where it waits after the thaw."""
+        """Raise into a task wherever it waits; in a frozen process, where it waits after the thaw."""
         if self.frozen:
             self._thrown.append((task, error))
         else:
             self.resume(task, error, task.turn)
 
     def time_out(self, task: SimTask, turn: int, due: float) -> None:
-        """The time of a wait is over, unless the process slept meanwhile: then it waits for what is left."""
+        """End a wait whose time is over, unless the process slept meanwhile: then it waits for the rest."""
         if self.frozen and self._suspended:
             self._asleep.append((task, turn, due))
             return
@@ -186,7 +186,7 @@ class Process:
             self.resume(task, None, turn)
 
     def freeze(self, *, suspend: bool = False) -> bool:
-        """SIGSTOP; with `suspend` the whole machine sleeps. False when there is nothing to freeze."""
+        """Freeze it, as by SIGSTOP; with `suspend` the whole machine sleeps. False if there is nothing to freeze."""
         if not self.alive or self.frozen:
             return False
         self.frozen = True
@@ -212,12 +212,12 @@ class Process:
             self.kernel.after(0.0, self.time_out, task, turn, due)
 
     def kill(self) -> None:
-        """kill -9: nothing of it ever runs again, not even `finally`."""
+        """Kill it, as by kill -9: nothing of it ever runs again, not even `finally`."""
         self.alive = False
         self.tasks = {}
 
     def was_frozen(self, since: float, until: float) -> bool:
-        """Whether it was frozen at any time between two moments."""
+        """Return whether it was frozen at any time between two moments."""
         if self.frozen and self._frozen_at <= until:
             return True
         return any(begin <= until and end >= since for begin, end in reversed(self.frozen_spans))
@@ -260,7 +260,7 @@ class SimTask:
 
 
 class SimEvent:
-    """An event whose waiters are tasks; the time out is counted in the world's time."""
+    """An event whose waiters are tasks; the timeout is counted in the world's time."""
 
     __slots__ = ("_flag", "_kernel", "_rate", "_waiters")
 
@@ -292,7 +292,7 @@ class SimEvent:
         self._waiters.append(task)
         timer = None
         if timeout is not None:
-            # At least a microsecond, if any: what is left of a time may be too little to move a clock made of floats.
+            # At least a microsecond, if any: the rest of a time may be too little to move a clock made of floats.
             process, delay = task.process, max(timeout, _MOMENT) / self._rate if timeout > 0 else 0.0
             timer = kernel.after(delay, process.time_out, task, task.turn, kernel.now + delay - process.slept)
         try:

@@ -29,11 +29,11 @@ class Network:
         self.cut_off: set[str] = set()
         """Processes that cannot reach the store."""
         self.deaf: set[str] = set()
-        """Processes whose requests arrive, but who hear no reply: a partition in one direction."""
+        """Processes whose requests arrive, but that receive no reply: a partition in one direction."""
         self._scripts: dict[tuple[str, str], list[tuple[float | None, bool]]] = {}
 
     def script(self, node: str, what: str, *, after: float | None, answered: bool = True) -> None:
-        """Decide about the next message of a kind: delivered after so many seconds (None: never), heard or not."""
+        """Decide about the next message of a kind: delivered after so many seconds (None: never), replied to or not."""
         self._scripts.setdefault((node, what), []).append((after, answered))
 
     def scripted(self, node: str, what: str) -> tuple[float | None, bool] | None:
@@ -69,7 +69,7 @@ class Network:
         return [self.delay()]
 
     def _one_of(self, faults: tuple[str, ...]) -> str | None:
-        """One roll for all that may happen to a request."""
+        """Draw once for all that may happen to a request."""
         roll = self._dice.random()
         for fault in faults:
             roll -= self._rates.get(fault, 0.0)
@@ -84,7 +84,7 @@ class Network:
         return not (self._rates and self._happens("lost_reply"))
 
     def connect_all(self) -> None:
-        """Everything arrives from here on."""
+        """Deliver everything from here on."""
         self._rates = {}
         self.cut_off.clear()
         self.deaf.clear()

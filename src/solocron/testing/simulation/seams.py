@@ -41,7 +41,7 @@ class SimClock:
         return 1000.0 + (self._kernel.now - self._born) * self.rate
 
     def monotonic(self) -> float:
-        """The clock that stands still in suspend: waits are counted on it, and nothing else may be."""
+        """Return the clock that stands still in suspend: waits are counted on it, and nothing else may be."""
         return 1000.0 + (self._kernel.now - self._process.slept - self._born) * self.rate
 
     def wall(self) -> int:
@@ -129,4 +129,4 @@ class SimDispatcher:
         return interrupt
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing is kept."""

@@ -34,8 +34,8 @@ from solocron.stores.contract import (
     Verdict,
     Which,
 )
-from solocron.testing.simulation.commits import Outcome
-from solocron.testing.simulation.database import Database, Selection, Write
+from solocron.testing.simulation.commits import SimOutcome
+from solocron.testing.simulation.database import Database, SimSelection, Write
 from solocron.testing.simulation.kernel import Process, SimEvent
 from solocron.testing.simulation.network import Network
 
@@ -51,7 +51,7 @@ class WireStore:
         self.namespace = "default"
         self.capabilities = Capabilities(tier=Tier.A, why="simulated", notifies=True)
         self.last_confirmed: dict[str, float] = {}
-        """When the last renewal of a session that was answered in time had been sent."""
+        """Per session, when its last renewal that was replied to in time had been sent."""
         self._database = database
         self._process = process
         self._network = network
@@ -63,7 +63,7 @@ class WireStore:
     # --- the network ---------------------------------------------------------------------------------------------
 
     def _call(self, serve: Callable[[Callable[[Any], None]], None], what: str) -> Any:
-        """One round trip; raises when there was no answer in time."""
+        """Make one round trip; raise if there was no reply in time."""
         process, network, database = self._process, self._network, self._database
         kernel, task = process.kernel, process.kernel.current
         assert task is not None
@@ -102,7 +102,7 @@ class WireStore:
             trip = [] if scripted[0] is None else [scripted[0]]
         for delay in trip:
             kernel.after(delay, deliver)
-        # A timer only where the answer may be late: a call that is answered in time costs two messages.
+        # A timer only if the reply may be late: a call that is replied to in time costs two messages.
         if not trip or trip[0] >= patience:
             give_up_in_time()
         kernel.pause_current()
@@ -119,10 +119,10 @@ class WireStore:
     # --- the contract --------------------------------------------------------------------------------------------
 
     def open(self, *, read_only: bool = False) -> None:
-        """Always open."""
+        """Do nothing: it is always open."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def clock(self) -> int:
         now: int = self._call(lambda reply: reply(self._database.clock()), "clock")
@@ -144,7 +144,7 @@ class WireStore:
         self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
     ) -> Applied:
         sent, label = self._process.kernel.now, _label(which)
-        chosen: Selection = self._call(
+        chosen: SimSelection = self._call(
             lambda reply: self._database.select(self._process.name, which, reply, lock=True), f"select {label}"
         )
         results: dict[str, Result] = {}
@@ -164,16 +164,16 @@ class WireStore:
             for write in writes:
                 results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
             return self._applied(chosen, results)
-        once: list[Outcome] = []
+        once: list[SimOutcome] = []
 
-        def serve(reply: Callable[[Outcome], None]) -> None:
-            # A repeated request is recognised and answered as the first time.
+        def serve(reply: Callable[[SimOutcome], None]) -> None:
+            # A repeated request is recognised and gets the first reply.
             if not once:
                 once.append(self._database.commit(chosen, writes, session, gate))
             reply(once[0])
 
         try:
-            outcome: Outcome = self._call(serve, f"commit {label}")
+            outcome: SimOutcome = self._call(serve, f"commit {label}")
         except StoreUnavailable:
             for write in writes:
                 results[write.name] = Result(write.name, Verdict.UNKNOWN, write.before)
@@ -187,11 +187,11 @@ class WireStore:
         return self._applied(chosen, results, outcome)
 
     def _change(
-        self, doc: Doc | Absent, version: int, change: ChangeFn, chosen: Selection
+        self, doc: Doc | Absent, version: int, change: ChangeFn, chosen: SimSelection
     ) -> tuple[Write | None, Result]:
         try:
             made = change(doc, chosen.now)
-        except InvalidError as error:  # a document that nobody can read; anything else is a bug and ends the world
+        except InvalidError as error:  # a document that cannot be read; anything else is a bug and ends the world
             kind, why = Kind.JOB if isinstance(doc, Job) else Kind.SESSION, str(error)
             self._send(lambda: self._database.set_aside(kind, doc.name, why))
             return None, Result(doc.name, Verdict.BLOCKED, doc, error=why)
@@ -205,7 +205,7 @@ class WireStore:
         )
         return Write(kind, doc.name, doc, version, made.doc, made.entries, chosen.now, chosen.at), result
 
-    def _applied(self, chosen: Selection, results: dict[str, Result], told: Outcome | None = None) -> Applied:
+    def _applied(self, chosen: SimSelection, results: dict[str, Result], told: SimOutcome | None = None) -> Applied:
         ordered = tuple(results[doc.name] for doc, _ in chosen.docs)
         holds, gate = (None, None) if told is None else (told.holds, told.gate)
         return Applied(results=ordered, now=chosen.now, next_due=chosen.next_due, holds=holds, gate=gate)
@@ -217,7 +217,7 @@ class WireStore:
                 if result.verdict is not Verdict.APPLIED or not isinstance(doc, Session) or doc.state is not Life.LIVE:
                     continue
                 last = self.last_confirmed.get(name, sent)
-                # An answer that came after the lease was over confirms nothing: lost is final.
+                # A reply that came after the lease was over confirms nothing: lost is final.
                 if (self._process.kernel.now - last) * self._rate <= doc.lease / 1_000_000:
                     self.last_confirmed[name] = sent
 
@@ -273,7 +273,7 @@ class WireStore:
 
 
 def _label(which: Which) -> str:
-    """What an update is about, as statements are counted and scripted: claim, job, session, held, ..."""
+    """Return what an update is about, as statements are counted and scripted: claim, job, session, held, ..."""
     match which:
         case Due():
             return "claim"

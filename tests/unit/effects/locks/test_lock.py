@@ -368,7 +368,7 @@ def test_many_waiting_coroutines_do_not_starve_the_one_that_releases(room: Calla
     [
         ("x" * 201, {}, "1 to 200 printable characters"),
         ("", {}, "1 to 200 printable characters"),
-        (" x", {}, "no blank at either end"),
+        (" x", {}, "no space at either end"),
         ("a\nb", {}, "printable"),
         ("x", {"at_most": -1}, "is negative"),
         ("x", {"at_most": 0}, "at_most is 0"),

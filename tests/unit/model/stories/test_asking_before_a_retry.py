@@ -76,7 +76,7 @@ def test_without_an_answer_the_attempt_fails_and_the_next_one_asks_again() -> No
     cluster = crashed(ask)
     _, *runs = cluster.runs("payout")
     assert [(run.attempt, run.status) for run in runs] == [(2, "failed"), (3, "failed"), (4, "succeeded")]
-    assert (runs[0].error or "").startswith("on_retry did not answer, so the run was not repeated:")
+    assert (runs[0].error or "").startswith("on_retry returned no decision, so the run was not repeated:")
     assert "the bank is closed" in (runs[0].error or "")
     assert "on_retry returned 'perhaps'" in (runs[1].error or "")
     assert [start.attempt for start in cluster.starts] == [1]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from solocron.clock import SECOND
-from solocron.model.applications import Fleet
+from solocron.model.applications import Peers
 from solocron.model.change import Absent, Kind
 from solocron.model.policy import Backoff, allow
 from solocron.model.transitions.claiming import Later
@@ -131,7 +131,7 @@ class TestPropose:
     def proposed(self, job: OneJob, proposal: Proposal, live: tuple[str, ...] = ()) -> str | None:
         answer: str | None = job.apply(
             lambda doc: propose(
-                doc, proposal=proposal, fleet=Fleet(sets=frozenset(live)), now=job.now, late_for=LATE, resolve=resolve
+                doc, proposal=proposal, fleet=Peers(sets=frozenset(live)), now=job.now, late_for=LATE, resolve=resolve
             )
         )
         return answer
@@ -236,7 +236,7 @@ class TestGivingWay:
 
     def proposed(self, job: OneJob, revision: int, live: int = 0, schedule: str = "1h") -> Any:
         proposal = Proposal(definition=definition(schedule), source=f"set {revision}", revision=revision)
-        fleet = Fleet(sets=frozenset({"new"}), revision=live)
+        fleet = Peers(sets=frozenset({"new"}), revision=live)
         return job.apply(
             lambda doc: propose(doc, proposal=proposal, fleet=fleet, now=job.now, late_for=LATE, resolve=resolve)
         )

@@ -62,7 +62,7 @@ def in_container(environ: Mapping[str, str] = os.environ, root: Path = Path("/")
 
 
 def is_terminal() -> bool:
-    """Whether a person started this process at a terminal."""
+    """Return whether a person started this process at a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

@@ -13,7 +13,7 @@ from solocron.schedules import WEEKDAYS, Calendar
 __all__ = ["days_off"]
 
 YEARS = 10
-"""How far ahead a country's holidays are written down; call it again in good time."""
+"""Years ahead for which a country's holidays are stored; call it again in good time."""
 MOST = 5_000
 """Days off that one calendar may name."""
 

@@ -23,7 +23,7 @@ class CalendarView:
     weekend: tuple[str, ...]
     holidays: Mapping[date, str]
     jobs: tuple[str, ...]
-    """The jobs that were put under this revision by the call that answered with it."""
+    """Jobs that were put under this revision by the call that returned it."""
 
 
 def view(calendar: Calendar, jobs: Iterable[str] = ()) -> CalendarView:
@@ -37,7 +37,7 @@ def view(calendar: Calendar, jobs: Iterable[str] = ()) -> CalendarView:
 
 
 def notes_of(rule: Calendared, begin: int, end: int) -> list[str]:
-    """What a calendar does to the slots of a schedule from `begin` to a day after `end`; a sentence each."""
+    """Return the effects of a calendar on a schedule from `begin` to a day after `end`; a sentence each."""
     zone = load_zone(rule.zone).info
 
     def shown(us: int) -> str:

@@ -18,7 +18,7 @@ FILES = {
     "zsh": "share/zsh/site-functions/_solocron",
     "fish": "share/fish/vendor_completions.d/solocron.fish",
 }
-"""Where each shell looks for its file, below the prefix of an installation."""
+"""Path at which each shell looks for its file, below the prefix of an installation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class _Flag:
     """The name of its value; None if it takes none."""
     choices: tuple[str, ...]
     optional: bool = False
-    """Whether its value may be left out."""
+    """True if its value may be left out."""
 
 
 @dataclass(frozen=True, slots=True)

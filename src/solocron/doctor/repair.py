@@ -32,7 +32,7 @@ Tell = Callable[[str], None]
 
 
 def repair(store: Store, runtime: Runtime, tell: Tell = lambda text: None) -> list[str]:
-    """What was done, one sentence each; `tell` hears what takes time."""
+    """Return what was done, one sentence each; `tell` reports what takes time."""
     return list(_Repair(store, runtime, tell).all())
 
 

@@ -26,7 +26,7 @@ class Sight:
     blocked: tuple[Blocked, ...] = ()
     holders: frozenset[str] = frozenset()
     namespace: Namespace | None = None
-    """Whether claims are granted; None before the first node has started."""
+    """True if claims are granted; None before the first node has started."""
     requests: tuple[SmallDocument, ...] = ()
     """Triggers of committed transactions that no node has accepted; the first page of them."""
 

@@ -36,7 +36,7 @@ class Keeper:
         self._next = 0.0
         """Boot time of the next renewal."""
         self._holds_nothing = False
-        """What the last renewal observed; good for that one beat."""
+        """Reply of the last renewal; valid for that one only."""
         self._seen_at = 0
         """Store time of the last renewal."""
 

@@ -93,7 +93,7 @@ class Memory:
             return found
 
     def session_lost(self, session: str) -> None:
-        """Forget that bodies of a lost session run: they end without an outcome."""
+        """Count the claims of a lost session as over, without an outcome."""
         with self._mutex:
             self._seen = None
             for key in [key for key, claim in self._under_way.items() if claim.hold.session == session]:

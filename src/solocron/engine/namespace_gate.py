@@ -1,4 +1,4 @@
-"""What a node knows of its namespace, and what it may do there: claim, take over, bury.
+"""A node's view of its namespace, and its rights there: claim, take over, bury.
 
 The namespace's document (`model/documents/namespace.py`) is shut while the nodes check a store that went back. The
 commit of every claim tests it; what is known here only saves a node from futile requests.

@@ -41,13 +41,13 @@ class _Policies(TypedDict, total=False):
     retries: int
     """Further attempts after a failure, a timeout or a crash."""
     backoff: Backoff | None
-    """How long a run waits after a failure; by default `Backoff(first="1s", factor=2, cap="5m", jitter=0.1)`."""
+    """Delay of a run after a failure; by default `Backoff(first="1s", factor=2, cap="5m", jitter=0.1)`."""
     on_crash: Literal["retry", "fail"]
     """`"fail"`: the death of a node does not use up retries, the run is `lost`."""
     on_lost: Literal["cancel", "finish"]
     """`"finish"`: a body whose lease is lost comes to its own end; its result is refused all the same."""
     on_stuck: Literal["hold", "abandon"]
-    """`"abandon"`: let go of a body that does not stop."""
+    """`"abandon"`: give up a body that does not stop."""
     overlap: Overlap | Literal["skip", "queue", "queue-all", "replace"]
     """A slot that comes while a run is active; `allow(n)` lets several run."""
     catch_up: CatchUp | Literal["skip", "latest", "all"]

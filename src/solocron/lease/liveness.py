@@ -61,7 +61,7 @@ class _Watched:
 
 
 class Liveness:
-    """What this process has seen of the sessions of others, and the right to bury them."""
+    """This process's observations of other sessions, and the right to bury them."""
 
     def __init__(self, store: Store, runtime: Runtime, by: str, lease: OwnLease | None = None) -> None:
         """Name this process (`by`). `lease`, if it has one, knows how the store's clock has run."""

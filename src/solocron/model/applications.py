@@ -97,7 +97,7 @@ def rivals(definition: Definition, live: Iterable[Session]) -> dict[str, list[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peers:
-    """What the other nodes advertise, as far as it decides which node may write a definition.
+    """Advertisements of the other nodes, as far as they decide which node may write a definition.
 
     Two equal values mean that nothing has changed.
     """

@@ -28,7 +28,7 @@ class Configuration:
     store: Secret | Store
     """A URL, or a store that the caller made."""
     store_named: bool
-    """Whether code, environment or command line named a store; else it is a file in the current folder."""
+    """True if code, environment or command line named a store; else it is a file in the current folder."""
     namespace: str
     enabled: bool
     node: str | None

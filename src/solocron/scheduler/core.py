@@ -104,7 +104,7 @@ class Core:
 
     @property
     def alive(self) -> bool:
-        """Whether the node runs in this process."""
+        """True if the node runs in this process."""
         return self.running_node is not None
 
     @property

@@ -222,7 +222,7 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
         return [view for view in views if (view.run, view.attempt) in set(finished)]
 
     def _disabled(self) -> bool:
-        """Whether nothing may run here; logged once."""
+        """Return whether nothing may run here; logged once."""
         if not self.enabled and not self._warned_disabled:
             self._warned_disabled = True
             log.warning(

@@ -2,7 +2,7 @@
 
     with ChaosProxy.for_url(url) as proxy:
         store = open_store(proxy.through(url))
-        proxy.cut_after(0, "replies")       # the commit arrives, its answer does not
+        proxy.cut_after(0, "replies")       # the commit arrives, its reply does not
         ...
         proxy.heal()
 

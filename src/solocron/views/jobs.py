@@ -51,7 +51,7 @@ class JobView:
     last_error: str | None
     revision: int | None
     orphaned: bool
-    """Whether no live node can run it."""
+    """True if no live node can run it."""
     retries: int
     overlap: str
     catch_up: str

@@ -51,7 +51,7 @@ class RunView:
     """Reason why the body of a running attempt is being stopped."""
     stopping_since: datetime | None = None
     stuck: bool = False
-    """Whether its body goes on more than a lease after it was asked to stop."""
+    """True if its body still runs more than a lease after it was asked to stop."""
 
     @property
     def id(self) -> str:

@@ -449,7 +449,7 @@ def test_aio_takes_awaited_psycopg_connections_which_the_plain_method_refuses(
 
     async def ask() -> None:
         async with await psycopg.AsyncConnection.connect(url) as connection:
-            with pytest.raises(InvalidError, match="have to be awaited"):
+            with pytest.raises(InvalidError, match="must be awaited"):
                 house.scheduler.trigger("mail", connection=connection)
             await house.scheduler.aio.trigger("mail", 1, connection=connection)
             await connection.commit()

@@ -19,7 +19,7 @@ __all__ = ["Home", "order_of", "unpacked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Home:
-    """What a child needs of its scheduler. Without a `store`, `why` says why the child cannot write."""
+    """Scheduler facts that a child needs. Without a `store`, `why` says why the child cannot write."""
 
     store: Secret | None
     why: str

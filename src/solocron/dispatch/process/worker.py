@@ -122,7 +122,7 @@ def _stop_of(shared: Shared) -> Callable[[], Stop | None]:
 
 
 class _Line:
-    """What the worker says to the node: lines of JSON, written by one thread at a time."""
+    """Messages of the worker to the node: lines of JSON, written by one thread at a time."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd

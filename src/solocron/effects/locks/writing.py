@@ -30,7 +30,7 @@ def tell(sentence: str, **facts: Any) -> None:
 
 
 class Ward(Protocol):
-    """What a process knows of the store going back in time: when nothing may be taken, and what to put back."""
+    """A process's knowledge of the store going back in time: when nothing may be taken, and what to put back."""
 
     def gate(self) -> Gate: ...
     def wrote(self, kind: Kind, name: str, doc: object) -> None: ...

@@ -34,7 +34,7 @@ NAME = "namespace"
 
 
 class Openness(StrEnum):
-    """Whether claims are granted: the states of a namespace."""
+    """States of a namespace: whether claims are granted."""
 
     OPEN = "open"
     """Claims are granted to nodes that have checked the epoch."""

@@ -1,4 +1,4 @@
-"""Permits of a limit across jobs: one small document for each run that may go on at once, held by one session or free.
+"""Permits of a limit across jobs: one small document for each run that may run at once, held by one session or free.
 
 A run of a job with `limit="db-heavy:2"` is claimed only by a node that has taken one of the two permits. The permit of
 a dead session is free again once the session is swept. A permit is never shared, so there are never more runs than

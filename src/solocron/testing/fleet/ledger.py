@@ -1,4 +1,4 @@
-"""What the bodies themselves say: one line when they start, one when they end. The engine never writes here.
+"""Reports of the bodies themselves: one line when they start, one when they end. The engine never writes here.
 
 Every process appends to a file of its own, one line by one write, so that nothing is lost or torn by kill -9 and no
 process waits for another. Times are boot time, which all processes of a machine share and no clock step moves.

@@ -138,7 +138,7 @@ class SimFleet:
             self.failed(error)
 
     def patient(self, call: Callable[[], Any]) -> None:
-        """Call something, and retry while the store is unavailable."""
+        """Call something that may find the store unavailable: that is counted, not raised."""
         try:
             call()
         except StoreError:

@@ -90,7 +90,7 @@ class Network:
         self.deaf.clear()
 
     def staleness(self) -> float:
-        """Draw by how many seconds the replica lags that answers the next read."""
+        """Return how many seconds the replica of the next read is behind."""
         return self._dice.uniform(0, 2 * self._lease) if self._happens("stale_reads") else 0.0
 
     def serialization_fails(self) -> bool:

@@ -21,7 +21,7 @@ from solocron.model.transitions import claiming, commands, finishing
 from solocron.model.transitions.claimant import Claimant
 from solocron.stores.contract import Result, Verdict
 from solocron.testing.simulation.commits import SimOutcome
-from solocron.testing.simulation.database import Database, Selection, Write
+from solocron.testing.simulation.database import Database, SimSelection, Write
 from tests.unit.engine import test_lease_protocol as protocol
 
 __all__ = ["MUTANTS"]
@@ -101,7 +101,7 @@ def _x21(bites: Bites) -> Patches:
 def _x22(bites: Bites) -> Patches:
     real = Database.commit
 
-    def later(self: Database, chosen: Selection, writes: list[Write], session: str | None, gate: Any = None) -> Any:
+    def later(self: Database, chosen: SimSelection, writes: list[Write], session: str | None, gate: Any = None) -> Any:
         if session is None or gate is None:
             return real(self, chosen, writes, session, gate)
         bites()

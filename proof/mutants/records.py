@@ -22,7 +22,7 @@ from solocron.schedules.every import Every
 from solocron.schedules.zoned import Local
 from solocron.stores.contract import Named
 from solocron.stores.sql.pool import Pool
-from solocron.testing.simulation.database import Database, Selection, Write
+from solocron.testing.simulation.database import Database, SimSelection, Write
 from solocron.testing.simulation.wire import WireStore
 from tests.unit.model import test_zone_data
 
@@ -152,7 +152,7 @@ def _x44(bites: Bites) -> Patches:
     real = Database.select
 
     def from_a_replica(self: Database, client: str, which: Any, done: Any, **more: Any) -> None:
-        def late(chosen: Selection) -> None:
+        def late(chosen: SimSelection) -> None:
             old = self._as_of(self.kernel.now - 1.0)
             docs: list[Any] = []
             for doc, version in chosen.docs:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-__all__ = ["clean", "dump", "dump_views", "labelled", "note", "pairs", "progress", "say", "table", "waiting"]
+__all__ = ["clean", "draws", "dump", "dump_views", "labelled", "note", "pairs", "progress", "say", "table", "waiting"]
 
 _STYLES = {
     **dict.fromkeys(["succeeded", "live", "OK", "on"], "green"),
@@ -55,7 +55,7 @@ def clean(text: str, *, lines: bool = False) -> str:
 
 def labelled(label: str, text: str) -> None:
     """Print one line after its level, such as OK or FAIL."""
-    if not _rich(sys.stdout):
+    if not draws(sys.stdout):
         print(f"{label:<5} {clean(text)}")
         return
     from rich.console import Console
@@ -78,7 +78,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> None:
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; a column whose header begins with a space is aligned to the right."""
     cleaned = [[clean(cell) for cell in row] for row in rows]
-    if _rich(sys.stdout):
+    if draws(sys.stdout):
         _rich_table(headers, cleaned)
     else:
         _plain_table(headers, cleaned)
@@ -112,7 +112,7 @@ def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
     """Show a spinner on a terminal while the body runs; elsewhere print the line once."""
-    if not _rich(sys.stderr):
+    if not draws(sys.stderr):
         note(text)
         yield
         return
@@ -126,7 +126,7 @@ def waiting(text: str) -> Iterator[None]:
 @contextmanager
 def progress(text: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on a terminal; elsewhere print a line at the start and one at the end."""
-    if not _rich(sys.stderr):
+    if not draws(sys.stderr):
         note(f"{text}: {total} runs")
         yield lambda done: None
         note(f"{text}: done")
@@ -140,7 +140,7 @@ def progress(text: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda done: bar.update(task, completed=done)
 
 
-def _rich(stream: TextIO) -> bool:
+def draws(stream: TextIO) -> bool:
     """Return whether rich may draw there; it honours NO_COLOR by itself."""
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         return False

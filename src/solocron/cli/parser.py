@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "status": "show nodes, what runs, and the last 24 hours",
     "next": "show the next slots of a job or an expression",
     "explain": "say in words what an expression does",
+    "plan": "show what the coming days hold: load, herds, clock changes, limits",
     "trigger": "run a job now, or at an instant",
     "pause": "start nothing more of a job by schedule",
     "resume": "go on with a paused job",

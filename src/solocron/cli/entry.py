@@ -12,7 +12,7 @@ from importlib import import_module
 
 from solocron.cli import parser
 from solocron.cli.exits import INTERRUPTED, OK
-from solocron.errors import InvalidError, SolocronError, StoreError, WaitTimeout
+from solocron.errors import InvalidError, SolocronError, StoreError, StoreUnavailable, WaitTimeout
 
 __all__ = ["main"]
 
@@ -49,7 +49,12 @@ def _command(name: str) -> Command:
 def _report(error: SolocronError, args: Namespace) -> int:
     from solocron.cli.output import clean
 
-    print(f"solocron: {clean(str(error), lines=True)}", file=sys.stderr)
+    text = str(error)
+    if isinstance(error, StoreUnavailable):
+        # The store's sentence is for a node, which goes on. A command is over.
+        text = text.removesuffix(" It is tried again.").rstrip(".")
+        text = f"{text}. This command exits with {error.exit_code}; run it again when the store is back."
+    print(f"solocron: {clean(text, lines=True)}", file=sys.stderr)
     step = _next_step(error, args)
     if step is not None:
         print(f"next: {step}", file=sys.stderr)

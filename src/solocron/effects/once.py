@@ -203,8 +203,9 @@ class Once:
         if self._on_uncertain == "skip":
             return Claim(self.key, first=False, uncertain=True)
         raise UncertainOutcome(
-            f"key {self.key!r}: {doubt.owner} began it at {iso(doubt.since)} and died; it may have happened. "
-            'Nothing was begun or marked. Look, then give check=, on_uncertain="repeat" or on_uncertain="skip".'
+            f"key {self.key!r}: {doubt.owner} began it at {iso(doubt.since)} and its lease ended; it may have "
+            "happened. Nothing was begun or marked. Look, then give check=, "
+            'on_uncertain="repeat" or on_uncertain="skip".'
         )
 
     def _ask(self) -> Any:

@@ -213,7 +213,9 @@ class Registrar:
             return
         stored, mine = doc.revision or 0, self._context.settings.revision or 0
         if stored <= max(mine, fleet.revision):  # a deploy in progress: the new code, or the old one, still runs
-            self._context.events.emit("definition kept", job=doc.name, node=self._context.settings.node)
+            self._context.events.emit(
+                "definition kept", job=doc.name, node=self._context.settings.node, stored=stored, ours=mine
+            )
         elif self._outranked.get(doc.name) != stored:
             self._outranked[doc.name] = stored
             self._context.events.emit(

@@ -30,7 +30,7 @@ class Takeover:
 
         It is swept only after a pass that skipped nothing.
         """
-        reason = f"{session.node}: {session.reason or 'its node died'}"
+        reason = f"{session.node}: {session.reason or 'its lease ended'}"
         if not self.take_from(session.name, reason, by=by, gate=gate):
             return False
         self.mark_swept(session.name, by=by, gate=gate)

@@ -71,7 +71,16 @@ def log_event(event: Event) -> None:
         log.log(level, "registered %s [%s] -> %s", facts["job"], facts["schedule"], facts["place"], extra=extra)
         return
     shown = " ".join(f"{name}={_short(extra[name])}" for name in extra if name != "event" and extra[name] is not None)
-    log.log(level, "%s [%s]", NAMES.get(event.name, event.name), shown, extra=extra, exc_info=exception)
+    log.log(level, "%s [%s]", _sentence(event), shown, extra=extra, exc_info=exception)
+
+
+def _sentence(event: Event) -> str:
+    """Return the sentence of a line: the event's own, or one with the facts that a reader looks for first."""
+    stored = event.facts.get("stored")
+    if event.name in ("definition kept", "rolled back") and stored:
+        adopt = ": see `solocron adopt`" if event.name == "rolled back" else ""
+        return f"the stored definition (revision {stored}) is kept; ours ({event.ours or 'none'}) is not used{adopt}"
+    return NAMES.get(event.name, event.name)
 
 
 def _short(value: Any) -> str:

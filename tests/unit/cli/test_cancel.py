@@ -40,7 +40,7 @@ def test_cancel_asks_the_node_that_runs_it(capsys: pytest.CaptureFixture[str]) -
         assert begun.wait(60)
         scheduler.on("cancelling", lambda event: told.set())
         assert main(["cancel", run, "--store", "memory://cancelling"]) == 0
-        assert "was asked to stop" in capsys.readouterr().out
+        assert capsys.readouterr().out == f"{run} was asked to stop; a thread stops at its next `run.check()`\n"
         assert scheduler.wait(run, 60).status == "cancelled"
 
 

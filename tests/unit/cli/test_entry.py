@@ -12,6 +12,7 @@ import solocron
 from solocron import errors
 from solocron.cli import commands, parser
 from solocron.cli.exits import EXITS
+from tests.servers.base import free_port
 from tests.unit.cli.kit import Cli, Shop
 
 LOOKING = ["jobs", "runs", "nodes", "status", "restored"]
@@ -115,6 +116,16 @@ def test_a_store_that_cannot_be_used_is_one_clear_message(cli: Cli, url: str, co
     assert (answer.code, answer.out) == (code, "")
     assert said in answer.err
     assert "Traceback" not in answer.err
+
+
+def test_a_command_whose_store_is_away_says_that_it_is_over(cli: Cli) -> None:
+    """A node tries again by itself. A command does not, and must not say so."""
+    for url in (f"postgresql://x@127.0.0.1:{free_port()}/y", f"mysql://x@127.0.0.1:{free_port()}/y"):
+        answer = cli("jobs", "--store", url)
+        assert (answer.code, answer.out) == (5, "")
+        first = answer.err.splitlines()[0]
+        assert "tried again" not in first
+        assert first.endswith("nothing was written. This command exits with 5; run it again when the store is back.")
 
 
 def test_a_bad_namespace_is_refused(cli: Cli) -> None:

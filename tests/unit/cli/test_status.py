@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -37,6 +38,26 @@ def test_status_for_people_is_one_screen(cli: Cli, shop: Shop) -> None:
     assert shown["paused"] == "report"
     assert shown["nodes"] == "none"  # it lives by ticks
     assert answer.lines[-1] == "24 hours  1 succeeded"
+
+
+def test_the_line_of_a_day_counts_ends_only(cli: Cli) -> None:
+    begun, end = threading.Event(), threading.Event()
+    scheduler = Scheduler("memory://busy-day")
+
+    @scheduler.every("1000d", name="long")
+    def long() -> None:
+        begun.set()
+        assert end.wait(60)
+
+    with scheduler:
+        run = scheduler.trigger("long")
+        assert begun.wait(60)
+        shown = dict(
+            line.split("  ", 1) for line in cli("status", "--store", "memory://busy-day").lines if "  " in line
+        )
+        end.set()
+        assert scheduler.wait(run, 60).status == "succeeded"
+    assert (shown["running"].strip(), shown["24 hours"]) == ("1", "nothing on record")
 
 
 def test_counts_leave_out_what_is_older_than_a_day(cli: Cli) -> None:

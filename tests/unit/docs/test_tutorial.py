@@ -108,7 +108,7 @@ def test_a_killed_nodes_run_is_taken_over(tmp_path: Path) -> None:
             elif command.endswith("--status succeeded"):
                 wait_for_runs(tmp_path, "report", "succeeded")
             said[command] = terminal.type(command)
-    assert "one: its node died" in said["solocron runs report"]
+    assert "one: its lease ended" in said["solocron runs report"]
     assert "succeeded" in said["solocron runs report --status succeeded"]
     scheduler = look(tmp_path)
     second, first = scheduler.runs("report")

@@ -182,6 +182,20 @@ def test_a_rollback_says_that_the_newer_definition_is_kept_and_adopt_makes_it_gi
         assert old.open().adopt_all() == []
 
 
+def test_the_log_names_both_revisions_of_a_definition_that_is_not_used(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "solocron")
+    kept = "the stored definition (revision 42) is kept; ours ({}) is not used"
+    with node_of(world, "shop", "0 2 * * *", revision=42):
+        with node_of(world, "shop", revision=41):
+            assert [one for one in caplog.messages if one.startswith(f"{kept.format(41)} [job=a")]
+        with node_of(world, "shop"):
+            assert [one for one in caplog.messages if one.startswith(f"{kept.format('none')} [job=a")]
+    with node_of(world, "shop", revision=41):
+        assert [one for one in caplog.messages if one.startswith(f"{kept.format(41)}: see `solocron adopt`")]
+
+
 def test_adopt_all_without_a_node_lets_the_next_one_write(world: World, store: MemoryStore) -> None:
     with node_of(world, "shop", "0 2 * * *", revision=42) as new:
         assert new.open().adopt_all() == []

@@ -20,7 +20,7 @@ def execute(args: Namespace) -> int:
     if args.json:
         output.dump({"run": args.run, "answer": answer})
     elif answer == "asked":
-        output.say(f"{args.run} was asked to stop; its node does so with its next beat")
+        output.say(f"{args.run} was asked to stop; a thread stops at its next `run.check()`")
     elif answer == Status.CANCELLED:
         output.say(f"{args.run} is cancelled")
     else:

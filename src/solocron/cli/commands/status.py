@@ -60,7 +60,9 @@ def _no_node(pool: str, jobs: int) -> str:
 def _glance(found: StatusView) -> list[tuple[str, str]]:
     states = [node.state for node in found.nodes]
     alive = ", ".join(f"{states.count(state)} {state}" for state in ("live", "silent", "dead") if state in states)
-    counts = ", ".join(f"{found.counts[name]} {name}" for name in Status if found.counts.get(name))
+    counts = ", ".join(
+        f"{found.counts[name]} {name}" for name in Status if name is not Status.RUNNING and found.counts.get(name)
+    )
     rows = [
         ("store", f"{found.store}, tier {found.tier}, namespace {found.namespace}"),
         ("time", f"{utc(found.now)} UTC by the store's clock"),

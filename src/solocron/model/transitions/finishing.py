@@ -135,7 +135,7 @@ def end_hold(
         doubt = crashed or (hold.crashed and outcome.unasked)
         waiting_runs = (*waiting_runs, _waits_again(hold, ready_at=now + wait, tries=hold.tries + 1, crashed=doubt))
     elif status is Status.LOST and not reason:
-        reason = "its node died"
+        reason = "its lease ended"
     record = record_of(
         job,
         hold,

@@ -223,7 +223,7 @@ class TestTakeOver:
     def test_a_lost_run_says_why_even_if_nobody_told(self) -> None:
         job, hold = held()
         job.apply(lambda doc: take_over(doc, session=hold.session, now=job.now, reason="", resolve=resolve))
-        assert job.reasons("lost") == ["its node died"]
+        assert job.reasons("lost") == ["its lease ended"]
 
     def test_with_retries_it_is_tried_at_once_by_another_node(self) -> None:
         job, hold = held(retries=1, backoff=Backoff(first="5m", cap="5m"))

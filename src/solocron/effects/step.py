@@ -10,13 +10,13 @@ import inspect
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, cast, overload
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast, overload
 
 from solocron.duration import parse_duration
 from solocron.effects.locks.writing import check_text
 from solocron.effects.results import close
 from solocron.effects.steps import SLEEP, Steps
-from solocron.errors import InvalidError, WaitTimeout
+from solocron.errors import InvalidError, NotEntered, WaitTimeout
 from solocron.model.policy import Backoff, whole
 
 __all__ = ["AsyncStep", "Step"]
@@ -44,11 +44,20 @@ class _Options:
             None if timeout is None else parse_duration(timeout, what=f"step {name!r}: timeout").total_seconds()
         )
         self._backoff = backoff or Backoff()
+        steps.made(self, name)
+
+    def __bool__(self) -> NoReturn:
+        raise NotEntered(
+            f"step {self.name!r} was used as a truth value before it was called. Nothing was run; write "
+            "`run.step(...).call(function, ...)` (in a coroutine `await`)."
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}, not called yet>"
 
-    def _check_function(self, function: Any) -> None:
+    def _begin(self, function: Any) -> None:
+        """Count the step as called, and refuse what is not a function."""
+        self._steps.called(self)
         if not callable(function):
             raise InvalidError(
                 f"step {self.name!r}: {function!r:.60} cannot be called; pass a function and its arguments."
@@ -64,7 +73,7 @@ class Step(_Options):
 
     def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the saved result, or call the function and save what it returns, as JSON gives it back."""
-        self._check_function(function)
+        self._begin(function)
         done = self._steps.find(self.name)
         if done is not None:
             return cast("T", done.value)
@@ -128,7 +137,7 @@ class AsyncStep(_Options):
 
         from solocron.effects.locks.aio import in_thread
 
-        self._check_function(function)
+        self._begin(function)
         done = await in_thread(partial(self._steps.find, self.name))
         if done is not None:
             return done.value

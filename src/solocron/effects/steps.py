@@ -60,6 +60,19 @@ class Steps:
         self._known: dict[str, Finished] | None = None
         self._used: set[str] = set()
         self._sleeps = 0
+        self._uncalled: dict[object, str] = {}
+
+    def made(self, step: object, name: str) -> None:
+        """Note a step that has still to be called."""
+        self._uncalled[step] = name
+
+    def called(self, step: object) -> None:
+        """Note that a step is being carried out; a second call changes nothing."""
+        self._uncalled.pop(step, None)
+
+    def uncalled(self) -> str | None:
+        """Return the name of a step that was made and never called."""
+        return next(iter(self._uncalled.values()), None)
 
     def sleep(self, duration: Span, *, name: str | None = None) -> None:
         """Wait; a later attempt waits only for what is left."""

@@ -62,6 +62,7 @@ class RunVerbs:
         self.step_async = partial(AsyncStep, self._steps)
         self.sleep = self._steps.sleep
         self.sleep_async = self._steps.sleep_async
+        self.uncalled_step = self._steps.uncalled
 
     def once(self, key: str, *, connection: Any = None, **options: Any) -> Once | OnceInTransaction:
         return once_of(self._desk, key, connection, options)

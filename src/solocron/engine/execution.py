@@ -198,7 +198,9 @@ class Execution:
             self._answered(value, error)
         else:
             self._node.context.runtime.failpoint("body-ended")
-            self._node.hand_over(self.running, outcome_of(self.running, value, error))
+            # A run that was never built, as for a function that takes none, has no steps.
+            left = None if error is not None or self._run is None else self._run._unfinished()
+            self._node.hand_over(self.running, outcome_of(self.running, value, error, left=left))
 
     def _answered(self, value: Any, error: BaseException | None) -> None:
         """Follow the result of `on_retry`. If it raised, the attempt has failed, and the next one calls it again."""
@@ -227,10 +229,13 @@ class Execution:
             node.hand_over(running, Outcome(status=Status.FAILED, reason=f"on_retry: given up: {reason}", final=True))
 
 
-def outcome_of(running: Running, value: Any, error: BaseException | None) -> Outcome:
-    """Return the outcome of an attempt whose function returned or raised this; a reason to stop takes precedence."""
+def outcome_of(running: Running, value: Any, error: BaseException | None, *, left: str | None = None) -> Outcome:
+    """Return the outcome of an attempt whose function returned or raised this; a reason to stop takes precedence.
+
+    `left` says what the function began and did not carry out.
+    """
     try:
-        return _outcome_of(running, value, error)
+        return _outcome_of(running, value, error, left)
     except (Exception, RunStopped) as trouble:  # noqa: BLE001 - no memory for a traceback, a result that raises on access
         name = type(trouble).__name__
         if error is None:
@@ -238,8 +243,8 @@ def outcome_of(running: Running, value: Any, error: BaseException | None) -> Out
         return Outcome.failed(f"{type(error).__name__}; what it says could not be written down ({name})")
 
 
-def _outcome_of(running: Running, value: Any, error: BaseException | None) -> Outcome:
-    left = None if value is None else unfinished(value)
+def _outcome_of(running: Running, value: Any, error: BaseException | None, left: str | None) -> Outcome:
+    left = left if value is None else unfinished(value) or left
     stop = running.stop
     if stop is not None and (stop.kind == "timeout" or not (error is None or isinstance(error, Exception))):
         return _stopped(stop)

@@ -138,6 +138,16 @@ class BaseRun:
         """
         return self._verbs().once(key, connection=connection, **options)
 
+    def _unfinished(self) -> str | None:
+        """Say which step the body made and never called, so that its work was not done; None if there is none."""
+        name = None if self._effects is None else self._effects.uncalled_step()
+        if name is None:
+            return None
+        return (
+            f"step {name!r} was made and never called, so its function was not run. "
+            f"Write `run.step({name!r}).call(function, ...)`, and `await` it in a coroutine."
+        )
+
     def _verbs(self) -> RunVerbs:
         if self._effects is None:
             if self._make_effects is None:

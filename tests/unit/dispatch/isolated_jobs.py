@@ -87,6 +87,11 @@ def effects(run: Run) -> list[Any]:
     return [bool(claim), again]
 
 
+@every(FAR, name="step-that-is-not-called", run_in="process")
+def step_that_is_not_called(run: Run) -> None:
+    run.step("charge")
+
+
 @every(FAR, name="ending", run_in="process")
 def ending(run: Run) -> Any:
     """Ends as the payload says."""

@@ -120,6 +120,12 @@ def test_keys_and_steps_work_through_a_connection_of_the_childs_own(scheduler: S
     assert view.result == [False, 7], "the second attempt finds the key taken and the step done"
 
 
+def test_a_step_that_was_made_and_never_called_fails_the_run_in_a_process_too(scheduler: Scheduler) -> None:
+    view = ran(scheduler, "step-that-is-not-called")
+    assert view.status == "failed"
+    assert (view.error or "").startswith("step 'charge' was made and never called, so its function was not run.")
+
+
 def test_verbs_with_io_say_why_they_cannot_work_on_a_store_in_memory() -> None:
     with Scheduler("memory://", enabled=True, lease="3s") as scheduler:
         pass

@@ -72,6 +72,41 @@ def test_a_job_that_forgets_the_with_fails_instead_of_paying_twice(tmp_path: Pat
     assert paid == []
 
 
+def test_a_run_whose_step_was_made_and_never_called_has_failed(tmp_path: Path) -> None:
+    """`run.step("charge")` alone charges nothing, and the run must not say that it succeeded."""
+    scheduler = made(tmp_path)
+
+    @scheduler.every("1h", name="forgotten")
+    def forgotten(run: Run) -> str:
+        run.step("charge")
+        return "charged"
+
+    @scheduler.every("1h", name="asked")
+    def asked(run: Run) -> None:
+        if run.step("charge"):  # type: ignore[truthy-bool, unused-ignore]
+            raise AssertionError("it is not true")
+
+    @scheduler.every("1h", name="awaited-nothing")
+    async def not_awaited(run: AsyncRun) -> None:
+        run.step("charge")
+
+    @scheduler.every("1h", name="called")
+    def called(run: Run) -> str:
+        step = run.step("charge")
+        return step.call(lambda: "charged")
+
+    with scheduler:
+        for job in ("forgotten", "awaited-nothing"):
+            view = scheduler.wait(scheduler.trigger(job), "10s")
+            assert (view.status, view.result) == ("failed", None)
+            assert (view.error or "").startswith(
+                "step 'charge' was made and never called, so its function was not run."
+            )
+        view = scheduler.wait(scheduler.trigger("asked"), "10s")
+        assert "NotEntered: step 'charge' was used as a truth value" in (view.error or "")
+        assert scheduler.wait(scheduler.trigger("called"), "10s").result == "charged"
+
+
 def test_what_was_entered_or_acquired_still_has_one(tmp_path: Path) -> None:
     scheduler = made(tmp_path)
     with scheduler.once("mail") as claim:

@@ -38,11 +38,11 @@ def work(order: dict[str, Any], report: int, shared: Shared) -> None:
     _prepare(order)
     line = _Line(report)
     try:
-        value = _call(order, shared, line)
+        value, left = _call(order, shared, line)
     except BaseException as error:  # noqa: BLE001 - whatever a body raises is its outcome, SystemExit included
         line.answer(*_raised(error))
     else:
-        line.answer(*_returned(value))
+        line.answer(*_returned(value, left))
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
 
@@ -71,7 +71,8 @@ def _prepare(order: dict[str, Any]) -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # what was printed before a kill is seen
 
 
-def _call(order: dict[str, Any], shared: Shared, line: _Line) -> Any:
+def _call(order: dict[str, Any], shared: Shared, line: _Line) -> tuple[Any, str | None]:
+    """Return what the function returned, and what it began and did not carry out."""
     function = find(FunctionAddress(**order["function"]))
     wrappers = [find(FunctionAddress(**each)) for each in order["around"]]
     if not logging.root.handlers:  # its log goes where its output goes
@@ -82,7 +83,8 @@ def _call(order: dict[str, Any], shared: Shared, line: _Line) -> Any:
     body = handler.bind(run)
     if wrappers:
         body = wrap(wrappers, run, body, is_async=handler.is_async)
-    return _await(body, run) if handler.is_async else body()
+    value = _await(body, run) if handler.is_async else body()
+    return value, run._unfinished()
 
 
 def _await(body: Callable[[], Any], run: Any) -> Any:
@@ -147,9 +149,9 @@ class _Line:
                 left = left[os.write(self._fd, left) :]
 
 
-def _returned(value: Any) -> tuple[str, Any]:
+def _returned(value: Any, left: str | None) -> tuple[str, Any]:
     """Return the value if it is small JSON, else why it is not kept. Work that was only promised is a failure."""
-    why = unfinished(value)
+    why = unfinished(value) or left
     if why is not None:
         return "failed", why
     text = result_text(value)

@@ -63,6 +63,17 @@ def test_it_is_asked_with_the_run_that_would_be_repeated() -> None:
     assert seen == [(2, cluster.runs("payout")[0].key)]
 
 
+def test_an_answer_that_cannot_even_be_shown_costs_the_attempt_and_not_the_node() -> None:
+    class Moody:
+        def __repr__(self) -> str:
+            raise MemoryError
+
+    answers = iter([Moody(), RetryDecision.done("found it")])
+    cluster = crashed(lambda run: next(answers), for_s=600)
+    assert [(attempt, status) for attempt, status, _ in told(cluster)] == [(2, "failed"), (3, "succeeded")]
+    assert cluster.runs("payout")[1].error is not None
+
+
 def test_without_an_answer_the_attempt_fails_and_the_next_one_asks_again() -> None:
     """Whatever it raises or returns: the doubt about the crash stays until it is answered."""
     answers = iter([ConnectionError("the bank is closed"), "perhaps", RetryDecision.done("found it")])

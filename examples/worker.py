@@ -23,7 +23,7 @@ scheduler = Scheduler(os.environ.get("SOLOCRON_STORE", "sqlite:///jobs.db"), lea
 
 @scheduler.every("1s", retries=2, backoff=Backoff("200ms"))
 def charge(run: Run) -> None:
-    """A thread job. The key is the same on every attempt: hand it to whoever must not charge twice."""
+    """A thread job. The key is the same on every attempt: pass it to the service that must not charge twice."""
     if run.attempt == 1 and run.slot.second % 3 == 0:
         raise ConnectionError("the bank did not answer")
     print(f"charge      {run.slot:%H:%M:%S}  attempt {run.attempt}  {run.key}", flush=True)

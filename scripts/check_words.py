@@ -1,4 +1,4 @@
-"""Fails if the package has two classes of one name, or if it or its proof uses a word that was given up.
+"""Fails if the package has two classes of one name, or if it, its proof or a page uses a word that was given up.
 
 A class name that stands twice makes every search and every traceback ambiguous. A word that was given up had two
 meanings, or no meaning to a reader who has not met it here; each is listed with the word to use instead.
@@ -97,6 +97,22 @@ def word_problems(package: Path) -> Iterator[Fault]:
                         yield inside, token.start[0], f"the name {token.string!r}: say {NAMES[word]}"
 
 
+def page_problems(root: Path) -> Iterator[Fault]:
+    """Yield file, line and fault for each word that was given up in a page or an example.
+
+    The changelog is left out: it names the words that an entry gave up.
+    """
+    pages = [root / "README.md", root / "CONTRIBUTING.md"]
+    for folder in ("docs", "examples", "tests/fundamentals"):
+        pages += [file for file in sorted((root / folder).rglob("*")) if file.suffix in (".md", ".py")]
+    words = {re.compile(rf"\b{word}\b", re.IGNORECASE): f"say {better}" for word, better in NAMES.items()}
+    for page in pages:
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            for pattern, why in (_PROSE | words).items():
+                if found := pattern.search(line):
+                    yield page.relative_to(root), number, f"{found[0]!r}: {why}"
+
+
 def classes(package: Path) -> dict[str, list[Path]]:
     """Return every public class with the files that define one of that name."""
     found: dict[str, list[Path]] = defaultdict(list)
@@ -130,6 +146,7 @@ def _words(name: str) -> list[str]:
 def main() -> int:
     faults, known = list(word_problems(PACKAGE)), classes(PACKAGE)
     faults += [("proof" / file, number, what) for file, number, what in word_problems(ROOT / "proof")]
+    faults += page_problems(ROOT)
     found = list(_problems(faults, known))
     for line in found:
         print(line, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Bill everybody once: `python -m examples.billing`. Kill it wherever you like and start it again.
+"""Bill every customer once: `python -m examples.billing`. Kill it wherever you like and start it again.
 
 The store, the books, the gateway and the mail live in the current folder, or in the one that is given.
 """
@@ -15,7 +15,7 @@ from solocron import Run, Scheduler
 
 def make(folder: Path) -> Scheduler:
     books, gateway, mail = Books(folder), Gateway(folder), Mail(folder)
-    # A short lease, so that whoever starts it again after a kill does not wait long.
+    # A short lease, so that a new start after a kill does not wait long.
     scheduler = Scheduler(f"sqlite:///{folder / 'jobs.db'}", lease="500ms")
 
     @scheduler.cron("0 6 1 * *", name="billing", retries=100)
@@ -23,7 +23,7 @@ def make(folder: Path) -> Scheduler:
         invoices = run.step("invoices").call(books.make_invoices, run)
         for invoice in run.track(invoices):
             customer, cents = invoice["customer"], invoice["cents"]
-            # The gateway knows the key: should we die before the step is saved, it charges nobody twice.
+            # The gateway knows the key: should we die before the step is saved, it charges no customer twice.
             headers = {"Idempotency-Key": f"{run.key}:{customer}"}
             receipt = run.step(f"charge {customer}").call(gateway.charge, customer, cents, headers=headers)
             # Mail knows no keys: should we die while sending, the sent folder is asked before anything is sent again.

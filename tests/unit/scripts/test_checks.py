@@ -152,6 +152,13 @@ def test_words_that_only_look_alike_are_left_alone(tmp_path: Path, source: str) 
     assert list(check_words.problems(tmp_path)) == []
 
 
+def test_pages_and_examples_are_read_as_well(tmp_path: Path) -> None:
+    for page in ("README.md", "CONTRIBUTING.md", "docs/how-to/page.md", "examples/job.py"):
+        _write(tmp_path / page, "The first line.\nA slice runs here.")
+    found = [(str(file), number) for file, number, _ in check_words.page_problems(tmp_path)]
+    assert found == [("README.md", 2), ("CONTRIBUTING.md", 2), ("docs/how-to/page.md", 2), ("examples/job.py", 2)]
+
+
 def test_two_public_classes_of_one_name_are_refused(tmp_path: Path) -> None:
     _write(tmp_path / "a.py", "class Keeper: ...\nclass _Own: ...")
     _write(tmp_path / "b.py", "class Keeper(object): ...\nclass _Own: ...")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["EXITS", "FAILED", "INTERRUPTED", "OK", "TAKEN", "USAGE", "explained"]
+__all__ = ["DIFFERENT", "EXITS", "FAILED", "INTERRUPTED", "OK", "TAKEN", "USAGE", "explained"]
 
-OK, FAILED, USAGE, TAKEN, INTERRUPTED = 0, 1, 2, 4, 130
+OK, FAILED, USAGE, TAKEN, DIFFERENT, INTERRUPTED = 0, 1, 2, 4, 7, 130
 
 EXITS: Mapping[int, str] = {
     OK: "done",
@@ -16,6 +16,7 @@ EXITS: Mapping[int, str] = {
     TAKEN: "a conflict, or a stale fence: nothing was written",
     5: "the store cannot be reached or refuses",
     6: "what was waited for did not happen in time",
+    DIFFERENT: "`diff`: there are differences, and no problem",
     INTERRUPTED: "interrupted (`run`: twice)",
 }
 

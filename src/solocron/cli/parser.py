@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "next": "show the next slots of a job or an expression",
     "explain": "say in words what an expression does",
     "plan": "show what the coming days hold: load, herds, clock changes, limits",
+    "diff": "before a deployment: show what it would change",
     "trigger": "run a job now, or at an instant",
     "pause": "start nothing more of a job by schedule",
     "resume": "go on with a paused job",

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from solocron.scheduler.aio import AsyncScheduler
     from solocron.schedules import At, Cron, Every, Schedule
     from solocron.version import __version__
-    from solocron.views import JobView, NodeView, RunView, StatusView
+    from solocron.views import HealthView, JobView, NodeView, RunView, StatusView
 
 _HOMES = {
     "solocron.runs.async_run": ("AsyncRun",),
@@ -77,7 +77,7 @@ _HOMES = {
     "solocron.scheduler.aio": ("AsyncScheduler",),
     "solocron.schedules": ("At", "Cron", "Every", "Schedule"),
     "solocron.version": ("__version__",),
-    "solocron.views": ("JobView", "NodeView", "RunView", "StatusView"),
+    "solocron.views": ("HealthView", "JobView", "NodeView", "RunView", "StatusView"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -93,6 +93,7 @@ __all__ = [
     "EmptyStore",
     "Event",
     "Every",
+    "HealthView",
     "InvalidError",
     "JobOptions",
     "JobView",

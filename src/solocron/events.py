@@ -40,6 +40,7 @@ NAMES: Mapping[str, str] = {
     "request accepted": "a trigger that a transaction of yours committed became a run, or its record says why not",
     "request dropped": "a trigger that a transaction of yours committed was for a job that is gone",
     "stuck": "a body does not end although it was asked to",
+    "event loop blocked": "a body that does not await keeps the event loop from every other coroutine",
     "paused": "a job was paused because it had failed as often in a row as its pause_after allows",
     "handed back": "a claim that never started was given back",
     "alarm": "something should have run and did not, or cannot; reported by one node of the fleet",

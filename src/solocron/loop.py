@@ -63,6 +63,8 @@ class Loop:
         self._failures = 0
         self._stopping = False
         self._task: Task | None = None
+        self._since: float | None = None
+        """Boot time at which the present step began; None between two."""
 
     def start(self) -> None:
         self._task = self._runtime.spawn(self._run, f"solocron-{self.name}")
@@ -81,6 +83,13 @@ class Loop:
             return not self._task.is_alive()
         return True
 
+    def in_step(self, now: float) -> float | None:
+        """Return the seconds since the present step began, 0 between two; None if its thread is gone unasked."""
+        if self._task is None or not (self._stopping or self._task.is_alive()):
+            return None
+        since = self._since
+        return 0.0 if since is None else max(0.0, now - since)
+
     def _run(self) -> None:
         while not self._stopping:
             # Not even a machine without memory to wait with ends a loop.
@@ -90,7 +99,7 @@ class Loop:
     def _turn(self) -> None:
         """Make one step, and sleep after it."""
         self._signal.clear()
-        now = self._runtime.clock.boot()
+        now = self._since = self._runtime.clock.boot()
         try:
             at = self._step(now)
             failures, self._failures = self._failures, 0
@@ -101,6 +110,7 @@ class Loop:
             at = now + growing_delay(self._failures, self._longest_pause)
             with suppress(Exception):  # nor may the report end it
                 self._report(error)
+        self._since = None
         pause = at - self._runtime.clock.boot()
         if pause > 0:
             self._signal.wait(max(pause, _SHORTEST))

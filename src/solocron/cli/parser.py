@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "runs": "list what ran, what did not, and why",
     "show": "show one run, every attempt of it",
     "nodes": "list the nodes",
+    "health": "say whether the nodes of this machine are alive, for probes",
     "namespaces": "list the namespaces of the store",
     "status": "show nodes, what runs, and the last 24 hours",
     "next": "show the next slots of a job or an expression",

@@ -9,7 +9,10 @@ from typing import Any, Protocol
 from solocron.errors import Cancelled, LeaseLost, RunStopped, TimedOut
 from solocron.jobs.registry import Handler
 
-__all__ = ["Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "LazyDispatcher", "Stop"]
+__all__ = ["NAME", "Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "LazyDispatcher", "LoopBlock", "Stop"]
+
+NAME = "solocron "
+"""Start of the name of a call, before the id of its run: threads and tasks are named like this."""
 
 Interrupt = Callable[[], None]
 """Interrupts a body from outside; does nothing where that is impossible (a thread)."""
@@ -47,6 +50,22 @@ class Away:
     stopped: Callable[[], Stop | None]
     report: Callable[[dict[str, Any]], None]
     """Takes the progress and the output of the body so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBlock:
+    """A stretch of time in which an event loop did not respond."""
+
+    since: float
+    """Boot time at which it was asked."""
+    seconds: float
+    run: str | None
+    """The run that kept it busy; None if that is not known, or was none of ours."""
+    over: bool
+
+    @property
+    def job(self) -> str | None:
+        return None if self.run is None else self.run.rpartition("@")[0]
 
 
 class Call(Protocol):

@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from solocron.dispatch.contract import Call, Interrupt
+from solocron.dispatch.contract import Call, Interrupt, LoopBlock
+from solocron.dispatch.loop_watch import LoopWatch
 from solocron.jobs.unfinished import awaited
 
 __all__ = ["LoopDispatcher"]
@@ -23,6 +24,7 @@ class LoopDispatcher:
         self._mutex = threading.Lock()
         # The loop keeps only weak references to tasks; these keep them alive until they are done.
         self._tasks: set[asyncio.Task[None]] = set()
+        self._watch: LoopWatch | None = None
 
     def submit(self, call: Call) -> Interrupt:
         loop = self._running_loop()
@@ -43,6 +45,17 @@ class LoopDispatcher:
         if not _call_soon(loop, launch):
             raise RuntimeError("the application's event loop is closed; start the scheduler inside a running loop")
         return interrupt
+
+    def look(self) -> LoopBlock | None:
+        """Return how long the loop of the jobs has not responded; None if there is none, or it does not run."""
+        with self._mutex:
+            loop = self._private if self._loop is None or self._loop.is_closed() else self._loop
+            if loop is None:
+                return None
+            if self._watch is None or self._watch.loop is not loop:
+                self._watch = LoopWatch(loop)
+            watch = self._watch
+        return watch.look()
 
     def close(self) -> None:
         with self._mutex:

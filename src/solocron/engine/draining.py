@@ -15,10 +15,12 @@ from solocron.lease.holder import Holder
 from solocron.loop import Loop
 from solocron.stores.until_known import OPEN_OUTCOMES
 
-__all__ = ["TO_THE_END", "Departure", "Drain"]
+__all__ = ["OF_A_TICK", "TO_THE_END", "Departure", "Drain"]
 
-TO_THE_END = ("keeper", "watchdog", "finisher")
-"""The loops that run until no body is left; a tick needs no others."""
+OF_A_TICK = ("keeper", "watchdog", "finisher")
+"""The loops that a tick needs."""
+TO_THE_END = (*OF_A_TICK, "pulse")
+"""The loops that run until no body is left: a node that drains is alive."""
 
 
 class Departure:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from solocron.dispatch.contract import Away, Elsewhere, Stop
+from solocron.dispatch.contract import NAME, Away, Elsewhere, Stop
 from solocron.engine.attempts import Running
 from solocron.errors import Cancelled, RunStopped, TimedOut
 from solocron.jobs.registry import Handler
@@ -97,7 +97,7 @@ class Execution:
 
     @property
     def name(self) -> str:
-        return f"solocron {self.running.hold.run}"
+        return f"{NAME}{self.running.hold.run}"
 
     @property
     def handler(self) -> Handler:

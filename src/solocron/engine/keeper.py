@@ -40,6 +40,11 @@ class Keeper:
         self._seen_at = 0
         """Store time of the last renewal."""
 
+    @property
+    def failing(self) -> bool:
+        """True if the last renewal was not acknowledged."""
+        return self._failures > 0
+
     def step(self, now: float) -> float:
         """Renew what is due; return when to be called again."""
         lease = self._attempts.lease

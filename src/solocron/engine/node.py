@@ -11,7 +11,7 @@ from solocron.engine.alarms import Alarms
 from solocron.engine.attempts import Attempts
 from solocron.engine.claim_pass import ClaimPass, Starter
 from solocron.engine.claimer import Claimer
-from solocron.engine.draining import TO_THE_END, Departure, Drain
+from solocron.engine.draining import OF_A_TICK, Departure, Drain
 from solocron.engine.finisher import Finisher
 from solocron.engine.keeper import Keeper
 from solocron.engine.listener import LONGEST_PAUSE, ChangeListener
@@ -19,6 +19,7 @@ from solocron.engine.memory import Memory
 from solocron.engine.namespace_gate import NamespaceGate
 from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
+from solocron.engine.pulse import Pulse, Vitals
 from solocron.engine.put_back import PutBack
 from solocron.engine.reconciler import Reconciler
 from solocron.engine.recovery import Recovery
@@ -65,6 +66,8 @@ class Parts:
     zone_data: str
     calendars: Calendars
     alarms: Bounds | None = None
+    vitals: Vitals | None = None
+    """Where the node's health is written; None: nowhere."""
 
 
 class Node:
@@ -105,10 +108,10 @@ class Node:
         self.context = context
         self.attempts = attempts
         self.gate = gate
-        self.keeper = keeper
         self.finisher = finisher
         self.sweeper = sweeper
         self.alarms = alarms
+        self.pulse = Pulse(context, attempts, keeper, parts.vitals)
         self._jobs = len(parts.declared)
         self._tick = Tick(context, claimer, finisher, sweeper, triggers)
         self._drain = Drain(
@@ -124,6 +127,8 @@ class Node:
         }
         if alarms is not None:
             steps["alarms"] = (alarms.step, Signal(parts.runtime))
+        if parts.vitals is not None:
+            steps["pulse"] = (self.pulse.step, Signal(parts.runtime))
         self._loops = {
             name: Loop(
                 name, step, runtime=parts.runtime, events=parts.events, signal=signal,
@@ -137,6 +142,10 @@ class Node:
     @property
     def lease(self) -> OwnLease:
         return self.attempts.lease
+
+    @property
+    def keeper(self) -> Keeper:
+        return self.pulse.keeper
 
     def start(self, *, ticking: bool = False) -> None:
         """Begin a session, write the definitions, run the loops. An unavailable store is waited for in the background.
@@ -152,9 +161,10 @@ class Node:
         if ticking:
             self.gate.newcomer.claim_at_once()
             self._drain.reason = TICKED
-        for name, loop in self._loops.items():
-            if name in TO_THE_END or not ticking:
-                loop.start()
+        started = {name: loop for name, loop in self._loops.items() if name in OF_A_TICK or not ticking}
+        self.pulse.loops = started
+        for loop in started.values():
+            loop.start()
         session = self.attempts.lease.session
         events.emit("node started", node=settings.node, jobs=self._jobs, session=session)
 
@@ -174,4 +184,7 @@ class Node:
 
     def drain(self, grace: float) -> bool:
         """Stop claiming, let runs end within the grace, hand back what never started; True if nothing is left."""
-        return self._drain.run(self._loops, grace)
+        try:
+            return self._drain.run(self._loops, grace)
+        finally:
+            self.pulse.end()

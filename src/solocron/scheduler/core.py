@@ -9,14 +9,15 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from solocron.calendars.revisions import Calendars
 from solocron.client import Client
-from solocron.dispatch.contract import Dispatcher, LazyDispatcher
+from solocron.dispatch.contract import Dispatcher, LazyDispatcher, LoopBlock
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.duration import parse_duration
 from solocron.engine.node import Node, Parts
+from solocron.engine.pulse import Vitals
 from solocron.engine.settings import Settings
 from solocron.errors import ConfigurationError
 from solocron.events import Events
@@ -31,7 +32,12 @@ from solocron.scheduler.configuration import Configuration
 from solocron.schedules import load_zone, zone_data_version
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
+from solocron.telemetry.health_file import HealthFile
 from solocron.telemetry.log import is_logged, log_event
+from solocron.views import HealthView
+
+if TYPE_CHECKING:  # a program without coroutine jobs imports no asyncio
+    from solocron.dispatch.eventloop import LoopDispatcher
 
 __all__ = ["Core"]
 
@@ -62,6 +68,7 @@ class Core:
         """The caller's event loop, on which coroutine jobs run."""
         self.moved: list[Callable[[], None]] = []
         """Called after `configure` has changed the store."""
+        self._loop_dispatcher: LoopDispatcher | None = None
         self._dispatchers = dispatchers
         self.configure(configuration)
 
@@ -118,9 +125,19 @@ class Core:
         if self.node is not None:
             self.node.wake()
 
+    def no_node(self) -> HealthView:
+        """Return the health of a process in which no node runs."""
+        settings = self.settings
+        return HealthView(
+            node=settings.node, namespace=self.store.namespace, host=settings.host, pid=settings.pid,
+            alive=False, ready=False, why=("no node runs in this process",), session=None, trusted_for_s=None,
+            store_answers=False, loops={}, event_loop_lag_s=None, blocked_by=None, running=0, draining=False,
+            lease_s=settings.lease, age_s=0.0,
+        )  # fmt: skip
+
     # --- the node --------------------------------------------------------------------------------------------
 
-    def make_node(self, verbs: MakeVerbs) -> Node:
+    def make_node(self, verbs: MakeVerbs, *, ticking: bool = False) -> Node:
         """Assemble the node as it runs in production; the simulator assembles the same from its own parts."""
         self.loop = _running_loop() or self.loop
         if self._dispatchers is None and any(one.run_in == "process" for one in self.registry):
@@ -141,8 +158,18 @@ class Core:
                 zone_data=zone_data_version(),
                 alarms=self.bounds,
                 calendars=Calendars(self.store, self.registry),
+                vitals=self._vitals() if self._dispatchers is None and not ticking else None,
             )
         )
+
+    def _vitals(self) -> Vitals | None:
+        """Return where this node's health is written, unless that is switched off."""
+        settings = self.settings
+        file = HealthFile.make(namespace=self.store.namespace, node=settings.node, host=settings.host, pid=settings.pid)
+        return None if file is None else Vitals(file.write, file.remove, self._look_at_event_loop)
+
+    def _look_at_event_loop(self) -> LoopBlock | None:
+        return None if self._loop_dispatcher is None else self._loop_dispatcher.look()
 
     def _make_dispatchers(self) -> Mapping[str, Dispatcher]:
         """Import whatever runs need besides the engine before there are threads that would import it.
@@ -166,7 +193,8 @@ class Core:
     def _make_loop_dispatcher(self) -> Dispatcher:
         from solocron.dispatch.eventloop import LoopDispatcher
 
-        return LoopDispatcher(self.loop)
+        self._loop_dispatcher = LoopDispatcher(self.loop)
+        return self._loop_dispatcher
 
     def _make_process_dispatcher(self) -> Dispatcher:
         from solocron.dispatch.process.dispatcher import ProcessDispatcher

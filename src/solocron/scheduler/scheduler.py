@@ -29,7 +29,7 @@ from solocron.scheduler.starting import refuse_store_per_replica, refuse_unknown
 from solocron.schedules import Schedule
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret
-from solocron.views import RunView
+from solocron.views import HealthView, RunView
 
 if TYPE_CHECKING:
     from solocron.scheduler.aio import AsyncScheduler
@@ -221,6 +221,11 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
         views = [view for run in dict.fromkeys(run for run, _ in finished) for view in core.client.attempts(run)]
         return [view for view in views if (view.run, view.attempt) in set(finished)]
 
+    def health(self) -> HealthView:
+        """Return whether the node of this process is alive and ready, and why not; the store is not asked."""
+        node = self._core.running_node
+        return self._core.no_node() if node is None else node.pulse.look()
+
     def _disabled(self) -> bool:
         """Return whether nothing may run here; logged once."""
         if not self.enabled and not self._warned_disabled:
@@ -233,7 +238,7 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
     def _start_node(self, *, ticking: bool) -> Node:
         core = self._core
         refuse_unknown_calendars(core)
-        core.node = node = core.make_node(self._make_verbs)
+        core.node = node = core.make_node(self._make_verbs, ticking=ticking)
         try:
             node.start(ticking=ticking)
         except BaseException:

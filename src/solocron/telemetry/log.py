@@ -26,6 +26,7 @@ _LEVELS: Mapping[str, int] = {
     "session buried": logging.WARNING,
     "taken over": logging.WARNING,
     "refused": logging.WARNING,
+    "event loop blocked": logging.WARNING,
     "paused": logging.ERROR,
     "request dropped": logging.WARNING,
     "another application": logging.WARNING,
@@ -80,6 +81,9 @@ def _sentence(event: Event) -> str:
     if event.name in ("definition kept", "rolled back") and stored:
         adopt = ": see `solocron adopt`" if event.name == "rolled back" else ""
         return f"the stored definition (revision {stored}) is kept; ours ({event.ours or 'none'}) is not used{adopt}"
+    if event.name == "event loop blocked":
+        by, tense = event.job or "code that is not a job's", "has been" if event.still else "was"
+        return f"the event loop {tense} blocked for {event.blocked_s:.1f} s by {by}"
     return NAMES.get(event.name, event.name)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from solocron.clock import iso, to_us
+from solocron.views.health import HealthView
 from solocron.views.jobs import BackfillView, JobView, LimitView, PauseView, PermitView, ResumeView
 from solocron.views.nodes import AlarmView, NodeView, StatusView
 from solocron.views.runs import WAITING, RunView
@@ -16,6 +17,7 @@ __all__ = [
     "WAITING",
     "AlarmView",
     "BackfillView",
+    "HealthView",
     "JobView",
     "LimitView",
     "NodeView",

@@ -23,7 +23,7 @@ from solocron.model.policy import QUEUE_LIMIT, Backoff
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.url import _SCHEMES
 from solocron.telemetry.log import _LEVELS
-from solocron.views import WAITING, BackfillView, JobView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import WAITING, BackfillView, HealthView, JobView, NodeView, ResumeView, RunView, StatusView
 from tests.unit.docs.pages import DOCS, ROOT, WITHOUT_A_PAGE, table
 
 REFERENCE = DOCS / "reference"
@@ -87,7 +87,9 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
     assert asking | {"start", "stop", "tick"} == awaited - WITHOUT_A_PAGE
 
 
-@pytest.mark.parametrize("view", [BackfillView, CalendarView, RunView, JobView, NodeView, ResumeView, StatusView])
+@pytest.mark.parametrize(
+    "view", [BackfillView, CalendarView, HealthView, RunView, JobView, NodeView, ResumeView, StatusView]
+)
 def test_the_fields_of_a_view(view: Any) -> None:
     page = [row[0] for row in table(REFERENCE / "scheduler.md", view.__name__)]
     assert page == [field.name for field in fields(view)]
@@ -204,7 +206,7 @@ def test_the_oldest_servers_that_are_taken() -> None:
 def test_the_environment_variables() -> None:
     page = {row[0] for row in table(REFERENCE / "environment.md", "Environment variables")}
     shipped = [file for file in SOURCE.rglob("*.py") if "testing" not in file.parts]
-    used = {name for file in shipped for name in re.findall(r"\bSOLOCRON_[A-Z]+\b", file.read_text())}
+    used = {name for file in shipped for name in re.findall(r"\bSOLOCRON_[A-Z_]+\b", file.read_text())}
     assert page == used
 
 

@@ -147,7 +147,7 @@ def load_ahead(store: Store, due: int, first: int = 0) -> int:
 
 def check_log(store: Store, due: int, instant: int, *, runs: int = 1) -> None:
     """Every slot was recorded once: one record per job and slot, all of them succeeded at the first attempt."""
-    records = store.history(Query(limit=due * runs + 10))
+    records = store.history(Query(limit=due * runs + 10)).records
     slots = Counter((record.job, record.slot) for record in records)
     if len(records) != due * runs or len(slots) != due * runs:
         raise RuntimeError(f"{due * runs} slots, but {len(records)} records of {len(slots)} slots")

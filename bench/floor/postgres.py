@@ -23,8 +23,8 @@ class Floor:
         self._session = session
         self._sql = {name: one.sql for name, one in statements(store.prefix, store.schema_name).items()}
         where = (store.prefix, store.schema_name)
-        claims = (("job_moved",), ("run_opened", "hold_added"))
-        ends = (("job_moved", "hold_removed"), ("run_closed",))
+        claims = (("job_moved",), ("hold_added",))
+        ends = (("job_moved", "hold_removed"), ("record_appended",))
         self._claim = writing(*where, *claims, session=True, notify=False)
         self._finish = writing(*where, *ends, session=False, notify=False, recalled=True)
         self._db = psycopg.connect(**store._conninfo | {"options": store._options}, autocommit=True)
@@ -41,11 +41,6 @@ class Floor:
         self._write(
             self._claim,
             job_moved=[(one.due, one.slot, 0, 1, one.state, "default", one.name, one.version) for one in held],
-            run_opened=[
-                (one.run, one.name, 1, one.slot, "schedule", "running", one.key, now, None, NODE, self._session,
-                 one.fence, now, None, None, None, None, None, one.slot, 1, "default")
-                for one in held
-            ],
             hold_added=[("default", self._session, "job", one.name) for one in held],
         )  # fmt: skip
         with self._db.pipeline():
@@ -60,9 +55,13 @@ class Floor:
                 (one.due, one.slot, 0, 0, finished(one.state, now), "default", one.name, one.version + 1)
                 for one in held
             ],
-            "run_closed": [("succeeded", None, now, now, None, None, None, "default", one.run, 1) for one in held],
+            "record_appended": [
+                (one.run, one.name, 1, one.slot, "schedule", "succeeded", one.key, now, None, NODE, self._session,
+                 one.fence, now, now, now, None, None, None, one.slot, 1, "default")
+                for one in held
+            ],
             "hold_removed": [("default", self._session, "job", one.name) for one in held],
-        }
+        }  # fmt: skip
         window = {"now": now - 1_000_000, "latest": now + 1_000_000, "expected": 2 * len(held)}
         return window | {name: as_json(name, rows) for name, rows in ends.items()}
 

@@ -33,12 +33,7 @@ class Floor:
         held = claimed([tuple(row) for row in fetched.rows], self._session, now)
         words = [self._session, "job", fetched.offer, str(len(held)), "", "", ""]
         for one in held:
-            opened = _dumps(
-                [one.slot, "schedule", one.key, None, NODE, self._session, one.fence, now, *[None] * 4, one.slot]
-            )
-            words += ["state", one.name, one.version, "0", one.state, str(one.due), self._holder, "1"]
-            words += ["open", f"{one.run} 00000001", "running", str(now), "1", one.name]
-            words.append(f"running {now} - 1\n{opened}\n\n\n{one.name}")
+            words += ["state", one.name, one.version, "0", one.state, str(one.due), self._holder, "0"]
         verdicts, version, now = self._commit(words)
         held = [one for one, verdict in zip(held, verdicts, strict=True) if verdict == "a"]  # slow: others took over
         if not held:
@@ -47,8 +42,10 @@ class Floor:
         for one in held:
             mark = f"{version} {one.due} {self._holder}"
             words += ["state", one.name, mark, "0", finished(one.state, now), str(one.due), "", "1"]
-            words += ["close", f"{one.run} 00000001", "succeeded", str(now), "1", one.name]
-            words.append(f"{now}\n{_dumps([None, now, None, None, None])}")
+            facts = [one.slot, "schedule", one.key, None, NODE, self._session, one.fence, now, now]
+            facts += [None, None, None, one.slot]
+            words += [f"{one.run} 00000001", "succeeded", str(now), "1", one.name]
+            words.append(f"succeeded {now} {now} 1\n{_dumps(facts)}\n{one.name}")
         verdicts, _, _ = self._commit(words)
         assert set(verdicts) == {"a"}, verdicts
         return len(held)

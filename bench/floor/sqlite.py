@@ -36,12 +36,6 @@ class Floor:
         held = claimed(rows, self._session, now)
         moved = [(one.due, one.slot, 0, 1, one.state, "default", one.name, one.version) for one in held]
         db.executemany(sql["job_moved"], moved)
-        opened = [
-            (one.run, one.name, 1, one.slot, "schedule", "running", one.key, now, None, NODE, self._session,
-             one.fence, now, None, None, None, None, None, one.slot, 1, "default")
-            for one in held
-        ]  # fmt: skip
-        db.executemany(sql["run_opened"], opened)
         db.executemany(sql["hold_added"], [("default", self._session, "job", one.name) for one in held])
         db.execute(sql["session_is_live"], where).fetchall()
         db.execute("COMMIT")
@@ -52,8 +46,12 @@ class Floor:
         rows = db.execute(sql["named_jobs"], {"namespace": "default", "names": names}).fetchall()
         stayed = [(0, 0, finished(state, now), "default", name, version) for name, version, _, state in rows]
         db.executemany(sql["job_stayed"], stayed)
-        ended = [("succeeded", None, now, now, None, None, None, "default", one.run, 1) for one in held]
-        db.executemany(sql["run_closed"], ended)
+        ended = [
+            (one.run, one.name, 1, one.slot, "schedule", "succeeded", one.key, now, None, NODE, self._session,
+             one.fence, now, now, now, None, None, None, one.slot, 1, "default")
+            for one in held
+        ]  # fmt: skip
+        db.executemany(sql["record_appended"], ended)
         db.executemany(sql["hold_removed"], [("default", self._session, "job", one.name) for one in held])
         db.execute("COMMIT")
         return len(held)

@@ -42,7 +42,7 @@ def _measure(url: str, nodes: int, samples: int) -> dict[str, Any]:
         want = samples + 2  # the first ones fall into the start of the nodes
         wait_until(lambda: children.total("finished") >= want, samples + 60, f"{want} runs")
         ends = [node.end() for node in started]
-        records = store.history(Query(limit=10_000))
+        records = store.history(Query(limit=10_000)).records
     slots = {record.slot for record in records if record.status == "succeeded"}
     bodies = sorted(at for end in ends for at in end["stamps"])
     if len(slots) != len(bodies) or len(records) != len(bodies):

@@ -83,7 +83,7 @@ def _measure(url: str, size: int, seconds: int) -> dict[str, Any]:
                 "FROM pg_stat_statements WHERE query ~ 'SKIP LOCKED'"
             ).fetchone() or (0, 0.0, 0)
         ends = [node.end() for node in nodes]
-        records = store.history(Query(limit=due + 10))
+        records = store.history(Query(limit=due + 10)).records
     jobs = {record.job for record in records}
     if len(records) != due or len(jobs) != due or any(record.status != "succeeded" for record in records):
         raise RuntimeError(f"{due} slots, {len(records)} records of {len(jobs)} jobs")

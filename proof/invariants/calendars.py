@@ -10,7 +10,7 @@ from proof.oracles.workdays import Workdays, is_left_out
 from solocron.clock import iso
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.job import Hold, Job, WaitingRun
-from solocron.model.documents.run import Op, Origin, Status
+from solocron.model.documents.run import Origin, Status
 from solocron.testing.simulation.database import Commit
 
 __all__ = ["CALENDARS", "JOBS", "QUIESCENCE", "calendar_of"]
@@ -48,7 +48,7 @@ def i10_days_off_are_on_record(checker: Checker, commit: Commit) -> None:
     if not isinstance(slots, Workdays):
         return
     off = slots.left_out(before.cursor, after.cursor)
-    told = [entry.record for entry in commit.entries if entry.op is Op.OPEN and is_left_out(entry.record)]
+    told = [record for record in commit.records if is_left_out(record)]
     checker.left_out += len(off)
     if sum(record.count for record in told) != len(off) or any(r.status is not Status.SKIPPED for r in told):
         raise Violation("I10", f"{commit.name} passed {len(off)} slots on days off, on record are {told}")

@@ -17,7 +17,7 @@ from proof.oracles.workdays import Slots
 from proof.workloads.ledger import Line
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.job import Hold, Job
-from solocron.model.documents.run import Op, Origin, Record, Status
+from solocron.model.documents.run import Origin, Record, Status
 from solocron.model.documents.session import Life, Session
 from solocron.testing.simulation.database import Commit
 
@@ -177,12 +177,10 @@ class Checker:
             self.attempts[hold.run] = hold.attempt
             self.granted[(hold.run, hold.fence)] = hold
             self.granted_at[(hold.run, hold.fence)] = max(commit.now, commit.decided)  # the clock may step in between
-        for entry in commit.entries:
-            record = entry.record
-            if entry.op is Op.CLOSE or (entry.op is Op.OPEN and record.status is not Status.RUNNING):
-                self.ended[(record.run, record.attempt)] = record.status
-                self.recorded[record.status] += record.count
-            if entry.op is Op.OPEN and record.attempt <= 1 and record.origin is Origin.SCHEDULE:
+        for record in commit.records:
+            self.ended[(record.run, record.attempt)] = record.status
+            self.recorded[record.status] += record.count
+            if record.attempt <= 1 and record.origin is Origin.SCHEDULE:
                 self.slots += record.count
 
     def slots_of(self, schedule: Mapping[str, Any] | None) -> Slots | None:

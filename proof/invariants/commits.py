@@ -12,7 +12,7 @@ from proof.oracles.workdays import Workdays, is_left_out
 from solocron.clock import SECOND, iso
 from solocron.model.change import Absent, Kind
 from solocron.model.documents.job import Hold, Job
-from solocron.model.documents.run import Op, Origin, Record, Status
+from solocron.model.documents.run import Origin, Record, Status
 from solocron.model.documents.session import Life, Session
 from solocron.testing.simulation.database import Commit
 
@@ -54,11 +54,11 @@ def i2_nothing_started_is_handed_back(checker: Checker, commit: Commit) -> None:
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job):
         return
-    for entry in commit.entries:
-        if entry.op is not Op.CLOSE or (entry.record.run, entry.record.fence) not in checker.started:
+    for record in commit.records:
+        if not record.attempt or (record.run, record.fence) not in checker.started:
             continue
-        hold = _held(before, entry.record)
-        waiting_run = next((o for o in after.waiting_runs if o.run == entry.record.run), None)
+        hold = _held(before, record)
+        waiting_run = next((o for o in after.waiting_runs if o.run == record.run), None)
         if hold is not None and waiting_run is not None and waiting_run.tries <= hold.tries:
             raise Violation("I2", f"{hold.run} had started and was handed back as if it had not")
 
@@ -84,11 +84,10 @@ def i9_overlap(_: Checker, commit: Commit) -> None:
 
 
 def i4_no_stale_write(_: Checker, commit: Commit) -> None:
-    """An entry that ends or notes an attempt shows the very fence that stands in the document."""
-    for entry in commit.entries:
-        if entry.op is Op.OPEN:
+    """The record of an attempt shows the very fence that stands in the document."""
+    for record in commit.records:
+        if record.attempt == 0:
             continue
-        record = entry.record
         if not isinstance(commit.before, Job) or _held(commit.before, record) is None:
             raise Violation("I4", f"{record.run} fence {record.fence} was accepted, but is not held")
 
@@ -104,23 +103,20 @@ def i4_only_the_holder_ends_its_run(checker: Checker, commit: Commit) -> None:
 
 def i6_one_terminal_record(checker: Checker, commit: Commit) -> None:
     """Each attempt ends once."""
-    for entry in commit.entries:
-        key = (entry.record.run, entry.record.attempt)
-        ends = entry.op is Op.CLOSE or (entry.op is Op.OPEN and entry.record.status is not Status.RUNNING)
-        if ends and key in checker.ended:
+    for record in commit.records:
+        key = (record.run, record.attempt)
+        if key in checker.ended:
             raise Violation("I6", f"{key[0]} attempt {key[1]} ended twice")
 
 
 def i12_history_tells_every_transition(_: Checker, commit: Commit) -> None:
-    """Every hold that comes or goes is on record, in the same commit."""
-    opened = sorted(
-        (e.record.run, e.record.fence) for e in commit.entries if e.op is Op.OPEN and e.record.status is Status.RUNNING
-    )
-    closed = sorted((e.record.run, e.record.fence) for e in commit.entries if e.op is Op.CLOSE)
-    came = sorted((hold.run, hold.fence) for hold in new_holds(commit))
+    """Every hold that goes is on record, in the same commit, and no record of an attempt is without its hold."""
+    ended = sorted((record.run, record.fence) for record in commit.records if record.attempt)
     went = sorted((hold.run, hold.fence) for hold in _gone(commit))
-    if opened != came or closed != went:
-        raise Violation("I12", f"{commit.name}: holds came {came}, went {went}; on record came {opened}, went {closed}")
+    if ended != went:
+        raise Violation("I12", f"{commit.name}: holds went {went}, on record are {ended}")
+    if any(record.status is Status.RUNNING for record in commit.records):
+        raise Violation("I12", f"{commit.name}: what runs is on record already")
 
 
 def i14_retries_wait_no_longer_than_their_cap(_: Checker, commit: Commit) -> None:
@@ -152,8 +148,8 @@ def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
     passed = slots.count(before.cursor, after.cursor)
     if isinstance(slots, Workdays):  # what a calendar leaves out is on record, too
         passed += len(slots.left_out(before.cursor, after.cursor))
-    opened = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.SCHEDULE]
-    recorded = sum(record.count for record in opened if record.attempt == 0 and "#" not in record.run)
+    told = [record for record in commit.records if record.attempt == 0 and record.origin is Origin.SCHEDULE]
+    recorded = sum(record.count for record in told if "#" not in record.run)
     started = sum(1 for h in new_holds(commit) if not h.tries and h.origin is Origin.SCHEDULE and opens(before, h))
     unbegun = {
         waiting_run.run for waiting_run in after.waiting_runs if not waiting_run.tries and "#" not in waiting_run.run
@@ -172,13 +168,13 @@ def i5_retries_wait(checker: Checker, commit: Commit) -> None:
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or before.removed:
         return
-    for entry in commit.entries:
-        hold = _held(before, entry.record) if entry.op is Op.CLOSE else None
+    for record in commit.records:
+        hold = _held(before, record) if record.attempt else None
         if hold is None or hold.cancel is not None or hold.tries >= before.definition.retries:
             continue
         if checker.answered.get((hold.run, hold.fence)) == "give up":
             continue
-        status = entry.record.status
+        status = record.status
         due = status in (Status.FAILED, Status.TIMED_OUT) or (
             status is Status.LOST and before.definition.on_crash == "retry"
         )
@@ -199,7 +195,7 @@ def i5_no_trigger_vanishes(_: Checker, commit: Commit) -> None:
         if isinstance(after, Job)
         else set()
     )
-    told = {entry.record.run for entry in commit.entries}
+    told = {record.run for record in commit.records}
     known = kept | told | {slot_of(run) for run in kept}  # cut into shards it is another name
     for waiting_run in before.waiting_runs:
         if waiting_run.origin is Origin.TRIGGER and not waiting_run.tries and waiting_run.run not in known:
@@ -223,7 +219,7 @@ def i10_policies_are_kept(checker: Checker, commit: Commit) -> None:
         if waiting_run.attempt == 1 and waiting_run.origin is Origin.SCHEDULE
     }
     held = {hold.slot for hold in new_holds(commit) if hold.origin is Origin.SCHEDULE}
-    records = [e.record for e in commit.entries if e.op is Op.OPEN and not e.record.attempt]
+    records = [record for record in commit.records if not record.attempt]
     for record in records:
         if not record.reason:
             raise Violation("I10", f"{record.run} is {record.status} without a reason")
@@ -312,10 +308,10 @@ def i5_swept_means_swept(checker: Checker, commit: Commit) -> None:
 
 
 def i12_only_old_history_is_pruned(checker: Checker, record: Record, before: int) -> None:
-    """Retention removes only what has ended, long ago."""
+    """Retention removes only what ended long ago."""
     world = checker.world
     young = world.database.clock() - round(world.options.keep * SECOND) + 60 * SECOND
-    if record.status is Status.RUNNING or record.finished_at is None or record.finished_at > young:
+    if record.recorded_at > young:
         raise Violation("I12", f"{record.run} attempt {record.attempt} ({record.status}) was pruned too soon")
 
 

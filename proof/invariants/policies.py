@@ -5,7 +5,7 @@ from __future__ import annotations
 from proof.invariants.checker import Checker, Violation, new_holds
 from proof.workloads.ledger import Line
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Op, Origin, Status
+from solocron.model.documents.run import Origin, Status
 from solocron.testing.simulation.database import Commit
 
 __all__ = ["LINES", "POLICIES"]
@@ -20,7 +20,7 @@ def i10_pause_after(_: Checker, commit: Commit) -> None:
         return
     most = before.definition.pause_after
     by_itself = after.paused is not None and after.paused.by == "solocron" and before.paused is None
-    ended = [entry.record for entry in commit.entries if entry.op is Op.CLOSE]
+    ended = [record for record in commit.records if record.attempt]
     retried = {waiting_run.run for waiting_run in after.waiting_runs}
     failed = sum(record.status in _BAD and record.run not in retried for record in ended)
     succeeded = any(record.status is Status.SUCCEEDED for record in ended)
@@ -61,7 +61,7 @@ def i5_no_backfill_vanishes(_: Checker, commit: Commit) -> None:
         return
     known = {s.request for s in before.waiting_ranges}
     asked = sum(s.total or 0 for s in after.waiting_ranges if s.origin is Origin.BACKFILL and s.request not in known)
-    told = [e.record for e in commit.entries if e.op is Op.OPEN and e.record.origin is Origin.BACKFILL]
+    told = [record for record in commit.records if record.origin is Origin.BACKFILL]
     holds = [hold for hold in new_holds(commit) if hold.origin is Origin.BACKFILL and hold.attempt == 1]
     # The shards and parts of a slot are taken or missed one by one, but the slot leaves the range as a whole.
     begun = {waiting_run.run.partition("#")[0] for waiting_run in before.waiting_runs}
@@ -108,9 +108,8 @@ def i17_answers_are_kept(checker: Checker, commit: Commit) -> None:
     """The answer of on_retry is what is recorded, unless its node was lost or stopped before it could say so."""
     if not isinstance(commit.before, Job):
         return
-    for entry in commit.entries:
-        record = entry.record
-        answer = checker.answered.get((record.run, record.fence)) if entry.op is Op.CLOSE else None
+    for record in commit.records:
+        answer = checker.answered.get((record.run, record.fence)) if record.attempt else None
         wanted = {"done": Status.SUCCEEDED, "give up": Status.FAILED, "raise": Status.FAILED}.get(answer or "")
         others = (Status.LOST, Status.CANCELLED, Status.TIMED_OUT)
         if wanted is not None and record.status is not wanted and record.status not in others:

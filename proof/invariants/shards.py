@@ -6,7 +6,6 @@ from collections import Counter
 
 from proof.invariants.checker import Checker, Violation, new_holds
 from solocron.model.documents.job import Hold, Job
-from solocron.model.documents.run import Op
 from solocron.testing.simulation.database import Commit
 
 __all__ = ["i2_a_slot_is_cut_once", "i5_no_shard_vanishes", "opens", "slot_of"]
@@ -57,12 +56,9 @@ def i5_no_shard_vanishes(_: Checker, commit: Commit) -> None:
     found = _waiting(after)
     found.update(slot_of(hold.run) for hold in granted)
     found.update(
-        slot_of(entry.record.run)
-        for entry in commit.entries
-        if entry.op is Op.OPEN
-        and entry.record.attempt == 0
-        and "#" in entry.record.run
-        and _was_cut(before, entry.record.run)
+        slot_of(record.run)
+        for record in commit.records
+        if record.attempt == 0 and "#" in record.run and _was_cut(before, record.run)
     )
     if due != found:
         raise Violation("I5", f"{commit.name}: shards that waited {dict(due)}, that are accounted for {dict(found)}")

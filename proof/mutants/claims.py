@@ -15,7 +15,7 @@ from solocron.engine.signs import Signs
 from solocron.lease.liveness import Liveness
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job
-from solocron.model.documents.run import Entry
+from solocron.model.documents.run import Record
 from solocron.model.policy import allow
 from solocron.model.transitions import claiming, commands, finishing
 from solocron.model.transitions.claimant import Claimant
@@ -33,11 +33,11 @@ __all__ = ["MUTANTS"]
 def _x05(bites: Bites) -> Patches:
     real = Database._apply
 
-    def whatever_is_there_now(self: Database, client: str, write: Write) -> bool:
+    def whatever_is_there_now(self: Database, client: str, write: Write, *more: Any) -> bool:
         known = self.docs.get((write.kind, write.name))
         version = known[1] if known else 0
         bites(version != write.version)
-        return real(self, client, replace(write, version=version))
+        return real(self, client, replace(write, version=version), *more)
 
     return [(Database, "_apply", whatever_is_there_now)]
 
@@ -130,14 +130,13 @@ def _x27(bites: Bites) -> Patches:
 def _x06(bites: Bites) -> Patches:
     real, real_over = claiming._take, finishing.take_over
 
-    def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | None, tuple[Entry, ...]]:
-        taken, hold, entries = real(job, *args, **more)
+    def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | None, tuple[Record, ...]]:
+        taken, hold, records = real(job, *args, **more)
         if not isinstance(hold, Hold) or hold.attempt == 1:
-            return taken, hold, entries
+            return taken, hold, records
         bites()
         old = replace(hold, fence=job.fence)
-        entries = (*entries[:-1], Entry(entries[-1].op, replace(entries[-1].record, fence=job.fence)))
-        return replace(taken, active=(*taken.active[:-1], old), fence=job.fence), old, entries
+        return replace(taken, active=(*taken.active[:-1], old), fence=job.fence), old, records
 
     def not_raised(doc: Any, **more: Any) -> Change | None:
         change = real_over(doc, **more)
@@ -159,7 +158,7 @@ def _x07(bites: Bites) -> Patches:
 
 def _x23(bites: Bites) -> Patches:
     real = finishing.finish
-    accepted: dict[tuple[str, int], tuple[Entry, ...]] = {}
+    accepted: dict[tuple[str, int], tuple[Record, ...]] = {}
 
     def again(doc: Any, *, run: str, fence: int, **more: Any) -> Change | None:
         change = real(doc, run=run, fence=fence, **more)
@@ -167,7 +166,7 @@ def _x23(bites: Bites) -> Patches:
             bites()
             return Change(doc, accepted[run, fence], "accepted")
         if change is not None:
-            accepted[run, fence] = change.entries
+            accepted[run, fence] = change.records
         return change
 
     return [(finisher_module, "finish", again)]

@@ -22,7 +22,7 @@ from solocron.lease.holder import Holder
 from solocron.loop import Loop
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job
-from solocron.model.documents.run import Entry, Status
+from solocron.model.documents.run import Record, Status
 from solocron.model.documents.session import Session
 from solocron.model.transitions import claiming, finishing
 from solocron.model.transitions.claimant import Claimant
@@ -180,16 +180,16 @@ def _x58(bites: Bites) -> Patches:
     real = claiming.claim
 
     def for_everybody(doc: Any, *, now: int, by: Claimant, resolve: Any) -> Change | None:
-        entries: tuple[Entry, ...] = ()
+        records: tuple[Record, ...] = ()
         for hold in doc.active if isinstance(doc, Job) else ():
             if hold.deadline is not None and hold.deadline <= now:
                 bites(hold.session != by.session)
-                doc, entry = finishing.end_hold(doc, hold, Outcome(status=Status.TIMED_OUT), now=now)
-                entries += (entry,)
+                doc, record = finishing.end_hold(doc, hold, Outcome(status=Status.TIMED_OUT), now=now)
+                records += (record,)
         change = real(doc, now=now, by=by, resolve=resolve)
-        if not entries:
+        if not records:
             return change
-        return Change(doc, entries) if change is None else replace(change, entries=(*entries, *change.entries))
+        return Change(doc, records) if change is None else replace(change, records=(*records, *change.records))
 
     return [(claim_pass_module, "claim", for_everybody)]
 

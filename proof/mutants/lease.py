@@ -35,7 +35,7 @@ def _x01(bites: Bites) -> Patches:
             bites()
             rest = take_over(change.doc, session=change.doc.active[0].session, **more)
             assert rest is not None
-            change = Change(rest.doc, (*change.entries, *rest.entries), rest.answer)
+            change = Change(rest.doc, (*change.records, *rest.records), rest.answer)
         return change
 
     return [(takeover_module, "take_over", everybodys)]

@@ -62,8 +62,8 @@ def _p11(bites: Bites) -> Patches:
         change = real(doc, **more)
         if change is None:
             return None
-        bites(change.entries)
-        return replace(change, entries=())
+        bites(change.records)
+        return replace(change, records=())
 
     return [(backfill, "cancel_backfill", without_a_word)]
 

@@ -14,7 +14,7 @@ from solocron.engine.execution import Execution
 from solocron.engine.housekeeping import PRUNE_BATCH, Housekeeping
 from solocron.model.change import Absent, Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Entry, Op
+from solocron.model.documents.run import Record
 from solocron.model.policy import CatchUp
 from solocron.model.timetable import Timetable
 from solocron.model.transitions import catchup, claiming
@@ -24,6 +24,7 @@ from solocron.stores.contract import Named
 from solocron.stores.sql.pool import Pool
 from solocron.testing.simulation.database import Database, SimSelection, Write
 from solocron.testing.simulation.wire import WireStore
+from tests.simulation import test_append_only_log
 from tests.unit.model import test_zone_data
 
 __all__ = ["MUTANTS"]
@@ -35,7 +36,7 @@ __all__ = ["MUTANTS"]
 def _x04(bites: Bites) -> Patches:
     real = catchup.decide
 
-    def cursor_first(job: Job, *args: Any, **more: Any) -> tuple[Job, tuple[Entry, ...]]:
+    def cursor_first(job: Job, *args: Any, **more: Any) -> tuple[Job, tuple[Record, ...]]:
         decided, _ = real(job, *args, **more)
         bites(decided is not job)
         return replace(job, cursor=decided.cursor, nominal=decided.nominal), ()
@@ -63,9 +64,9 @@ def _x13(bites: Bites) -> Patches:
 
     def in_a_second_transaction(self: WireStore, *args: Any) -> Any:
         write, result = real(self, *args)
-        if write is not None and any(entry.op is Op.CLOSE for entry in write.entries):
+        if write is not None and any(record.attempt for record in write.records):
             bites()
-            write = replace(write, entries=tuple(entry for entry in write.entries if entry.op is not Op.CLOSE))
+            write = replace(write, records=tuple(record for record in write.records if not record.attempt))
         return write, result
 
     return [(WireStore, "_change", in_a_second_transaction)]
@@ -74,10 +75,10 @@ def _x13(bites: Bites) -> Patches:
 def _x15(bites: Bites) -> Patches:
     real = claiming.catch_up_to
 
-    def back_with_the_clock(job: Job, *args: Any, now: int, **more: Any) -> tuple[Job, tuple[Entry, ...]]:
-        job, entries = real(job, *args, now=now, **more)
+    def back_with_the_clock(job: Job, *args: Any, now: int, **more: Any) -> tuple[Job, tuple[Record, ...]]:
+        job, records = real(job, *args, now=now, **more)
         bites(job.cursor > now)
-        return (replace(job, cursor=now) if job.cursor > now else job), entries
+        return (replace(job, cursor=now) if job.cursor > now else job), records
 
     return [(claiming, "catch_up_to", back_with_the_clock)]
 
@@ -117,6 +118,18 @@ def _x24(bites: Bites) -> Patches:
     return [(Execution, "run", with_the_attempt)]
 
 
+def _x83(bites: Bites) -> Patches:
+    real = Database._apply
+
+    def refused(self: Database, client: str, write: Write, *more: Any) -> bool:
+        if any(self.log.get((one.run, one.attempt), one) != one for one in write.records):
+            bites()
+            return False
+        return real(self, client, write, *more)
+
+    return [(Database, "_apply", refused)]
+
+
 # --- drivers ---------------------------------------------------------------------------------------------------------
 
 
@@ -138,9 +151,10 @@ def _x20(bites: Bites) -> Patches:
 def _answers_yes(bites: Bites, *, opening: bool) -> Patches:
     real = Database._apply
 
-    def applied(self: Database, client: str, write: Write) -> bool:
-        done = real(self, client, write)
-        if done or any(entry.op is Op.OPEN for entry in write.entries) is not opening:
+    def applied(self: Database, client: str, write: Write, *more: Any) -> bool:
+        done = real(self, client, write, *more)
+        claims = isinstance(write.after, Job) and bool(write.after.active) and not write.records
+        if done or claims is not opening:
             return done
         bites()
         return True
@@ -206,6 +220,13 @@ MUTANTS = [
     Mutant("X-15", "the cursor may go back", "I11", _x15, Worlds({"clock_step": 15})),
     Mutant("X-28", "retention removes what is young", "I12", _x28, Worlds({}, hours=0.1)),
     Mutant("X-29", "a clock that goes back fires a slot again", "I2", _x29, Worlds({"clock_step": 15})),
+    Mutant(
+        "X-83",
+        "an end that is on record already is refused",
+        "I14",
+        _x83,
+        Check(test_append_only_log.test_an_end_that_is_on_record_already_ends_its_hold, by="I14"),
+    ),
     Mutant("X-24", "the idempotency key contains the attempt", "I16", _x24, Worlds({"kill": 15})),
     Mutant(
         "X-20",

@@ -6,7 +6,7 @@ from proof.explorer import Wrong
 from proof.protocol_model.state import TICK, Log, Request
 from solocron.model.change import Change
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Entry, Op, Status
+from solocron.model.documents.run import Status
 
 __all__ = ["check", "written"]
 
@@ -27,7 +27,7 @@ def check(before: Job, request: Request, change: Change, what: str, *, slots: tu
     if after.cursor < before.cursor:
         raise Wrong("I11: the cursor goes back", what)
     waiting = {one.slot for one in after.active} | {one.slot for one in after.waiting_runs}
-    recorded = {entry.record.slot for entry in change.entries}
+    recorded = {record.slot for record in change.records}
     for slot in slots:
         spanned = any(waiting_range.first <= slot <= waiting_range.last for waiting_range in after.waiting_ranges)
         if before.cursor < slot <= after.cursor and slot not in waiting | recorded and not spanned:
@@ -37,21 +37,23 @@ def check(before: Job, request: Request, change: Change, what: str, *, slots: tu
             raise Wrong("I20: more attempts than were allowed", what)
 
 
-def written(log: Log, entries: tuple[Entry, ...], what: str) -> Log:
-    """Return the log with these entries; opened twice, closed twice or opened after its end is wrong."""
+def written(log: Log, before: Job, change: Change, what: str) -> Log:
+    """Return the log with the records of a change; what is claimed or ends once more after its end is wrong."""
+    assert isinstance(change.doc, Job)
     rows = list(log)
-    for entry in entries:
-        record = entry.record
+    for record in change.records:
         for slot in range((record.first or record.slot) // TICK - 1, record.slot // TICK):
             row = rows[slot]
-            if entry.op is Op.OPEN:
-                if row and row[-1] is not Status.LOST:
-                    raise Wrong("I2: a slot is claimed or recorded again after its end", what)
-                if record.attempt not in (0, len(row) + 1):
-                    raise Wrong("I2: attempts do not count up by one", what)
-                rows[slot] = (*row, record.status)
-            elif not row or row[-1] is not Status.RUNNING:
-                raise Wrong("I6: an attempt ends twice", what)
-            else:
-                rows[slot] = (*row[:-1], record.status)
+            if row and row[-1] is not Status.LOST:
+                raise Wrong("I6: an attempt ends twice, or a slot is recorded again after its end", what)
+            if record.attempt not in (0, len(row) + 1):
+                raise Wrong("I2: attempts do not count up by one", what)
+            rows[slot] = (*row, record.status)
+    old = {hold.fence for hold in before.active}
+    for hold in change.doc.active:
+        row = rows[hold.slot // TICK - 1]
+        if hold.fence not in old and row and row[-1] is not Status.LOST:
+            raise Wrong("I2: a slot is claimed again after its end", what)
+        if hold.fence not in old and hold.attempt != len(row) + 1:
+            raise Wrong("I2: attempts do not count up by one", what)
     return tuple(rows)

@@ -255,7 +255,7 @@ class SmallWorld:
             self.small.swap and after is not state.job
         ):  # what was computed from the document as it was cannot be committed any more
             floating = tuple(one for one in floating if one.op not in ("claim", "finish", "take_over"))
-        log = written(state.log, change.entries, what)
+        log = written(state.log, state.job, change, what)
         return state._replace(job=after, log=log, floating=floating), change.answer
 
     def _change(self, job: Job, request: Request, now: int) -> Change | None:

@@ -225,8 +225,8 @@ class World(SimFleet):
             what = (after.cursor, after.fence, after.due_at, held, waiting_run, [s.first for s in after.waiting_ranges])
         elif isinstance(after, Session):
             what = (after.expires_at, after.beats, str(after.state))
-        entries = [(str(e.op), e.record.run, e.record.attempt, str(e.record.status)) for e in commit.entries]
-        self._digest.update(repr((commit.now, commit.client, commit.name, what, entries)).encode())
+        records = [(record.run, record.attempt, str(record.status)) for record in commit.records]
+        self._digest.update(repr((commit.now, commit.client, commit.name, what, records)).encode())
 
     def digest(self) -> str:
         """One hash over every commit and every line of the ledger."""
@@ -289,5 +289,5 @@ def _live(world: World) -> None:
 
 
 def _shown(commit: Commit) -> str:
-    entries = ", ".join(f"{entry.op} {entry.record.run} {entry.record.status}" for entry in commit.entries)
-    return f"{commit.at:12.3f} s  {commit.client:8} {commit.kind} {commit.name}  {entries}"
+    records = ", ".join(f"{record.run} {record.status}" for record in commit.records)
+    return f"{commit.at:12.3f} s  {commit.client:8} {commit.kind} {commit.name}  {records}"

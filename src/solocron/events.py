@@ -36,6 +36,7 @@ NAMES: Mapping[str, str] = {
     "started": "a body started",
     "finished": "a run's outcome is in the store",
     "refused": "a stale fence was refused",
+    "recorded twice": "an attempt ended that is on record already: the first record stays, and should not be there",
     "cancelling": "a body was asked to stop",
     "request accepted": "a trigger that a transaction of yours committed became a run, or its record says why not",
     "request dropped": "a trigger that a transaction of yours committed was for a job that is gone",

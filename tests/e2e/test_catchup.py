@@ -36,7 +36,7 @@ def test_after_an_outage_each_policy_runs_what_it_promises(make_fleet: MakeFleet
 
 
 def _check(job: str, fleet: Fleet, before: int) -> None:
-    log = fleet.scheduler.open().store.history(Query(job=job, limit=10_000))
+    log = fleet.scheduler.open().store.history(Query(job=job, limit=10_000)).records
     # Deciding about the outage and claiming the first run of it were one step, at this instant.
     claims = [record for record in log if record.attempt == 1 and record.slot > before]
     now = min(record.claimed_at or 0 for record in claims)

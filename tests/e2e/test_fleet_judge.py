@@ -15,7 +15,7 @@ from solocron.clock import SECOND, SystemClock, from_us
 from solocron.errors import InvalidError
 from solocron.model.change import Change, Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Entry, Op, Origin, Record, Status, key_of, run_id
+from solocron.model.documents.run import Origin, Record, Status, key_of, run_id
 from solocron.stores.contract import Named, Store
 from solocron.testing.fleet import Incident, Judge, Ledger, Line, wait_until, witness
 from solocron.testing.fleet.ledger import FOLDER
@@ -66,7 +66,7 @@ class Case:
         )  # fmt: skip
 
         def change(doc: Job, now: int) -> Change:
-            return Change(doc, (Entry(Op.OPEN, record),))
+            return Change(doc, (record,))
 
         self.store.update(Named(Kind.JOB, ("job",)), change)
 

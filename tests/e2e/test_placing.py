@@ -58,7 +58,7 @@ def _everywhere(fleet: Fleet, since: int) -> int:
 
 
 def _log(fleet: Fleet) -> list[Record]:
-    return list(fleet.scheduler.open().store.history(Query(limit=1_000_000)))
+    return list(fleet.scheduler.open().store.history(Query(limit=1_000_000)).records)
 
 
 def _open(fleet: Fleet, since: int, until: int) -> list[str]:

@@ -155,7 +155,7 @@ class Driver:
         past = [one for node in self.nodes for one in (*node.past, *node.holds)]
         if past:
             where, hold = dice.choice(past)
-            what = dice.choice([self._end, self._hand_back_hold, self._progress_of])
+            what = dice.choice([self._end, self._hand_back_hold])
             what(where, hold)
 
     def _end(self, name: str, hold: Hold, outcome: Outcome | None = None) -> None:
@@ -183,17 +183,6 @@ class Driver:
             name,
             lambda doc: finishing.hand_back(
                 doc, run=hold.run, fence=hold.fence, now=self.world.now, reason="draining", resolve=resolve
-            ),
-            run=hold.run,
-            fence=hold.fence,
-        )
-
-    def _progress_of(self, name: str, hold: Hold) -> None:
-        self.world.on_job(
-            "progress",
-            name,
-            lambda doc: finishing.note_progress(
-                doc, run=hold.run, fence=hold.fence, progress="1/2", now=self.world.now
             ),
             run=hold.run,
             fence=hold.fence,

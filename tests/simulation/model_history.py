@@ -17,10 +17,11 @@ from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import decode, encode
 from solocron.model.documents.job import Hold, Job, WaitingRun
-from solocron.model.documents.run import Entry, Op, Origin, Record, group_of, shard_of
+from solocron.model.documents.run import Origin, Record, Status, group_of, shard_of
 from solocron.model.documents.session import Life, Session
 from solocron.model.timetable import EMPTY, Timetable
 from solocron.model.transitions import catchup, commands
+from solocron.model.transitions.claimant import record_of
 from solocron.model.transitions.shards import each
 from solocron.schedules import load
 
@@ -66,10 +67,20 @@ class Commit:
     name: str
     before: Job | Session | None
     after: Job | Session | None
-    entries: tuple[Entry, ...]
+    records: tuple[Record, ...]
     accepted: bool
     answer: Any
     asked: Mapping[str, Any]
+
+    @property
+    def claims(self) -> list[Record]:
+        """What it claimed, as a record of each that were to end now."""
+        before, after = self.before, self.after
+        if not isinstance(after, Job):
+            return []
+        known = {hold.fence for hold in before.active} if isinstance(before, Job) else set()
+        new = [hold for hold in after.active if hold.fence not in known]
+        return [record_of(after, hold, Status.RUNNING, now=self.at) for hold in new]
 
     @property
     def jobs(self) -> tuple[Job, Job] | None:
@@ -129,11 +140,11 @@ class World:
         asked: Mapping[str, Any],
     ) -> Any:
         answer = None if made is None else made.answer
-        entries = () if made is None else made.entries
-        self.recorded.update(group_of(entry.record.run) for entry in entries)
+        records = () if made is None else made.records
+        self.recorded.update(group_of(record.run) for record in records)
         self.tales = None
         self.commits.append(
-            Commit(at=self.now, verb=verb, name=name, before=before, after=after, entries=entries,
+            Commit(at=self.now, verb=verb, name=name, before=before, after=after, records=records,
                    accepted=made is not None, answer=answer, asked=asked)
         )  # fmt: skip
         return answer
@@ -147,7 +158,7 @@ Which = tuple[str, int, str]
 
 @dataclass(slots=True)
 class Tale:
-    """All that the log says of one run."""
+    """All that the commits say of one run."""
 
     opened: list[tuple[int, Commit]] = field(default_factory=list)
     closed: list[tuple[int, Commit]] = field(default_factory=list)
@@ -177,10 +188,10 @@ def books(world: World) -> dict[Which, Tale]:
         if not isinstance(doc, Job):
             continue
         touched: set[Which] = set()
-        for entry in commit.entries:
-            for which in covered(doc, entry.record, commit.before):
+        for record in (*commit.records, *commit.claims):
+            for which in covered(doc, record, commit.before):
                 touched.add(which)
-                _note(tales[which], entry, commit)
+                _note(tales[which], record, commit)
         for which in touched:
             tales[which].over = not (isinstance(commit.after, Job) and waiting(commit.after, which))
     for (name, incarnation, what), tale in tales.items():
@@ -191,18 +202,17 @@ def books(world: World) -> dict[Which, Tale]:
     return tales
 
 
-def _note(tale: Tale, entry: Entry, commit: Commit) -> None:
-    record = entry.record
+def _note(tale: Tale, record: Record, commit: Commit) -> None:
     if record.count == 1:
         tale.keys.add(record.key)
     if record.attempt == 0:
         tale.passed.append(record)
-    elif entry.op is Op.OPEN:
+    elif record.status is Status.RUNNING:
         tale.claimed_when_over |= tale.over
         tale.opened.append((record.attempt, commit))
         tale.held += 1
         tale.most_held = max(tale.held, tale.most_held)
-    elif entry.op is Op.CLOSE:
+    else:
         tale.closed.append((record.attempt, commit))
         tale.held -= 1
 

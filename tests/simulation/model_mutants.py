@@ -14,7 +14,7 @@ from unittest.mock import patch
 from solocron.clock import SECOND
 from solocron.model.change import Change
 from solocron.model.documents.job import Hold, Job, WaitingRun
-from solocron.model.documents.run import Entry, Record
+from solocron.model.documents.run import Record
 from solocron.model.policy import CatchUp, allow
 from solocron.model.transitions import catchup, claiming, commands, finishing
 
@@ -56,7 +56,7 @@ class Mutant:
 def _x04(bites: Bites) -> Patches:
     real = catchup.decide
 
-    def decide(job: Job, *args: Any, **more: Any) -> tuple[Job, tuple[Entry, ...]]:
+    def decide(job: Job, *args: Any, **more: Any) -> tuple[Job, tuple[Record, ...]]:
         decided, _ = real(job, *args, **more)
         bites(decided is not job)
         return replace(job, cursor=decided.cursor, nominal=decided.nominal), ()
@@ -67,14 +67,13 @@ def _x04(bites: Bites) -> Patches:
 def _x06(bites: Bites) -> Patches:
     take, take_over = claiming._take, finishing.take_over
 
-    def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | claiming.Needs | None, tuple[Entry, ...]]:
-        taken, hold, entries = take(job, *args, **more)
+    def same_fence(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | claiming.Needs | None, tuple[Record, ...]]:
+        taken, hold, records = take(job, *args, **more)
         if not isinstance(hold, Hold) or hold.attempt == 1:
-            return taken, hold, entries
+            return taken, hold, records
         bites()
         old = replace(hold, fence=job.fence)
-        entries = (*entries[:-1], Entry(entries[-1].op, replace(entries[-1].record, fence=job.fence)))
-        return replace(taken, active=(*taken.active[:-1], old), fence=job.fence), old, entries
+        return replace(taken, active=(*taken.active[:-1], old), fence=job.fence), old, records
 
     def not_raised(doc: Any, **more: Any) -> Change | None:
         change = take_over(doc, **more)
@@ -108,17 +107,17 @@ def _x12(bites: Bites) -> Patches:
 def _x15(bites: Bites) -> Patches:
     real = claiming.catch_up_to
 
-    def back_with_the_clock(job: Job, *args: Any, now: int, **more: Any) -> tuple[Job, tuple[Entry, ...]]:
-        job, entries = real(job, *args, now=now, **more)
+    def back_with_the_clock(job: Job, *args: Any, now: int, **more: Any) -> tuple[Job, tuple[Record, ...]]:
+        job, records = real(job, *args, now=now, **more)
         bites(job.cursor > now)
-        return (replace(job, cursor=now) if job.cursor > now else job), entries
+        return (replace(job, cursor=now) if job.cursor > now else job), records
 
     return [(claiming, "catch_up_to", back_with_the_clock)]
 
 
 def _x23(bites: Bites) -> Patches:
     real = finishing.finish
-    accepted: dict[tuple[str, int], tuple[Entry, ...]] = {}
+    accepted: dict[tuple[str, int], tuple[Record, ...]] = {}
 
     def again(doc: Any, *, run: str, fence: int, **more: Any) -> Change | None:
         change = real(doc, run=run, fence=fence, **more)
@@ -126,21 +125,21 @@ def _x23(bites: Bites) -> Patches:
             bites()
             return Change(doc, accepted[run, fence], "accepted")
         if change is not None:
-            accepted[run, fence] = change.entries
+            accepted[run, fence] = change.records
         return change
 
     return [(finishing, "finish", again)]
 
 
 def _x24(bites: Bites) -> Patches:
-    real = claiming.record_of
+    real = finishing.record_of
 
     def key_with_attempt(job: Job, hold: Hold, *args: Any, **more: Any) -> Record:
         bites(hold.attempt > 1)
         record = real(job, hold, *args, **more)
         return replace(record, key=f"{record.key}/{hold.attempt}")
 
-    return [(claiming, "record_of", key_with_attempt), (finishing, "record_of", key_with_attempt)]
+    return [(finishing, "record_of", key_with_attempt)]
 
 
 def _x27(bites: Bites) -> Patches:
@@ -173,8 +172,8 @@ MUTANTS = [
 def _still_owed(bites: Bites) -> Patches:
     real = claiming._take
 
-    def take(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | claiming.Needs | None, tuple[Entry, ...]]:
-        taken, hold, entries = real(job, *args, **more)
+    def take(job: Job, *args: Any, **more: Any) -> tuple[Job, Hold | claiming.Needs | None, tuple[Record, ...]]:
+        taken, hold, records = real(job, *args, **more)
         if isinstance(hold, Hold):
             bites()
             waiting_run = WaitingRun(
@@ -182,7 +181,7 @@ def _still_owed(bites: Bites) -> Patches:
                 shard=hold.shard, shards=hold.shards,
             )  # fmt: skip
             taken = replace(taken, waiting_runs=(*taken.waiting_runs, waiting_run))
-        return taken, hold, entries
+        return taken, hold, records
 
     return [(claiming, "_take", take)]
 
@@ -200,10 +199,10 @@ def _same_attempt(bites: Bites) -> Patches:
 def _late_entry(bites: Bites) -> Patches:
     real = finishing.end_hold
 
-    def end(*args: Any, **more: Any) -> tuple[Job, Entry]:
-        job, entry = real(*args, **more)
+    def end(*args: Any, **more: Any) -> tuple[Job, Record]:
+        job, record = real(*args, **more)
         bites()
-        return job, Entry(entry.op, replace(entry.record, recorded_at=entry.record.recorded_at + 1))
+        return job, replace(record, recorded_at=record.recorded_at + 1)
 
     return [(finishing, "end_hold", end)]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from solocron.clock import MILLISECOND
 from solocron.model.documents.job import Hold, Job
-from solocron.model.documents.run import Op, Origin, Record, Status
+from solocron.model.documents.run import Origin, Status
 from solocron.model.documents.session import Life, Session
 from solocron.model.refusals import Refusal
 from solocron.model.routing import ELSEWHERE
@@ -75,12 +75,11 @@ def i3_fence_monotone(world: World, tales: Mapping[Which, Tale]) -> Iterator[str
             continue
         before, after = commit.jobs
         scope = (commit.name, after.incarnation)
-        for entry in commit.entries:
-            if entry.op is Op.OPEN and entry.record.status is Status.RUNNING:
-                fence = entry.record.fence
-                if fence <= highest[scope] or fence < commit.at // MILLISECOND:
-                    yield f"{commit.name} granted fence {fence} at {commit.at}, after {highest[scope]}"
-                highest[scope] = max(fence, highest[scope])
+        for claimed in commit.claims:
+            fence = claimed.fence
+            if fence <= highest[scope] or fence < commit.at // MILLISECOND:
+                yield f"{commit.name} granted fence {fence} at {commit.at}, after {highest[scope]}"
+            highest[scope] = max(fence, highest[scope])
         if after.fence < before.fence:
             yield f"the fence of {commit.name} went back"
         if commit.verb == "take over" and after.fence <= highest[scope]:
@@ -88,13 +87,13 @@ def i3_fence_monotone(world: World, tales: Mapping[Which, Tale]) -> Iterator[str
 
 
 def i4_no_stale_write(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
-    """A finish, hand-back or progress counts exactly if its hold stands just before; a renewal only if not buried."""
+    """A finish or hand-back counts exactly if its hold stands just before; a renewal only if not buried."""
     for commit in world.commits:
-        if commit.verb in ("finish", "hand back", "progress"):
+        if commit.verb in ("finish", "hand back"):
             run, fence = commit.asked["run"], commit.asked["fence"]
             holds = commit.before.active if isinstance(commit.before, Job) else ()
             stands = any(hold.run == run and hold.fence == fence for hold in holds)
-            effect = commit.after is not commit.before or bool(commit.entries)
+            effect = commit.after is not commit.before or bool(commit.records)
             if stands != effect:
                 yield f"{commit.verb} of ({run}, {fence}): its hold stood is {stands}, it had an effect is {effect}"
         buried = isinstance(commit.before, Session) and commit.before.state is not Life.LIVE
@@ -182,11 +181,11 @@ def _decided(commit: Commit, slots: Collection[int]) -> dict[int, str]:
     assert isinstance(before, Job)
     found: dict[int, str] = {}
     slots = set(slots)
-    for entry in commit.entries:
-        if entry.record.attempt == 0 and entry.record.origin is Origin.SCHEDULE:
-            for _, _, what in covered(before, entry.record, before):
+    for record in commit.records:
+        if record.attempt == 0 and record.origin is Origin.SCHEDULE:
+            for _, _, what in covered(before, record, before):
                 if "#" not in what and int(what[5:]) in slots:
-                    found[int(what[5:])] = str(entry.record.status)
+                    found[int(what[5:])] = str(record.status)
     if isinstance(after, Job):
         for slot in slots:
             if slot not in found and waiting(after, (after.name, after.incarnation, f"slot {slot}")):
@@ -222,22 +221,22 @@ def _passed(commit: Commit) -> list[int]:
 
 
 def i12_history(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
-    """The log is append-and-close: opened once, closed once while it runs, stamped with its commit, never rewritten."""
-    log: dict[tuple[str, int], Record] = {}
+    """The log is append-only: one record of each attempt, of the claim that it ends, stamped with its commit."""
+    log: set[tuple[str, int]] = set()
     for commit in world.commits:
-        for entry in commit.entries:
-            record = entry.record
+        held = {hold.fence: hold for hold in commit.before.active} if isinstance(commit.before, Job) else {}
+        for record in commit.records:
             where = (record.run, record.attempt)
-            old = log.get(where)
-            if (entry.op is Op.OPEN) != (old is None) or (old is not None and old.status is not Status.RUNNING):
-                yield f"{entry.op} of {where}, which is {old.status if old else 'not there'}"
-            if old is not None and (old.fence, old.slot, old.key) != (record.fence, record.slot, record.key):
-                yield f"{entry.op} of {where} rewrites what it is about"
+            if where in log:
+                yield f"{where} is recorded twice"
+            log.add(where)
+            hold = held.get(record.fence)
+            if record.attempt and (hold is None or (hold.run, hold.attempt, hold.slot) != (*where, record.slot)):
+                yield f"{where} ended, which was not held"
             if record.recorded_at != commit.at and record.attempt:
                 yield f"{where} is stamped {record.recorded_at} in a commit of {commit.at}"
-            if entry.op is Op.CLOSE and record.status is Status.RUNNING:
-                yield f"{where} was closed as running"
-            log[where] = record
+            if record.status is Status.RUNNING:
+                yield f"{where} is recorded as running"
 
 
 def i13_request_idempotence(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
@@ -259,7 +258,7 @@ def i13_request_idempotence(world: World, tales: Mapping[Which, Tale]) -> Iterat
                 known[request] = commit.answer
         if commit.verb == "finish" and commit.accepted:
             effect = (*scope, commit.asked["fence"])
-            if effect in finished and (commit.after is not commit.before or commit.entries):
+            if effect in finished and (commit.after is not commit.before or commit.records):
                 yield f"{commit.name}: the finish of fence {commit.asked['fence']} had a second effect"
             finished.add(effect)
 
@@ -267,9 +266,9 @@ def i13_request_idempotence(world: World, tales: Mapping[Which, Tale]) -> Iterat
 def i15_not_early(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
     """By the store's clock nothing is claimed before its slot, not even after the clock stepped back."""
     for commit in world.commits:
-        for entry in commit.entries:
-            if entry.op is Op.OPEN and entry.record.attempt and entry.record.slot > commit.at:
-                yield f"{commit.name} claimed {entry.record.slot} at {commit.at}"
+        for claimed in commit.claims:
+            if claimed.slot > commit.at:
+                yield f"{commit.name} claimed {claimed.slot} at {commit.at}"
 
 
 def i16_key_stability(world: World, tales: Mapping[Which, Tale]) -> Iterator[str]:
@@ -301,7 +300,7 @@ def i18_schedule_determinism(world: World, tales: Mapping[Which, Tale]) -> Itera
             if (one.cursor, one.nominal, one.paused) != (two.cursor, two.nominal, two.paused):
                 yield f"{commit.name} at {commit.at}: two nodes decide differently"
             continue
-        if theirs != _anonymous(commit.after) or (made is not None and len(made.entries) != len(commit.entries)):
+        if theirs != _anonymous(commit.after) or (made is not None and len(made.records) != len(commit.records)):
             yield f"{commit.name} at {commit.at}: two nodes decide differently"
 
 

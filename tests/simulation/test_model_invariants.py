@@ -143,17 +143,17 @@ def test_the_histories_leave_nothing_out(histories: list[Driver]) -> None:
     for driver in histories:
         seen.update(driver.seen)
         for commit in driver.world.commits:
-            if commit.after is not commit.before or commit.entries:
+            if commit.after is not commit.before or commit.records:
                 seen[commit.verb] += 1
-            for entry in commit.entries:
-                seen[entry.record.status] += 1
-                seen["summary"] += entry.record.count > 1
+            for record in (*commit.records, *commit.claims):
+                seen[record.status] += 1
+                seen["summary"] += record.count > 1
             if isinstance(commit.before, Job):
                 seen[f"{commit.before.definition.overlap.kind}, {len(commit.before.active)} active"] += 1
                 seen[f"catch up {commit.before.definition.catch_up.kind}"] += 1
         seen.update(f"attempt {len(tale.opened)}" for tale in books(driver.world).values())
     wanted = {event.__name__ for event in EVENTS} | set(map(str, Status)) | {"summary"}
-    wanted |= {"claim", "finish", "hand back", "progress", "take over", "trigger", "cancel", "pause", "resume"}
+    wanted |= {"claim", "finish", "hand back", "take over", "trigger", "cancel", "pause", "resume"}
     wanted |= {"define", "remove", "restore", "begin", "renew", "bury", "swept"}
     wanted |= {f"{kind}, {n} active" for kind in ("skip", "queue", "queue-all", "replace") for n in (0, 1)}
     wanted |= {"allow, 2 active", "catch up skip", "catch up latest", "catch up all", "attempt 3"}

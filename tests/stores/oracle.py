@@ -22,8 +22,9 @@ from solocron.model.documents.session import Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.model.transitions import claiming, commands, finishing, registration
 from solocron.model.transitions.finishing import Outcome
-from solocron.stores.contract import All, Applied, Due, HeldBy, Named, Query, Store, ToSweep, Verdict, Which
+from solocron.stores.contract import All, Applied, Due, HeldBy, HeldByAny, Named, Query, Store, Verdict, Which
 from solocron.stores.memory import MemoryStore
+from solocron.testing.conformance.kit import bury_expired
 from solocron.testing.conformance.life import resolve
 
 __all__ = ["same_as_memory"]
@@ -134,9 +135,9 @@ class _Story:
     def progress(self) -> None:
         found = self._some_hold()
         if found is not None:
-            job, hold = found
-            text = f'{{"done": {self.dice.randint(0, 9)}}}'
-            self._write(Kind.JOB, job, partial(finishing.note_progress, run=hold.run, fence=hold.fence, progress=text))
+            _, hold = found
+            told = ((hold.run, hold.fence, f'{{"done": {self.dice.randint(0, 9)}}}'),)
+            self._write(Kind.SESSION, hold.session, partial(session.renew, running=1, progress=told))
 
     def ask(self) -> None:
         job = self._job()
@@ -175,16 +176,16 @@ class _Story:
 
     def bury(self) -> None:
         if self.dice.random() < 0.5:
-            self._update(ToSweep(), partial(session.bury, reason="expired"))
+            self._update(All(Kind.SESSION), bury_expired)
         else:
             self._write(Kind.SESSION, self.live[self._node()], partial(session.end, reason="goodbye"))
 
     def sweep(self) -> None:
-        for dead in self.memory.read(ToSweep()):
+        for dead in self.memory.read(All(Kind.SESSION)):
             assert isinstance(dead, Session)
             if dead.state is session.Life.DEAD:
                 change = partial(finishing.take_over, session=dead.name, reason="its node died", resolve=resolve)
-                self._update(HeldBy(dead.name), change)
+                self._update(HeldBy(dead.name), partial(change, progress=session.progress_of(dead)))
                 if self.dice.random() < 0.8:
                     self._write(Kind.SESSION, dead.name, session.swept)
 
@@ -286,13 +287,13 @@ class _Story:
 
     def _everything(self, store: Store) -> dict[str, Any]:
         state: dict[str, Any] = {f"all {kind}": store.read(All(kind)) for kind in Kind}
-        state["log"] = store.history(Query(limit=100_000))
+        state["log"] = store.history(Query(limit=100_000)).records
         state["tally"] = {str(status): n for status, n in store.tally(self.now - 600 * MINUTE).items() if n}
-        state["next due"] = store.next_due(HANDLERS, POOLS)
+        state["names"] = {kind: store.names(kind) for kind in Kind}
         for handlers, pools in ((HANDLERS, POOLS), (ONE_HANDLER, POOLS), (HANDLERS, ONE_POOL)):
             due = Due(handlers=handlers, pools=pools, limit=1000)
             state[f"due for {sorted(handlers)} in {sorted(pools)}"] = {doc.name for doc in store.read(due)}
-        state["to sweep"] = {doc.name for doc in store.read(ToSweep())}
+        state["held"] = {kind: [doc.name for doc in store.read(HeldByAny(kind))] for kind in (Kind.JOB, Kind.LOCK)}
         state["holders"] = store.holders()
         state["blocked"] = [(aside.kind, aside.name) for aside in store.blocked()]
         for name in self.every[-6:]:

@@ -40,7 +40,7 @@ def refuse_empty(store: Store) -> None:
     from solocron.stores.contract import All, Query
     from solocron.stores.weakness import nothing_at
 
-    if any(store.read(All(kind, limit=1)) for kind in Kind) or store.history(Query(limit=1)):
+    if any(store.read(All(kind, limit=1)) for kind in Kind) or store.history(Query(limit=1)).records:
         return
     raise EmptyStore(nothing_at(store.url, f"namespace {store.namespace!r} is empty"))
 

@@ -22,7 +22,7 @@ from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin
 from solocron.model.refusals import Refusal
 from solocron.model.transitions import backfill
-from solocron.stores.contract import Query
+from solocron.stores.log import is_recorded
 from solocron.views import BackfillView
 
 __all__ = ["Backfills"]
@@ -63,7 +63,8 @@ class Backfills:
 
     def _rerun(self, doc: Job, slot: int, reading: str, request: str) -> str:
         run = backfill.rerun_id(doc, slot, request)
-        if self._store.history(Query(run=run, limit=1)):  # the document keeps only the latest requests
+        # The document keeps the latest requests and what runs, the log what has ended; read in this order.
+        if doc.knows(run) or is_recorded(self._store, run):
             return run
         answer = self._documents.change_known(
             doc.name,

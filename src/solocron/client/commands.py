@@ -21,7 +21,7 @@ from solocron.model.documents.run import Origin, job_of, run_id
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.transitions import backfill, commands
 from solocron.model.transitions.shards import labels
-from solocron.stores.contract import Query
+from solocron.stores.log import is_recorded
 from solocron.views import JobView, ResumeView, RunView
 
 __all__ = ["Commands", "check_key"]
@@ -63,10 +63,11 @@ class Commands:
         payload, when = self._checked(job, payload, at=at, key=key)
         request = key if key is not None else self._runtime.rng.token()
         if key is not None:
-            # The document keeps the latest requests; the log has the earlier ones.
+            # The document keeps the latest requests and what runs, the log what has ended. Read in this order: a run
+            # that ends in between is found by its record.
             doc = self._documents.get(job)
             run = run_id(job, doc.incarnation, Origin.TRIGGER, request)
-            if any(self._store.history(Query(run=known, limit=1)) for known in (run, f"{run}#0")):
+            if doc.knows(run) or is_recorded(self._store, run):
                 return run
         answer = self._documents.change_known(
             job,

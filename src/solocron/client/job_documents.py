@@ -23,6 +23,8 @@ from solocron.views import JobView
 
 __all__ = ["JobDocuments", "is_orphaned"]
 
+_NAMES = 10_000
+"""Names among which the closest to an unknown one is looked for."""
 _FETCHES = 3
 """Times that calendars are fetched for one change: others may put the job under a new revision meanwhile."""
 _FETCH_FIRST = object()
@@ -60,7 +62,7 @@ class JobDocuments:
 
     def unknown(self, name: str) -> NotFoundError:
         """Return the error for a name that no job has."""
-        close = difflib.get_close_matches(name, [job.name for job in self.all()], n=1)
+        close = difflib.get_close_matches(name, self.store.names(Kind.JOB, limit=_NAMES), n=1)
         hint = f"did you mean {close[0]!r}?" if close else "`solocron jobs` lists them."
         return NotFoundError(
             f"there is no job {name!r} in namespace {self.store.namespace!r}; {hint} Nothing was changed."

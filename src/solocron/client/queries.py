@@ -8,7 +8,7 @@ from datetime import datetime
 from solocron.calendars.views import CalendarView, notes_of
 from solocron.calendars.views import view as calendar_view
 from solocron.client.job_documents import JobDocuments, is_orphaned
-from solocron.client.run_lookup import RunLookup, with_holds
+from solocron.client.run_lookup import RunLookup, running_views
 from solocron.clock import SECOND, from_us, to_us
 from solocron.errors import InvalidError
 from solocron.model.change import Kind
@@ -21,7 +21,7 @@ from solocron.model.documents.session import Life
 from solocron.model.pools import unserved
 from solocron.schedules import Calendared, Schedule, Spread, load_zone
 from solocron.stores.contract import All, Query
-from solocron.stores.paging import read_documents, read_sessions
+from solocron.stores.paging import read_documents, read_held, read_jobs, read_sessions
 from solocron.views import AlarmView, JobView, LimitView, NodeView, RunView, StatusView
 
 __all__ = ["Queries"]
@@ -50,25 +50,31 @@ class Queries:
     def runs(
         self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
     ) -> list[RunView]:
-        """Return records of the log, newest first."""
+        """Return what runs, latest claim first, then the records of the log, newest first."""
         if not 1 <= limit <= 10_000:
             raise InvalidError(f"limit={limit}: give a whole number from 1 to 10000.")
-        wanted = [status] if isinstance(status, str) else list(status or ())
+        wanted = frozenset([status] if isinstance(status, str) else status or ())
         for one in wanted:
             if one not in set(Status):
                 raise InvalidError(f"status {one!r} is not known; choose from {', '.join(Status)}.")
-        records = self._store.history(Query(job=job, statuses=frozenset(wanted), limit=limit))
-        if job is not None and not records:  # a removed job is still on record
+        # The documents are read before the log: a run that ends in between is found by its record.
+        docs = read_held(self._store) if job is None else read_jobs(self._store, (job,))
+        held = self._lookup.running(docs) if not wanted or Status.RUNNING in wanted else []
+        ended: list[RunView] = []
+        if not wanted or wanted - {Status.RUNNING}:
+            query = Query(job=job, statuses=wanted - {Status.RUNNING}, limit=limit)
+            ended = list(map(RunView.of, self._store.history(query).records))
+        if job is not None and not ended and not docs:  # a removed job is still on record
             self._documents.get(job)
-        return self._lookup.with_claims([RunView.of(record) for record in records])
+        known = {(view.run, view.attempt) for view in ended}
+        return [*(view for view in held if (view.run, view.attempt) not in known), *ended][:limit]
 
     def get_run(self, id: str) -> RunView:
         """Return the last attempt of a run, or the run as it waits."""
-        view, _ = self._lookup.get(id)
-        return self._lookup.with_claims([view])[0]
+        return self._lookup.get(id)[0]
 
     def attempts(self, id: str) -> list[RunView]:
-        """Return every attempt of a run that is on record, oldest first."""
+        """Return every attempt of a run that has ended or runs, oldest first."""
         return self._lookup.attempts(id)
 
     def nodes(self) -> list[NodeView]:
@@ -94,14 +100,13 @@ class Queries:
     def status(self) -> StatusView:
         """Return the nodes, the running attempts, the counts of the last 24 hours, and what needs attention."""
         now, sessions, jobs = self._store.clock(), read_sessions(self._store), self._documents.all()
-        running = self._store.history(Query(statuses=frozenset({Status.RUNNING}), limit=1_000))
         return StatusView(
             store=self._store.url,
             tier=str(self._store.capabilities.tier),
             namespace=self._store.namespace,
             now=from_us(now),
             nodes=tuple(self.nodes()),
-            running=tuple(with_holds(map(RunView.of, running), jobs, sessions, now)),
+            running=tuple(running_views(jobs, sessions, now)),
             counts=dict(self._store.tally(now - _DAY)),
             jobs=len(jobs),
             paused=tuple(job.name for job in jobs if job.paused is not None),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import InvalidError, NotFoundError
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
-from solocron.model.documents.run import Origin, Record, Status, run_id
+from solocron.model.documents.run import Origin, Record, Status, key_of, run_id
 from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
 from solocron.model.transitions import backfill
 from solocron.stores.contract import Query, Store
@@ -29,16 +30,13 @@ BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
 
 def _records(store: Store, job: str, since: int, statuses: frozenset[str] = frozenset()) -> Iterator[Record]:
     """Yield the records of a job since then, newest first; raise if there are more than `PAGES` pages."""
-    until: int | None = None
-    seen: set[tuple[str, int]] = set()
+    query = Query(job=job, statuses=statuses, since=since, limit=PAGE)
     for _ in range(PAGES):
-        page = store.history(Query(job=job, statuses=statuses, since=since, until=until, limit=PAGE))
-        fresh = [record for record in page if (record.run, record.attempt) not in seen]
-        yield from fresh
-        if len(page) < PAGE or not fresh:
+        page = store.history(query)
+        yield from page.records
+        if page.next is None:
             return
-        seen = {(record.run, record.attempt) for record in page}
-        until = page[-1].recorded_at + 1
+        query = replace(query, before=page.next)
     raise InvalidError(
         f"{job} has more than {PAGE * PAGES} records since {iso(since)}; nothing was asked for. Narrow it."
     )
@@ -50,15 +48,19 @@ def reading_of(store: Store, job: Job, slot: datetime) -> tuple[int, str]:
         raise InvalidError(f"slot={slot!r} has no time zone; nothing was asked for. Pass an aware datetime.")
     at = to_us(slot)
     run = run_id(job.name, job.incarnation, Origin.SCHEDULE, at)
-    found = store.history(Query(run=run, limit=1))
+    begun: list[Hold | WaitingRun] = [*job.active, *job.waiting_runs]
+    for one in begun:
+        if one.slot == at and one.origin is not Origin.TRIGGER:  # it runs or waits: the document before the log
+            return at, _reading(key_of(job.name, one.origin, at, one.request))
+    found = store.history(Query(run=run, limit=1)).records
     if found:
-        return at, _reading(found[0])
+        return at, _reading(found[0].key)
     for record in _records(store, job.name, at):
         first = record.slot if record.first is None else record.first
         if record.origin is Origin.TRIGGER or not first <= at <= record.slot:
             continue
         if record.slot == at or first == at:
-            return at, _reading(record) if record.count == 1 else ""
+            return at, _reading(record.key) if record.count == 1 else ""
         if record.count > 1 and record.attempt == 0:
             return at, ""
     raise NotFoundError(
@@ -67,9 +69,9 @@ def reading_of(store: Store, job: Job, slot: datetime) -> tuple[int, str]:
     )
 
 
-def _reading(record: Record) -> str:
+def _reading(key: str) -> str:
     """Return the part of the key after the instant, which tells apart slots that fall on one instant."""
-    return record.key.partition("|")[2].partition("#")[0]
+    return key.partition("|")[2].partition("#")[0]
 
 
 def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str]]:
@@ -85,7 +87,7 @@ def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str
     begun: list[Hold | WaitingRun] = [*job.active, *job.waiting_runs]
     busy = {one.slot for one in begun if one.origin is not Origin.TRIGGER}  # running, or waiting for its retry
     found = {
-        (record.slot, _reading(record))
+        (record.slot, _reading(record.key))
         for record in last.values()
         if record.status in BAD
         and record.slot not in busy

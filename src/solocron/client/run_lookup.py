@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from solocron.client.job_documents import JobDocuments
 from solocron.errors import NotFoundError
@@ -10,15 +10,16 @@ from solocron.model.change import Kind
 from solocron.model.documents.job import Job, WaitingRun
 from solocron.model.documents.request import first_name
 from solocron.model.documents.run import Origin, Record, Status, group_of, job_of, key_of, shard_of
-from solocron.model.documents.session import Session, is_live
+from solocron.model.documents.session import Session, is_live, progress_of
+from solocron.model.transitions.claimant import record_of
 from solocron.model.transitions.shards import each
-from solocron.stores.contract import All, Query
-from solocron.stores.paging import find_job, read_documents, read_jobs, read_sessions
+from solocron.stores.contract import All, Named, Query
+from solocron.stores.paging import find_job, read_documents
 from solocron.views import RunView
 
-__all__ = ["RunLookup", "with_holds"]
+__all__ = ["RunLookup", "running_views"]
 
-_WORST_FIRST = (Status.RUNNING, Status.FAILED, Status.TIMED_OUT, Status.LOST, Status.CANCELLED)
+_WORST_FIRST = (Status.FAILED, Status.TIMED_OUT, Status.LOST, Status.CANCELLED)
 
 
 class RunLookup:
@@ -44,45 +45,46 @@ class RunLookup:
         return self._recorded_or_waiting(run) or self._requested(run) or self._recorded_or_waiting(run)
 
     def attempts(self, run: str) -> list[RunView]:
-        """Return every attempt on record, oldest first."""
-        records = self._store.history(Query(run=run, limit=1_000)) or self._shards(run)
-        return sorted(map(RunView.of, records), key=lambda view: (view.attempt, view.run))
+        """Return every attempt that has ended or runs, oldest first."""
+        held = self._held(find_job(self._store, job_of(run)) if job_of(run) else None, run)
+        views = {(view.attempt, view.run): view for view in (*held, *map(RunView.of, self._records(run)))}
+        return [views[key] for key in sorted(views)]
 
-    def with_claims(self, views: list[RunView]) -> list[RunView]:
-        """Complete the views of running attempts with what their claims say: deadline, stop request, progress."""
-        names = tuple({view.job for view in views if view.status == Status.RUNNING})
+    def running(self, jobs: Sequence[Job]) -> list[RunView]:
+        """Return what these jobs run, with what claims and sessions say of it."""
+        names = tuple(sorted({hold.session for job in jobs for hold in job.active}))
         if not names:
-            return views
-        jobs = read_jobs(self._store, names)
-        return with_holds(views, jobs, read_sessions(self._store), self._store.clock())
+            return []
+        sessions = [doc for doc in self._store.read(Named(Kind.SESSION, names)) if isinstance(doc, Session)]
+        return running_views(jobs, sessions, self._store.clock())
 
     def _recorded_or_waiting(self, run: str) -> tuple[RunView, bool] | None:
-        # The document is read before the log: a run that ends in between is found by its record.
+        # The document is read before the log: a run that ends in between is found by its record, which then counts.
         job = find_job(self._store, job_of(run)) if job_of(run) else None
-        last = self._latest_record(run)
-        if job is not None:
-            waiting = _waiting(job, run)
-            if waiting is not None:
-                return waiting, False
-            if any(run in (hold.run, group_of(hold.run)) for hold in job.active):
-                return (last, False) if last is not None else None
-        return None if last is None else (last, last.status != Status.RUNNING)
+        held = self._held(job, run)
+        records = self._records(run)
+        ended = {(record.run, record.attempt) for record in records}
+        waiting = [] if job is None else _waiting(job, run)
+        for one in (*waiting, *held):
+            if (one.run, one.attempt) not in ended:
+                return one, False
+        last = {record.run: RunView.of(record) for record in sorted(records, key=lambda record: record.attempt)}
+        view = min(last.values(), key=_badness, default=None)
+        # Open in the document and ended in the log: only the next look tells whether another attempt follows.
+        return None if view is None else (view, not (held or waiting))
 
-    def _latest_record(self, run: str) -> RunView | None:
-        """Return the last attempt; of a sharded run one shard: one that runs, else the worst end, else any."""
-        records = self._store.history(Query(run=run, limit=1_000))
-        if records:
-            return max(map(RunView.of, records), key=lambda view: view.attempt)
-        shards = sorted(self._shards(run), key=lambda record: record.attempt)
-        views = {record.run: RunView.of(record) for record in shards}.values()
-        return min(views, key=_badness, default=None)
+    def _held(self, job: Job | None, run: str) -> list[RunView]:
+        """Return the attempts of a run, or of its shards, that are held."""
+        if job is None or not any(_is_of(hold.run, run) for hold in job.active):
+            return []
+        return [view for view in self.running([job]) if _is_of(view.run, run)]
 
-    def _shards(self, run: str) -> tuple[Record, ...]:
-        """Return the records of the shards of one slot or request."""
-        if shard_of(run) is not None or not job_of(run):
-            return ()
-        records = self._store.history(Query(job=job_of(run), limit=10_000))
-        return tuple(record for record in records if group_of(record.run) == run)
+    def _records(self, run: str) -> tuple[Record, ...]:
+        """Return the records of a run, or of the shards of a slot or request."""
+        records = self._store.history(Query(run=run, limit=1_000)).records
+        if records or shard_of(run) is not None or not job_of(run):
+            return records
+        return self._store.history(Query(group=run, limit=10_000)).records
 
     def _requested(self, run: str) -> tuple[RunView, bool] | None:
         """Find a run that a committed transaction asks for and that no node has accepted yet."""
@@ -96,23 +98,28 @@ class RunLookup:
         return None
 
 
-def with_holds(views: Iterable[RunView], jobs: Iterable[Job], sessions: Iterable[Session], now: int) -> list[RunView]:
-    """Complete the views of running attempts from the holds of these jobs."""
-    holds = {(hold.run, hold.fence): hold for job in jobs for hold in job.active}
-    leases = {session.name: session.lease for session in sessions if is_live(session, now=now)}
-    found = []
-    for view in views:
-        hold = holds.get((view.run, view.fence)) if view.status == Status.RUNNING else None
-        found.append(view if hold is None else view.held(hold, lease=leases.get(hold.session), now=now))
-    return found
+def running_views(jobs: Iterable[Job], sessions: Iterable[Session], now: int) -> list[RunView]:
+    """Return what these jobs run, latest claim first; its progress is in the session that holds it."""
+    known = {session.name: session for session in sessions}
+    found: list[tuple[int, RunView]] = []
+    for job in jobs:
+        for hold in job.active:
+            session = known.get(hold.session)
+            progress = None if session is None else progress_of(session).get((hold.run, hold.fence))
+            lease = session.lease if session is not None and is_live(session, now=now) else None
+            view = RunView.of(record_of(job, hold, Status.RUNNING, now=hold.claimed_at, progress=progress))
+            found.append((hold.claimed_at, view.held(hold, lease=lease, now=now)))
+    return [view for _, view in sorted(found, key=lambda one: (one[0], one[1].run), reverse=True)]
 
 
-def _waiting(job: Job, run: str) -> RunView | None:
-    for waiting_run in job.waiting_runs:
-        for one in each(waiting_run):
-            if run in (one.run, group_of(one.run)):
-                return RunView.waiting(job.name, one, key_of(job.name, one.origin, one.slot, one.request, one.shard))
-    return None
+def _is_of(one: str, run: str) -> bool:
+    """Return whether this is the run, or a shard of it."""
+    return run in (one, group_of(one))
+
+
+def _waiting(job: Job, run: str) -> list[RunView]:
+    found = [one for waiting_run in job.waiting_runs for one in each(waiting_run) if _is_of(one.run, run)]
+    return [RunView.waiting(job.name, o, key_of(job.name, o.origin, o.slot, o.request, o.shard)) for o in found]
 
 
 def _badness(view: RunView) -> int:

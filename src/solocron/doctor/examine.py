@@ -15,7 +15,6 @@ from solocron.doctor.sight import look
 from solocron.duration import format_duration
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Change, Kind, SmallDocument
-from solocron.model.documents.run import ENDED
 from solocron.runtime import Runtime
 from solocron.schedules import zone_data_version
 from solocron.stores.contract import Check, Named, Query, Store, Tier, Verdict
@@ -172,7 +171,7 @@ def _history(store: Store, now: int, keep: int) -> Check:
 
 
 def _older(store: Store, than: int) -> bool:
-    return than > 0 and bool(store.history(Query(statuses=ENDED, until=than, limit=1)))
+    return than > 0 and bool(store.history(Query(until=than, limit=1)).records)
 
 
 def _writing(store: Store, runtime: Runtime) -> Check:

@@ -63,7 +63,6 @@ class Running:
     """Its `on_retry` has been asked, and the body has not started yet."""
     interrupt: Interrupt | None = None
     progress: dict[str, Any] | None = None
-    progress_written: dict[str, Any] | None = None
 
     def report(self, progress: dict[str, Any]) -> None:
         """Record the progress that the body reports."""

@@ -231,9 +231,8 @@ class ClaimPass:
         by = by if self._backfills.spare(doc.name) else replace(by, spare=False)
         change = claim(doc, now=now, by=by, resolve=self._context.resolve)
         self._backfills.note(doc.name, change)
-        passed = change is not None and change.entries and not change.entries[0].record.attempt  # they come first
-        if change is not None and passed:
-            self._passing[doc.name] = tuple(entry.record for entry in change.entries if not entry.record.attempt)
+        if change is not None and change.records:
+            self._passing[doc.name] = tuple(record for record in change.records if not record.attempt)
         else:
             self._passing.pop(doc.name, None)  # of several calls for one document the last one counts
         return change

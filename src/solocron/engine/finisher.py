@@ -14,10 +14,11 @@ from solocron.engine.attempts import Attempts, Running
 from solocron.engine.memory import Memory
 from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
+from solocron.engine.recorded import tell_recorded_twice
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Entry
+from solocron.model.documents.run import Record
 from solocron.model.transitions.finishing import PAUSED, HandBack, Outcome, finish, hand_back
 from solocron.stores.contract import Named, Result, Verdict
 
@@ -174,16 +175,16 @@ class Finisher:
         if isinstance(doc, Absent):
             return None
         job: Job | None = doc
-        entries: list[Entry] = []
+        records: list[Record] = []
         answers: dict[tuple[str, int], str] = {}
         for item in by_job[doc.name]:
             change = None if job is None else self._ended(job, now, item)
             if change is not None:
                 assert change.doc is None or isinstance(change.doc, Job)
                 job = change.doc
-                entries.extend(change.entries)
+                records.extend(change.records)
                 answers[item.running.key] = change.answer
-        return Change(job, tuple(entries), answers) if answers else None
+        return Change(job, tuple(records), answers) if answers else None
 
     def _ended(self, job: Job, now: int, item: _Item) -> Change | None:
         hold, outcome = item.running.hold, item.outcome
@@ -195,6 +196,7 @@ class Finisher:
 
     def _report(self, result: Result, items: list[_Item], now: float) -> None:
         answers = result.answer if result.verdict is Verdict.APPLIED else {}
+        tell_recorded_twice(self._context.events, result)
         for item in items:
             if item.running.key not in answers:
                 known = "another node has taken over"

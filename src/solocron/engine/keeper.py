@@ -2,6 +2,7 @@
 
 With every beat the node also compares its holds with the store's (`reconciler`) and looks after its namespace
 (`recovery`). Where the reply to the renewal says that the session holds nothing, and nothing runs, that was the look.
+The progress of the runs rides in the session with the renewal.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from solocron.engine.recovery import Recovery
 from solocron.engine.session_loss import SessionLoss
 from solocron.errors import StoreError
 from solocron.lease.holder import Fate, Renewal
-from solocron.model.documents.session import Life, Session
+from solocron.model.documents.session import Life, Session, trimmed_progress
 
 __all__ = ["Keeper"]
 
@@ -107,7 +108,9 @@ class Keeper:
         self._context.runtime.failpoint("renewing")
         asked = self._context.runtime.clock.boot()
         try:
-            renewal = self._holder.renew(session, running=len(self._attempts.running()))
+            running = self._attempts.running()
+            told = tuple((*one.key, trimmed_progress(how)) for one in running if (how := one.progress) is not None)
+            renewal = self._holder.renew(session, running=len(running), progress=told)
         except StoreError as error:
             return self._trouble(str(error))
         except Exception as error:

@@ -1,23 +1,21 @@
 """Compares what the store says this session holds with what the node runs, with every renewal.
 
-A claim whose reply was lost is adopted, a request to stop reaches its body, progress is written, and a hold of an
-earlier time that came back with the store is ended.
+A claim whose reply was lost is adopted, a request to stop reaches its body, and a hold of an earlier time that came
+back with the store is ended.
 """
 
 from __future__ import annotations
 
-import json
-
 from solocron.dispatch.contract import Stop
-from solocron.engine.attempts import Attempts, Running
+from solocron.engine.attempts import Attempts
 from solocron.engine.memory import Memory
 from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
-from solocron.model.change import Absent, Change, Kind
+from solocron.model.change import Kind
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Status
-from solocron.model.transitions.finishing import Outcome, finish, note_progress
+from solocron.model.transitions.finishing import Outcome, finish
 from solocron.model.transitions.untold import WENT_BACK
 from solocron.stores.contract import HeldBy, Named
 
@@ -62,7 +60,6 @@ class Reconciler:
             self._runner.stop(running, Stop("lost", "its claim is no longer in the store"))
         self.looked_at = seen_at
         self._permits.reconcile(session, [hold for _, hold in holds])
-        self._write_progress()
 
     def _can_be_new(self, hold: Hold) -> bool:
         """Return whether a hold that this node does not know can be a claim whose reply was lost.
@@ -92,27 +89,3 @@ class Reconciler:
             "ended anew", job=job.name, run=hold.run, fence=hold.fence, node=self._context.settings.node,
             outcome=outcome.status,
         )  # fmt: skip
-
-    def _write_progress(self) -> None:
-        changed: dict[str, list[tuple[Running, str]]] = {}
-        for running in self._attempts.running():
-            if running.progress is not None and running.progress != running.progress_written:
-                changed.setdefault(running.job, []).append((running, json.dumps(running.progress)))
-        if not changed:
-            return
-        self._context.store.update(
-            Named(Kind.JOB, tuple(sorted(changed))), lambda doc, at: _with_progress(doc, at, changed)
-        )
-        for written in changed.values():
-            for running, text in written:
-                running.progress_written = json.loads(text)
-
-
-def _with_progress(doc: Job | Absent, now: int, changed: dict[str, list[tuple[Running, str]]]) -> Change | None:
-    """Return the progress of every run of one job that is still held here."""
-    changes = [
-        note_progress(doc, run=running.hold.run, fence=running.hold.fence, progress=text, now=now)
-        for running, text in changed[doc.name]
-    ]
-    entries = tuple(entry for change in changes if change is not None for entry in change.entries)
-    return Change(doc, entries) if isinstance(doc, Job) and entries else None

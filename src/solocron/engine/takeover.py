@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from solocron.engine.node_context import NodeContext
+from solocron.engine.recorded import tell_recorded_twice
 from solocron.engine.small_documents import SmallDocuments
-from solocron.model.change import Kind
+from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.session import Session, swept
+from solocron.model.documents.session import Session, progress_of, swept
 from solocron.model.transitions.finishing import PAUSED, take_over
-from solocron.stores.contract import Gate, HeldBy, Named, Result, Verdict
+from solocron.stores.contract import ChangeFn, Gate, HeldBy, Named, Result, Verdict
 from solocron.stores.until_known import update_until_known
 
 __all__ = ["Takeover"]
@@ -31,7 +32,7 @@ class Takeover:
         It is swept only after a pass that skipped nothing.
         """
         reason = f"{session.node}: {session.reason or 'its lease ended'}"
-        if not self.take_from(session.name, reason, by=by, gate=gate):
+        if not self.take_from(session.name, reason, progress=progress_of(session), by=by, gate=gate):
             return False
         self.mark_swept(session.name, by=by, gate=gate)
         return True
@@ -41,19 +42,32 @@ class Takeover:
             Named(Kind.SESSION, (session,)), lambda doc, at: swept(doc, now=at), session=by, gate=gate
         )
 
-    def take_from(self, session: str, reason: str, *, by: str | None = None, gate: Gate | None = None) -> bool:
+    def take_from(
+        self,
+        session: str,
+        reason: str,
+        *,
+        progress: Mapping[tuple[str, int], str] | None = None,
+        by: str | None = None,
+        gate: Gate | None = None,
+    ) -> bool:
         """End the holds of a session, of jobs and of small documents; True if complete passes found nothing left.
 
-        `by` is the session of the node that takes over. A node that leaves takes from itself, without one.
+        `by` is the session of the node that takes over. A node that leaves takes from itself, without one. `progress`
+        is what the session reported of its runs; their records keep it.
         """
-        return self._take_jobs(session, reason, by, gate) and self.small_documents.take_from(session, by=by, gate=gate)
-
-    def _take_jobs(self, session: str, reason: str, by: str | None, gate: Gate | None) -> bool:
         resolve = self._context.resolve
+
+        def change(doc: Job | Absent, at: int) -> Change | None:
+            return take_over(doc, session=session, now=at, reason=reason, resolve=resolve, progress=progress)
+
+        return self._take_jobs(session, change, by, gate) and self.small_documents.take_from(session, by=by, gate=gate)
+
+    def _take_jobs(self, session: str, change: ChangeFn, by: str | None, gate: Gate | None) -> bool:
         applied = update_until_known(
             self._context.store,
             HeldBy(session),
-            lambda doc, at: take_over(doc, session=session, now=at, reason=reason, resolve=resolve),
+            change,
             session=by,
             gate=gate,
             each=lambda result: self._report(result, session),
@@ -61,6 +75,7 @@ class Takeover:
         return _is_complete(applied.results) and applied.alive and not applied.shut
 
     def _report(self, result: Result, session: str) -> None:
+        tell_recorded_twice(self._context.events, result)
         if result.verdict is not Verdict.APPLIED or not isinstance(result.doc, Job):
             return
         job, node = result.doc, self._context.settings.node

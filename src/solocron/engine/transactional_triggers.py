@@ -15,8 +15,8 @@ from solocron.lease.trust import Standing
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import request
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import group_of
-from solocron.stores.contract import All, Named, Query, Result, Verdict
+from solocron.stores.contract import All, Named, Result, Verdict
+from solocron.stores.log import is_recorded
 
 __all__ = ["TransactionalTriggers"]
 
@@ -115,10 +115,9 @@ class TransactionalTriggers:
         """Return whether its run exists. The job before the log: a run that ends in between is found by its record."""
         run = request.run_named(note)
         for job in self._context.store.read(Named(Kind.JOB, (request.job_named(note),))):
-            if isinstance(job, Job) and run in map(group_of, _runs_of(job)):
+            if isinstance(job, Job) and job.knows(run):
                 return True
-        # For a sharded job, the first shard stands for all.
-        return any(self._context.store.history(Query(run=one, limit=1)) for one in (run, f"{run}#0"))
+        return is_recorded(self._context.store, run)
 
     def _change(
         self, notes: Sequence[SmallDocument], change: Callable[[SmallDocument | Absent], Change | None], session: str
@@ -126,7 +125,3 @@ class TransactionalTriggers:
         names = tuple(sorted(note.name for note in notes))
         applied = self._context.store.update(Named(Kind.REQUEST, names), lambda doc, now: change(doc), session=session)
         return applied.results if applied.alive else None
-
-
-def _runs_of(job: Job) -> list[str]:
-    return [hold.run for hold in job.active] + [waiting_run.run for waiting_run in job.waiting_runs]

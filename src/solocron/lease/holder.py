@@ -14,7 +14,7 @@ from solocron.lease.own import OwnLease
 from solocron.lease.renewals import AcknowledgedRenewals
 from solocron.lease.terms import LeaseTerms
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.documents.session import Life, Session, begin, end, renew
+from solocron.model.documents.session import Life, Progress, Session, begin, end, renew
 from solocron.runtime import Runtime
 from solocron.stores.contract import Applied, Gate, Named, Store, Verdict
 from solocron.stores.until_known import update_until_known
@@ -80,19 +80,28 @@ class Holder:
         return session, applied.now
 
     def renew(
-        self, session: str, *, running: int = 0, mark: str | None = None, lift: bool = False, gate: Gate | None = None
+        self,
+        session: str,
+        *,
+        running: int = 0,
+        progress: Progress | None = None,
+        mark: str | None = None,
+        lift: bool = False,
+        gate: Gate | None = None,
     ) -> Renewal:
         """Renew by one conditional write, with the mark of a checked epoch if one is given.
 
         `lift` accepts a document that is older than what the store has acknowledged: its holder knows that the store
-        went back. `gate` is tested in the commit.
+        went back. `gate` is tested in the commit. `progress` is that of the runs; None leaves what was reported last.
         """
         asked = self._runtime.clock.boot()
         seen, number = self.lease.beats, self.lease.next_number()
         try:
             applied = self._store.update(
                 Named(Kind.SESSION, (session,)),
-                lambda doc, at: renew(doc, now=at, running=running, seen=seen, number=number, epoch=mark, lift=lift),
+                lambda doc, at: renew(
+                    doc, now=at, running=running, progress=progress, seen=seen, number=number, epoch=mark, lift=lift
+                ),
                 session=None if gate is None else session,
                 gate=gate,
             )

@@ -1,4 +1,4 @@
-"""The result of a pure function for a store: the new document and the log entries that belong to it."""
+"""What a pure function returns to a store: the new document, and the records that are appended with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from solocron.model.documents.job import Job
-    from solocron.model.documents.run import Entry
+    from solocron.model.documents.run import Record
     from solocron.model.documents.session import Session
 
 __all__ = ["Absent", "Change", "Kind", "SmallDocument"]
@@ -51,11 +51,11 @@ class SmallDocument:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The new document (None: delete it), the entries to log with it, and an answer for the caller.
+    """The new document (None: delete it), the records to append to the log with it, and an answer for the caller.
 
-    Returning the same document that came in, with no entries, writes nothing and still carries the answer.
+    Returning the same document that came in, without records, writes nothing and still carries the answer.
     """
 
     doc: Job | Session | SmallDocument | None
-    entries: tuple[Entry, ...] = ()
+    records: tuple[Record, ...] = ()
     answer: Any = None

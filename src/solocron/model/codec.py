@@ -63,6 +63,7 @@ def encode_state(doc: Job | Session | SmallDocument) -> str:
     if isinstance(doc, Session):
         return write_sorted(
             {"expires_at": doc.expires_at, "beats": doc.beats, "running": doc.running, "state": doc.state}
+            | ({"progress": doc.progress} if doc.progress else {})
             | ({"epoch": doc.epoch} if doc.epoch else {})
             | ({"ended_at": doc.ended_at, "reason": doc.reason} if doc.ended_at is not None else {})
         )
@@ -304,5 +305,6 @@ def _session(name: str, value: dict[str, Any]) -> Session:
     facts["applications"] = tuple(
         (name, None if names is None else tuple(names)) for name, names in facts.get("applications", ())
     )
+    facts["progress"] = tuple((run, fence, text) for run, fence, text in facts.get("progress", ()))
     facts["state"] = Life(facts["state"])
     return Session(name=name, **facts)

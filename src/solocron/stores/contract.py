@@ -1,7 +1,8 @@
 """What every store promises, and all that the engine may ask of one.
 
-A store never decides anything. It finds documents, lets a pure function say what they shall become, replaces each
-one only if nobody else has in the meantime, appends the log entries in the same atomic step, and tells the time.
+A store never decides anything. It finds documents, calls a pure function for what they become, replaces each one only
+if no other client has changed it since, appends records to the log in the same atomic step, and tells the time. What
+runs is in the job's document, what has ended is in the log: a record never changes once it is appended.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ __all__ = [
     "Due",
     "Gate",
     "HeldBy",
+    "HeldByAny",
     "Named",
+    "Page",
     "Query",
+    "RecordKey",
     "Result",
     "Store",
     "Tier",
-    "ToSweep",
     "Verdict",
     "Which",
     "wakes",
@@ -81,8 +84,10 @@ class HeldBy:
 
 
 @dataclass(frozen=True, slots=True)
-class ToSweep:
-    """Sessions that are live but expired by the store's clock, or dead and not yet swept."""
+class HeldByAny:
+    """Every document of a kind that any session holds, at the cost of what is held and not of what exists."""
+
+    kind: Kind = Kind.JOB
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ class All:
     limit: int | None = None
 
 
-Which = Due | Named | HeldBy | ToSweep | All
+Which = Due | Named | HeldBy | HeldByAny | All
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
     """The connection broke while committing: it may or may not be in the store. Treat it as not held."""
     BLOCKED = "blocked"
-    """The document fails on its own (bad JSON, duplicate record, the function raised): set aside for a while."""
+    """The document fails on its own (bad JSON, the function raised): set aside for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +138,8 @@ class Result:
     doc: Doc | Absent | None = None
     answer: Any = None
     error: str | None = None
+    duplicates: tuple[Record, ...] = ()
+    """Records that the log had already under the run and attempt of others that were to be appended. They stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,16 +165,71 @@ class Applied:
     gate: tuple[str, str] | None = None
 
 
+RecordKey = tuple[int, str, int]
+"""The place of a record in the log: recorded_at, run, attempt."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """Which records of the log, newest first (by `recorded_at`, then run and attempt)."""
 
     job: str | None = None
     run: str | None = None
+    runs: tuple[str, ...] = ()
+    """Several runs by name, at most 200; together with `run`, one more."""
+    group: str | None = None
+    """The shards of this run: those whose names are its name, `#` and a number."""
     statuses: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
+    node: str | None = None
+    session: str | None = None
     since: int | None = None
     until: int | None = None
+    before: RecordKey | None = None
+    """Only records after this one in the order of the answer, that is, older ones: `Page.next` of the page before."""
     limit: int = 50
+    scan: int = 20_000
+    """How many records the store looks at: a filter without an index costs no more than that."""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The runs that are asked for by name."""
+        return self.runs if self.run is None else (*self.runs, self.run)
+
+    @property
+    def most(self) -> int:
+        """How many records are looked at; never fewer than were asked for."""
+        return max(self.scan, self.limit)
+
+    @property
+    def filters(self) -> bool:
+        """Whether it asks for anything that no index answers."""
+        return bool(self.origins) or self.node is not None or self.session is not None
+
+    def finds(self, record: Record) -> bool:
+        """Whether this record is among those asked for, wherever the page begins."""
+        return (
+            self.job in (None, record.job)
+            and (record.run in named if (named := self.named) else True)
+            and (self.group is None or record.run.startswith(f"{self.group}#"))
+            and (not self.statuses or record.status in self.statuses)
+            and (not self.origins or record.origin in self.origins)
+            and self.node in (None, record.node)
+            and self.session in (None, record.session)
+            and (self.since is None or record.recorded_at >= self.since)
+            and (self.until is None or record.recorded_at < self.until)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Records of the log, newest first."""
+
+    records: tuple[Record, ...]
+    next: RecordKey | None = None
+    """Where the next page begins (`Query.before`); None when there is nothing more."""
+    looked_back_to: int | None = None
+    """When `scan` ended the search before `limit` records were found: how far back it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,11 +348,13 @@ class Store(Protocol):
     def update(
         self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
     ) -> Applied:
-        """Apply `change` to each selected document, each atomically with its log entries.
+        """Apply `change` to each selected document, each atomically with the records of its change.
 
-        Of any number of callers at once, one wins; losing a race is not an error. With `session`, documents are
-        written only if that session is live at the very commit, else nothing is and `alive` is False. With `gate`,
-        which goes with `session`, they are written only if the gate stands open, else nothing is and `shut` is True.
+        Of any number of callers at once, one wins; losing a race is not an error. A record whose run and attempt are in
+        the log already is not appended: the first one stays, the change stands, and the result names the first unless
+        both are equal. With `session`, documents are written only if that session is live at the very commit, else
+        nothing is and `alive` is False. With `gate`, which goes with `session`, they are written only if the gate
+        stands open, else nothing is and `shut` is True.
         """
         ...
 
@@ -298,24 +362,24 @@ class Store(Protocol):
         """The selected documents as they are; missing names are simply not there."""
         ...
 
-    def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
-        """The earliest `due_at` among the jobs of these handlers and pools."""
-        ...
-
     def holders(self) -> frozenset[str]:
         """The sessions that any document names as a holder, whether or not those sessions exist."""
         ...
 
-    def history(self, query: Query) -> tuple[Record, ...]:
-        """Records of the log."""
+    def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        """The names of documents of a kind, in their order, after the name `after`."""
+        ...
+
+    def history(self, query: Query) -> Page:
+        """Records of the log, newest first."""
         ...
 
     def tally(self, since: int) -> Mapping[str, int]:
-        """How many records of each status were made since then (slots, for those that did not run)."""
+        """How many records of each status were appended since then (slots, for those that did not run)."""
         ...
 
     def prune(self, before: int, limit: int) -> int:
-        """Remove up to `limit` records that ended before then, and swept sessions that ended before then."""
+        """Remove up to `limit` records from before then, and swept sessions that ended before then."""
         ...
 
     def blocked(self) -> Sequence[Blocked]:

@@ -6,7 +6,7 @@ import json
 
 from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
-from solocron.stores.contract import Doc, Due, Gate, ToSweep, Which
+from solocron.stores.contract import Doc, Due, Gate, Which
 
 __all__ = ["gate_in", "holders_of", "is_open", "kind_of", "same_fixed"]
 
@@ -39,9 +39,7 @@ def same_fixed(old: Doc | Absent, new: Doc) -> bool:
 
 def kind_of(which: Which) -> Kind:
     """The kind of documents that a selection finds."""
-    if isinstance(which, Due):
-        return Kind.JOB
-    return Kind.SESSION if isinstance(which, ToSweep) else which.kind
+    return Kind.JOB if isinstance(which, Due) else which.kind
 
 
 def gate_in(body: str) -> str:

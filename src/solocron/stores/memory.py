@@ -10,8 +10,8 @@ What the contract leaves open is settled here, and the published suite holds the
   still the one that was read, all of them only if the session is live. What was lost to another client is tried
   again; a document that has left the selection by then is not handed to the change any more.
 - `Named` answers in the order of the names; a deleted document is answered as `Absent`.
-- Closing a record writes status, reason, start, end, error, result, and the progress if there is one; the rest, its
-  `recorded_at` included, stays as it was opened. Closing or noting what does not run changes nothing and is no error.
+- A record is appended once: one whose run and attempt are in the log already is left out, the rest of its change is
+  written, and the result names the first one, unless both are equal.
 - Records of a query lie in `since <= recorded_at < until`, in descending order of (recorded_at, run, attempt).
 - A document that was set aside and is written again takes part again at once.
 """
@@ -22,13 +22,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from heapq import nlargest, nsmallest
+from heapq import nsmallest
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import decode, encode
 from solocron.model.documents.namespace import NAME
-from solocron.model.documents.run import Entry, Op, Record, Status
+from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life
 from solocron.stores.contract import (
     All,
@@ -41,25 +41,23 @@ from solocron.stores.contract import (
     Due,
     Gate,
     HeldBy,
+    HeldByAny,
     Named,
+    Page,
     Query,
     Result,
     Tier,
-    ToSweep,
     Verdict,
     Which,
     wakes,
 )
+from solocron.stores.log import page_within
 from solocron.stores.memory_state import (
-    LogKey,
     Row,
     Space,
     World,
-    asked_for,
-    closed,
     identity_of,
     kind_of,
-    over,
     readable,
     row_of,
 )
@@ -86,8 +84,8 @@ class Draft:
 
     @property
     def writes(self) -> bool:
-        """Handing back the very document that came in, with no entries, writes nothing."""
-        return self.change is not None and (self.change.doc is not self.doc or bool(self.change.entries))
+        """Whether there is anything to write: returning the very document that came in, without records, is nothing."""
+        return self.change is not None and (self.change.doc is not self.doc or bool(self.change.records))
 
 
 class _Refused(Exception):
@@ -186,20 +184,19 @@ class MemoryStore:
             rows = self._select(space, which, self.world.now())
         return [(name, None if row is None else readable(row)) for name, row in rows.items()]
 
-    def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
-        with self._locked("next_due") as space:
-            return self._next_due(space, Due(handlers=handlers, pools=pools, limit=1))
-
     def holders(self) -> frozenset[str]:
         with self._locked("holders") as space:
             return frozenset(session for _, session in space.held)
 
     # --- the log
 
-    def history(self, query: Query) -> tuple[Record, ...]:
+    def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        with self._locked("names") as space:
+            return tuple(nsmallest(limit, (name for name in space.rows[kind] if name > after)))
+
+    def history(self, query: Query) -> Page:
         with self._locked("history") as space:
-            found = [record for record in space.log.values() if asked_for(query, record)]
-        return tuple(nlargest(query.limit, found, key=lambda record: (record.recorded_at, record.run, record.attempt)))
+            return page_within(query, space.log.values())
 
     def tally(self, since: int) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
@@ -212,7 +209,7 @@ class MemoryStore:
     def prune(self, before: int, limit: int) -> int:
         with self._locked("prune") as space:
             self.statements["commit"] += 1
-            gone = [(record.finished_at, key) for key, record in space.log.items() if over(record, before)]
+            gone = [(record.recorded_at, key) for key, record in space.log.items() if record.recorded_at < before]
             oldest = nsmallest(limit, gone)
             for _, key in oldest:
                 del space.log[key]
@@ -290,7 +287,11 @@ class MemoryStore:
         rows = space.rows[kind_of(which)]
         if isinstance(which, Named):
             return {name: rows.get(name) for name in which.names}
-        names: Iterable[str] = space.held.get((which.kind, which.session), ()) if isinstance(which, HeldBy) else rows
+        names: Iterable[str] = rows
+        if isinstance(which, HeldBy):
+            names = space.held.get((which.kind, which.session), ())
+        elif isinstance(which, HeldByAny):
+            names = {name for (kind, _), held in space.held.items() if kind is which.kind for name in held}
         found = [rows[name] for name in names if self._selects(space, which, name, now)]
         if isinstance(which, Due):
             ordered = nsmallest(which.limit, found, key=lambda row: (row.due_at or 0, row.name))
@@ -306,8 +307,8 @@ class MemoryStore:
         match which:
             case HeldBy(session):
                 return session in row.holders
-            case ToSweep():
-                return row.life is Life.DEAD or (row.life is Life.LIVE and row.expires_at <= now)
+            case HeldByAny():
+                return bool(row.holders)
             case All(_, after):
                 return name > after
             case Due():
@@ -348,17 +349,13 @@ class MemoryStore:
         return (row and row.version) == (draft.row and draft.row.version)
 
     def _commit(self, space: Space, kind: Kind, draft: Draft, now: int) -> Result:
-        """Write one document and its log entries, both or neither."""
+        """Write one document and append its records."""
         change = draft.change
         if draft.error is not None:
             return self._set_aside(space, kind, draft, draft.error, now)
         if change is None:
             return Result(draft.name, Verdict.DECLINED, draft.doc)
-        try:
-            records = self._records(space, change.entries)
-        except _Refused as error:
-            return self._set_aside(space, kind, draft, str(error), now)
-        space.log.update(records)
+        duplicates = self._append(space, change.records)
         if change.doc is not draft.doc:
             self.world.versions += 1
             row = None if change.doc is None else row_of(change.doc, self.world.versions, draft.texts)
@@ -367,22 +364,12 @@ class MemoryStore:
                 self._ring()
             space.aside.pop((kind, draft.name), None)
         doc = Absent(kind, draft.name) if change.doc is None else change.doc
-        return Result(draft.name, Verdict.APPLIED, doc, change.answer)
+        return Result(draft.name, Verdict.APPLIED, doc, change.answer, duplicates=duplicates)
 
-    def _records(self, space: Space, entries: tuple[Entry, ...]) -> dict[LogKey, Record]:
-        """The records that these entries make or change; a second one of the same (run, attempt) is refused."""
-        made: dict[LogKey, Record] = {}
-        for entry in entries:
-            new = entry.record
-            key = (new.run, new.attempt)
-            old = made.get(key) or space.log.get(key)
-            if entry.op is Op.OPEN:
-                if old is not None:
-                    raise _Refused(f"duplicate record: {new.run} attempt {new.attempt} is in the log already")
-                made[key] = new
-            elif old is not None and old.status is Status.RUNNING:
-                made[key] = closed(old, new) if entry.op is Op.CLOSE else replace(old, progress=new.progress)
-        return made
+    def _append(self, space: Space, records: tuple[Record, ...]) -> tuple[Record, ...]:
+        """Append the records; return those that were there already and differ."""
+        firsts = [(space.log.setdefault((record.run, record.attempt), record), record) for record in records]
+        return tuple(first for first, record in firsts if first != record)
 
     def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
         """Replace, create or delete a document, and the index of holders with it."""

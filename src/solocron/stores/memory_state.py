@@ -14,20 +14,17 @@ from solocron.model.change import Kind, SmallDocument
 from solocron.model.codec import decode, encode
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import gate_of
-from solocron.model.documents.run import ENDED, Record
+from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
-from solocron.stores.contract import All, Blocked, Doc, Due, HeldBy, Named, Query, ToSweep, Which
+from solocron.stores.contract import All, Blocked, Doc, Due, HeldBy, HeldByAny, Named, Which
 
 __all__ = [
     "LogKey",
     "Row",
     "Space",
     "World",
-    "asked_for",
-    "closed",
     "identity_of",
     "kind_of",
-    "over",
     "readable",
     "row_of",
 ]
@@ -122,10 +119,8 @@ def row_of(doc: Doc, version: int, texts: tuple[str, str] | None = None) -> Row:
 def kind_of(which: Which) -> Kind:
     """What kind of documents a selection finds."""
     match which:
-        case Named(kind) | HeldBy(_, kind) | All(kind):
+        case Named(kind) | HeldBy(_, kind) | HeldByAny(kind) | All(kind):
             return kind
-        case ToSweep():
-            return Kind.SESSION
         case Due():
             return Kind.JOB
 
@@ -143,33 +138,3 @@ def readable(row: Row) -> Doc | None:
         return decode(row.kind, row.name, row.fixed, row.state)
     except (ValueError, TypeError, LookupError):
         return None
-
-
-def closed(old: Record, new: Record) -> Record:
-    """A running record as it ends: what was written when it was opened stays."""
-    return replace(
-        old,
-        status=new.status,
-        reason=new.reason,
-        started_at=new.started_at,
-        finished_at=new.finished_at,
-        error=new.error,
-        result=new.result,
-        progress=old.progress if new.progress is None else new.progress,
-    )
-
-
-def asked_for(query: Query, record: Record) -> bool:
-    """Whether a query finds this record."""
-    return (
-        query.job in (None, record.job)
-        and query.run in (None, record.run)
-        and (not query.statuses or record.status in query.statuses)
-        and (query.since is None or record.recorded_at >= query.since)
-        and (query.until is None or record.recorded_at < query.until)
-    )
-
-
-def over(record: Record, before: int) -> bool:
-    """Whether it ended before then; what runs has not."""
-    return record.status in ENDED and record.finished_at is not None and record.finished_at < before

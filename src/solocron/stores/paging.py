@@ -12,7 +12,7 @@ from dataclasses import replace
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Session, is_live
-from solocron.stores.contract import All, Doc, Named, Store, Which
+from solocron.stores.contract import All, Doc, HeldByAny, Named, Store, Which
 
 __all__ = [
     "PAGE",
@@ -23,6 +23,7 @@ __all__ = [
     "iter_jobs",
     "live_sessions",
     "read_documents",
+    "read_held",
     "read_jobs",
     "read_page",
     "read_sessions",
@@ -61,6 +62,11 @@ def read_documents(store: Store, which: Which) -> list[SmallDocument]:
 def read_jobs(store: Store, names: Sequence[str]) -> list[Job]:
     """Read the jobs of these names; a name without a job is left out."""
     return [doc for doc in store.read(Named(Kind.JOB, tuple(names))) if isinstance(doc, Job)]
+
+
+def read_held(store: Store) -> list[Job]:
+    """Read the jobs that any session holds."""
+    return [doc for doc in store.read(HeldByAny()) if isinstance(doc, Job)]
 
 
 def find_job(store: Store, name: str) -> Job | None:

@@ -27,6 +27,7 @@ _LEVELS: Mapping[str, int] = {
     "taken over": logging.WARNING,
     "refused": logging.WARNING,
     "event loop blocked": logging.WARNING,
+    "recorded twice": logging.ERROR,
     "paused": logging.ERROR,
     "request dropped": logging.WARNING,
     "another application": logging.WARNING,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from solocron.client.run_lookup import running_views
 from solocron.clock import from_us, to_us
 from solocron.duration import parse_duration
 from solocron.model.change import Kind
@@ -150,10 +151,12 @@ class Cluster:
         return [doc for doc in docs if doc.state is state]
 
     def runs(self, job: str | None = None) -> list[RunView]:
-        """Return the log, oldest first."""
-        records = [record for record in self.fleet.database.log.values() if job is None or record.job == job]
-        records.sort(key=lambda record: (record.slot, record.attempt, record.recorded_at))
-        return [RunView.of(record) for record in records]
+        """Return what ran and what runs, oldest first."""
+        database = self.fleet.database
+        jobs = [doc for doc, _ in database.docs.values() if isinstance(doc, Job)]
+        running = running_views(jobs, self.sessions(), database.clock())
+        views = [*map(RunView.of, database.log.values()), *running]
+        return sorted((v for v in views if job in (None, v.job)), key=lambda v: (v.slot, v.attempt))
 
     def started(self, job: str) -> Iterator[Start]:
         """Return the bodies of a job that started."""

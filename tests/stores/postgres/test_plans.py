@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any, cast
 
 import psycopg
 import pytest
 
+from solocron.model.documents.run import Status
+from solocron.stores.contract import Query
+from solocron.stores.sql.history import page_of
 from solocron.stores.sql.postgres import PostgresStore
 from solocron.stores.sql.postgres.sql import writing
-from solocron.stores.sql.rows import as_json
+from solocron.stores.sql.rows import as_json, record_row
+from solocron.stores.sql.types import SqlLink
 from solocron.stores.url import make_store
+from solocron.testing.conformance.kit import record
 from tests.servers import Postgres
 
 JOBS = "INSERT INTO {}.solocron_jobs SELECT 'default', 'j' || n, 'default', 'h', n, 0, 0, 0, 1, '{{}}', '{{}}'"
@@ -43,9 +49,10 @@ def plan(store: PostgresStore, sql: str, params: dict[str, object]) -> str:
         return "\n".join(row[0] for row in cursor.execute(f"EXPLAIN {sql}".encode(), params).fetchall())
 
 
-def test_records_are_closed_by_their_key(store: PostgresStore) -> None:
-    parts = (("job_moved",), ("run_closed", "hold_removed"))
+def test_an_end_finds_document_and_hold_by_their_keys(store: PostgresStore) -> None:
+    parts = (("job_moved",), ("record_appended", "hold_removed"))
     sql = writing(store.prefix, store.schema_name, *parts, session=False, notify=False)
+    ended = record_row("default", record("r401@1"))
     shown = plan(
         store,
         sql,
@@ -53,13 +60,38 @@ def test_records_are_closed_by_their_key(store: PostgresStore) -> None:
             "namespace": "default",
             "expected": 1,
             "job_moved": as_json("job_moved", [(1, 1, 0, 0, "{}", "default", "j1", 1)]),
-            "run_closed": as_json("run_closed", [("lost", None, 1, 1, None, None, None, "default", "r1", 1)]),
+            "record_appended": as_json("record_appended", [ended]),
             "hold_removed": as_json("hold_removed", [("default", "s", "job", "j1")]),
         },
     )
-    assert "solocron_runs_pkey" in shown
     assert "solocron_jobs_pkey" in shown
-    assert "solocron_runs_recorded" not in shown
+    assert "solocron_holds_pkey" in shown
+    assert "Conflict Arbiter Indexes: solocron_runs_pkey" in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        (Query(limit=10), "solocron_runs_recorded"),
+        (Query(job="j", limit=10), "solocron_runs_job"),
+        (Query(statuses=frozenset({Status.LOST}), limit=10), "solocron_runs_status"),
+        (Query(run="r1"), "solocron_runs_pkey"),
+        (Query(group="r1"), "solocron_runs_pkey"),
+    ],
+    ids=["all", "job", "status", "run", "group"],
+)
+def test_a_page_of_the_log_is_read_from_an_index(store: PostgresStore, query: Query, index: str) -> None:
+    plans: list[str] = []
+
+    class Explaining:
+        def all(self, name: str, params: dict[str, Any]) -> list[Any]:
+            plans.append(plan(store, store._sql[name].sql, params))
+            return []
+
+    page_of(cast("SqlLink", Explaining()), query, "default", list)
+    assert plans
+    assert all(index in shown for shown in plans)
+    assert not any("Seq Scan" in shown for shown in plans)
 
 
 def test_looking_for_what_is_due_does_not_pass_over_what_is_not(store: PostgresStore) -> None:

@@ -97,8 +97,6 @@ def test_the_selection_is_what_a_list_of_all_jobs_would_give(
     applied = store.update(which, lambda doc, now: None)
     assert [result.name for result in applied.results] == due
     assert applied.next_due == min(rest, default=None)
-    if not exclude:
-        assert store.next_due(handlers, pools) == min((at for at, _ in mine), default=None)
 
 
 def test_handlers_that_nobody_here_has_do_not_starve_the_others(store: RedisStore) -> None:
@@ -107,7 +105,7 @@ def test_handlers_that_nobody_here_has_do_not_starve_the_others(store: RedisStor
     put(store, *(job(f"new{i}", due_at=now - SECOND) for i in range(3)))
     assert take(store, "s", everything(limit=2)) == ["new0", "new1"]
     assert take(store, "s", everything(limit=2)) == ["new2"]
-    assert store.next_due(frozenset({"h"}), frozenset({"default"})) is None
+    assert store.update(everything(limit=2), lambda doc, now: None).next_due is None
 
 
 def test_the_cost_of_a_look_does_not_grow_with_the_jobs_that_are_stored(store: RedisStore, raw: redis.Redis) -> None:

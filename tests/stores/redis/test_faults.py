@@ -34,7 +34,6 @@ from solocron.testing.conformance.kit import (
     log,
     names,
     note,
-    opened,
     patience,
     put,
     record,
@@ -138,7 +137,7 @@ class TestReplies:
             }
             assert (far.statements["swap"], far.statements["ask"]) == (1, 1)
         assert get(store, Kind.JOB, "j").fence == get(store, Kind.JOB, "k").fence == 1
-        assert sorted(r.run for r in log(store)) == ["j@1", "k@1"]
+        assert sorted(r.run for r in log(store)) == ["j@0", "k@0"]
 
     @pytest.mark.invariant("I13: a repeated request has no second effect")
     def test_a_request_that_never_arrived_is_called_off_and_made_again(
@@ -150,7 +149,7 @@ class TestReplies:
             assert verdicts(applied) == {"j": Verdict.APPLIED}
             assert (far.statements["swap"], far.statements["ask"]) == (2, 1)
         assert get(store, Kind.JOB, "j").fence == 1
-        assert [r.run for r in log(store)] == ["j@1"]
+        assert [r.run for r in log(store)] == ["j@0"]
 
     def test_an_outcome_that_cannot_be_learnt_is_unknown(self, url: str, store: RedisStore, proxy: ChaosProxy) -> None:
         """Replies vanish for longer than the client may wait: it must not say yes, and it must not say no."""
@@ -365,8 +364,8 @@ class TestAFullServer:
             redis.Redis.from_url(server.url, decode_responses=True) as raw,
         ):
             put(store, *(job(f"j{i}", due_at=store.clock() - SECOND) for i in range(20)))
-            put(store, job("old"), entries=opened(record("old@1", at=1, status=Status.LOST)))
-            put(store, job("held", active=(hold("held@1", "s"),)), entries=opened(record("held@1")))
+            put(store, job("old"), records=(record("old@1", at=1, status=Status.LOST),))
+            put(store, job("held", active=(hold("held@1", "s"),)), records=(record("held@1", at=2),))
             before = everything_in(raw)
             raw.config_set("maxmemory", "1mb")
             for which, change in ((everything(), claim), (Named(Kind.JOB, ("held",)), finish), (All(Kind.JOB), gone)):
@@ -403,7 +402,7 @@ class TestForeignKeys:
             if doc.name != "b":
                 return Change(doc)
             ended = record("b@1", status=Status.SUCCEEDED, at=now)
-            return Change(replace(doc, active=(hold("b@1", "s"),), due_at=None), opened(ended))
+            return Change(replace(doc, active=(hold("b@1", "s"),), due_at=None), (ended,))
 
         applied = store.update(Named(Kind.JOB, ("b", written)), change)
         found = {r.name: r for r in applied.results}

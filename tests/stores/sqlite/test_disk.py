@@ -23,7 +23,7 @@ from solocron.stores.contract import All, Named, Verdict
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.sql.sqlite.link import SQLiteLink
 from solocron.stores.url import make_store
-from solocron.testing.conformance.kit import add_hold, everything, get, job, log, note, opened, put, record, verdicts
+from solocron.testing.conformance.kit import add_hold, everything, get, job, log, note, put, record, verdicts
 from solocron.testing.conformance.rivals import processes
 
 ROOT = os.geteuid() == 0
@@ -81,7 +81,7 @@ def refusal(path: Path) -> list[str]:
 
 def claim(doc: Any, now: int) -> Change | None:
     change = add_hold("s")(doc, now)
-    return change and Change(change.doc, opened(record(f"{doc.name}@1")))
+    return change and Change(change.doc, (record(f"{doc.name}@1"),))
 
 
 def _fill(store: SQLiteStore) -> None:
@@ -197,9 +197,8 @@ class TestFailing:
     def test_what_was_written_before_the_disk_failed_is_reported(
         self, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A duplicate makes the batch be repeated one by one; the disk fails after the first two."""
+        """A record that SQLite refuses makes the batch be repeated one by one; the disk fails after the first two."""
         put(store, *(job(f"j{i}", due_at=store.clock() - SECOND) for i in range(4)))
-        put(store, job("old"), entries=opened(record("j3@1")))
         real, calls = SQLiteStore.commit, []
 
         def commit(self: SQLiteStore, *args: Any) -> Any:
@@ -209,7 +208,8 @@ class TestFailing:
             return real(self, *args)
 
         monkeypatch.setattr(SQLiteStore, "commit", commit)
-        found = verdicts(store.update(everything(), claim))
+        refused = lambda doc, now: Change(doc, (record(f"{doc.name}@1", slot=2**70 if doc.name == "j3" else 1),))  # noqa: E731
+        found = verdicts(store.update(everything(), refused))
         assert found == {"j0": "applied", "j1": "applied", "j2": "contended", "j3": "contended"}
 
 

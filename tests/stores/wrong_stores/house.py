@@ -21,7 +21,6 @@ from tests.stores.wrong_stores.registry import a_moment, breaks
 
 @breaks(
     "test_a_change_that_raises_sets_only_its_document_aside",
-    "test_a_duplicate_record_sets_only_its_document_aside",
     "test_what_cannot_be_written_as_json_sets_only_its_document_aside",
     "test_an_unreadable_document_is_set_aside_alone",
     "test_a_change_that_raises_for_a_missing_document_disturbs_nobody",

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from solocron.clock import MILLISECOND
 from solocron.model.change import Kind
-from solocron.model.documents.session import Life
-from solocron.stores.contract import All, Applied, ChangeFn, Doc, Due, Gate, HeldBy, Result, ToSweep, Which
+from solocron.stores.contract import All, Applied, ChangeFn, Doc, Due, Gate, HeldBy, HeldByAny, Result, Which
 from solocron.stores.memory import Draft, MemoryStore
 from solocron.stores.memory_state import Row, Space
 from tests.stores.wrong_stores.registry import breaks
@@ -33,7 +32,7 @@ class NewestFirst(MemoryStore):
 @breaks(
     "test_only_jobs_of_these_handlers_and_pools_are_due",
     "test_next_due_is_the_earliest_instant_of_what_was_not_returned",
-    "test_next_due_can_be_asked_for_alone",
+    "test_next_due_knows_handlers_and_pools",
 )
 class IgnoresHandlers(MemoryStore):
     """Every job is due here."""
@@ -42,7 +41,7 @@ class IgnoresHandlers(MemoryStore):
         return row.pool in which.pools and row.name not in which.exclude
 
 
-@breaks("test_only_jobs_of_these_handlers_and_pools_are_due", "test_next_due_can_be_asked_for_alone")
+@breaks("test_only_jobs_of_these_handlers_and_pools_are_due", "test_next_due_knows_handlers_and_pools")
 class IgnoresPools(MemoryStore):
     """Jobs of other pools are due here too."""
 
@@ -167,22 +166,28 @@ class NamesKnownHolders(MemoryStore):
         return super().holders() & known
 
 
-@breaks("test_expired_and_dead_sessions_are_to_be_swept", "test_a_run_is_claimed_finished_and_taken_over")
-class ForgetsTheDead(MemoryStore):
-    """A sweeper that died between burial and takeover leaves a session that no selection finds."""
+@breaks(
+    "test_held_is_everything_that_any_session_holds",
+    "test_what_runs_is_in_the_document_and_what_has_ended_in_the_log",
+)
+class HoldsNothingAnyMore(MemoryStore):
+    """What was held once counts as held."""
 
     def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
-        dead = isinstance(which, ToSweep) and space.rows[Kind.SESSION][name].life is Life.DEAD
-        return not dead and super()._selects(space, which, name, now)
+        return isinstance(which, HeldByAny) or super()._selects(space, which, name, now)
+
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+        if isinstance(which, HeldByAny):
+            return {name: row for name, row in sorted(space.rows[which.kind].items()) if row is not None}
+        return super()._select(space, which, now)
 
 
-@breaks("test_expired_and_dead_sessions_are_to_be_swept")
-class SweepsTwice(MemoryStore):
-    """Swept sessions come up again and again."""
+@breaks("test_names_come_in_pages_without_their_documents")
+class NamesWithoutEnd(MemoryStore):
+    """A page of names is all of them."""
 
-    def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
-        swept = isinstance(which, ToSweep) and space.rows[Kind.SESSION][name].life is Life.SWEPT
-        return swept or super()._selects(space, which, name, now)
+    def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        return super().names(kind, after, 10**9)
 
 
 @breaks(

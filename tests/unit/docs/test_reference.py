@@ -109,7 +109,7 @@ def test_the_facts_and_methods_of_a_run() -> None:
 
 
 def test_the_statuses_and_origins() -> None:
-    page = [row[0] for row in table(REFERENCE / "statuses.md", "Of a record")]
+    page = [row[0] for row in table(REFERENCE / "statuses.md", "Of a run")]
     assert page == [str(status) for status in Status]
     assert f"`{WAITING}` is what" in (REFERENCE / "statuses.md").read_text()
     origins = {row[0] for row in table(REFERENCE / "statuses.md", "Origins")}

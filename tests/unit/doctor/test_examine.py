@@ -13,7 +13,7 @@ from solocron.doctor import Circumstances, examine, failed, unreachable
 from solocron.doctor.fleet import Pace
 from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
-from solocron.model.documents.run import Entry, Op, Origin, Record, Status
+from solocron.model.documents.run import Origin, Record, Status
 from solocron.model.documents.session import begin
 from solocron.runtime import Threads
 from solocron.stores.contract import All, Applied, Capabilities, Check, Gate, Named, Result, Tier, Verdict
@@ -208,7 +208,7 @@ def test_records_that_should_have_been_pruned_are_told(days: int, level: str, to
         recorded_at=at, finished_at=at,
     )  # fmt: skip
     job = OneJob("1h").job
-    store.update(Named(Kind.JOB, (job.name,)), lambda doc, now: Change(job, (Entry(Op.OPEN, record),)))
+    store.update(Named(Kind.JOB, (job.name,)), lambda doc, now: Change(job, (record,)))
     assert "history" not in lines(store), "no node has ever been there"
     one = session(name="s", keep=30 * day)
     store.update(Named(Kind.SESSION, ("s",)), lambda doc, now: begin(doc, one, now=now))

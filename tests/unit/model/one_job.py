@@ -13,7 +13,7 @@ from solocron.clock import SECOND, to_us
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
-from solocron.model.documents.run import Entry, Op, Record, Status
+from solocron.model.documents.run import Record, Status
 from solocron.model.policy import CatchUp, Overlap
 from solocron.model.timetable import EMPTY, Resolve, Timetable
 from solocron.model.transitions import claiming, commands, finishing, registration
@@ -195,19 +195,12 @@ class OneJob:
             return None
         assert change.doc is None or isinstance(change.doc, Job)
         self.doc = Absent(Kind.JOB, "work") if change.doc is None else change.doc
-        for entry in change.entries:
-            self._write(entry)
+        for record in change.records:
+            where = (record.run, record.attempt)
+            assert where not in self.log, f"{where} is on record already"
+            assert record.status is not Status.RUNNING, f"{where} has not ended"
+            self.log[where] = record
         return change.answer
-
-    def _write(self, entry: Entry) -> None:
-        where = (entry.record.run, entry.record.attempt)
-        old = self.log.get(where)
-        if entry.op is Op.OPEN:
-            assert old is None, f"{where} is on record already"
-        else:
-            assert old is not None, f"{where} was never opened"
-            assert old.status is Status.RUNNING, f"{where} has ended already"
-        self.log[where] = entry.record
 
     # --- what can be read ------------------------------------------------------------------------------------------
 

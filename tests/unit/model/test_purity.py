@@ -71,11 +71,6 @@ def _take_over(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     return lambda now: finishing.take_over(doc, session="s1", now=now, reason="r", resolve=resolve)
 
 
-def _note_progress(draw: Any, doc: Any) -> Callable[[int], Change | None]:
-    which = _some_hold(draw, doc)
-    return lambda now: finishing.note_progress(doc, **which, progress="1/2", now=now)
-
-
 def _trigger(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     at = draw(st.none() | instants)
     return lambda now: commands.trigger(doc, request="r", payload=[1], at=at, now=now, resolve=resolve)
@@ -123,7 +118,7 @@ def _accept(draw: Any, doc: Any) -> Callable[[int], Change | None]:
 
 
 TRANSITIONS = [
-    _claim, _finish, _hand_back, _take_over, _note_progress, _trigger, _cancel, _pause, _resume, _define, _propose,
+    _claim, _finish, _hand_back, _take_over, _trigger, _cancel, _pause, _resume, _define, _propose,
     _remove, _move_to_now, _accept,
 ]  # fmt: skip
 

@@ -12,7 +12,7 @@ import pytest
 from solocron.clock import SECOND, SystemClock
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.session import Life
-from solocron.stores.contract import All, Named, ToSweep, Verdict
+from solocron.stores.contract import All, Named, Verdict
 from solocron.stores.memory import MemoryStore, World
 from solocron.testing.conformance.kit import (
     HOUR,
@@ -69,14 +69,6 @@ def test_jobs_due_at_the_same_instant_come_in_the_order_of_their_names() -> None
     assert names(store.read(everything(limit=2))) == ["a", "b"]
 
 
-def test_a_session_expires_at_its_very_microsecond() -> None:
-    store = MemoryStore(world=frozen())
-    put(store, session("s", expires_at=NOW + 1))
-    assert store.read(ToSweep()) == ()
-    store.shift_clock(1)
-    assert names(store.read(ToSweep())) == ["s"]
-
-
 def test_the_time_of_a_world_moves_for_all_its_clients() -> None:
     world = frozen()
     a, b = MemoryStore(world=world), MemoryStore(world=world, namespace="other")
@@ -112,7 +104,6 @@ def test_a_job_that_is_set_aside_is_next_due_when_it_may_come_back() -> None:
     store.update(everything(), _raise)
     (aside,) = store.blocked()
     assert store.update(everything(), _raise).next_due == aside.until
-    assert store.next_due(frozenset({"h"}), frozenset({"default"})) == aside.until
 
 
 def test_who_loses_every_race_is_told_so() -> None:

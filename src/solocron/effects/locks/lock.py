@@ -339,7 +339,7 @@ def _trusted(at_most: int) -> float:
 
 def _said(change: Change | None) -> Change | None:
     """Return a change whose answer tells "done" from "declined", whatever else it contains."""
-    return change if change is None or change.answer is not None else Change(change.doc, change.entries, "done")
+    return change if change is None or change.answer is not None else Change(change.doc, change.records, "done")
 
 
 def _advance(tries: Generator[float, None, Held | None]) -> float | Held | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from solocron.model._fast.values import build, replace
 from solocron.model.change import Change
 from solocron.model.documents.job import GIVEN_WAY, Hold, Job
-from solocron.model.documents.run import Entry, Op, Origin, Status, run_id
+from solocron.model.documents.run import Origin, run_id
 from solocron.model.timetable import Timetable
-from solocron.model.transitions.claimant import Claimant, next_fence, patience_of, record_of
+from solocron.model.transitions.claimant import Claimant, next_fence, patience_of
 
 __all__ = ["ordinary"]
 
@@ -55,4 +55,4 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
         deadline=None if timeout is None else now + timeout,
     )
     held = replace(job, cursor=first, nominal=reading, active=(hold,), fence=hold.fence, due_at=following)
-    return Change(held, (Entry(Op.OPEN, record_of(held, hold, Status.RUNNING, now=now)),), hold)
+    return Change(held, (), hold)

@@ -226,6 +226,12 @@ class Job:
                 return hold
         return None
 
+    def knows(self, run: str) -> bool:
+        """Whether a run, or a shard of it, is held or waits here. What has ended is in the log: ask that afterwards."""
+        return any(run in (one.run, group_of(one.run)) for one in self.active) or any(
+            run in (one.run, group_of(one.run)) for one in self.waiting_runs
+        )
+
     @property
     def waiting(self) -> int:
         """Number of waiting runs, retries included. A slot that has not begun counts once, however it will be cut."""

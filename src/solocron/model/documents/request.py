@@ -13,7 +13,7 @@ from typing import Any
 from solocron.model._fast.values import replace
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job, WaitingRun
-from solocron.model.documents.run import Entry, Origin, Status, job_of, run_id
+from solocron.model.documents.run import Origin, Record, Status, job_of, run_id
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.catchup import did_not_run
@@ -104,7 +104,7 @@ def accept(doc: Job | Absent, *, left: Sequence[SmallDocument], now: int, resolv
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
-    job, entries, seen = doc, list[Entry](), set[str]()
+    job, records, seen = doc, list[Record](), set[str]()
     for note in sorted(left, key=lambda note: note.body["asked"]):
         run, request, payload = run_named(note), note.body["request"], note.body.get("payload")
         if run in seen or not is_of(note, doc):
@@ -119,9 +119,9 @@ def accept(doc: Job | Absent, *, left: Sequence[SmallDocument], now: int, resolv
             waiting_run = WaitingRun(
                 run=run, slot=now, origin=Origin.TRIGGER, ready_at=now, request=request, payload=payload
             )
-            entries.append(did_not_run(job, waiting_run, *_RECORDED[change.answer.reason], now=now))
+            records.append(did_not_run(job, waiting_run, *_RECORDED[change.answer.reason], now=now))
             job = remember(job, request, run)
-    return Change(job, tuple(entries))
+    return Change(job, tuple(records))
 
 
 def taken_in(doc: SmallDocument | Absent, *, session: str) -> Change | None:

@@ -1,4 +1,8 @@
-"""Runs as they are recorded: their names, statuses and log entries. Control logic never reads the log back."""
+"""Runs as they are recorded: their names, statuses and records. Control logic never reads the log back.
+
+What runs is in the job's document, what has ended is in the log: a record is appended by the commit that ends an
+attempt or decides a slot, and never changes after that.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from solocron.clock import iso
 from solocron.model._fast.values import fast_init
 
 __all__ = [
-    *("ENDED", "Entry", "Op", "Origin", "Record", "Shards", "Status"),
+    *("ENDED", "Origin", "Record", "Shards", "Status"),
     *("group_of", "job_of", "key_of", "plain", "run_id", "shard_of"),
 ]
 
@@ -22,7 +26,7 @@ class Status(StrEnum):
     """State or end of an attempt, or the reason why a slot did not run."""
 
     RUNNING = "running"
-    """A node holds it."""
+    """A node holds it: it is in the job's document, and no record of the log has this status."""
     SUCCEEDED = "succeeded"
     """The function returned."""
     FAILED = "failed"
@@ -42,6 +46,7 @@ class Status(StrEnum):
 
 
 ENDED = frozenset(Status) - {Status.RUNNING}
+"""The statuses of records."""
 
 
 class Origin(StrEnum):
@@ -53,21 +58,13 @@ class Origin(StrEnum):
     RERUN = "rerun"
 
 
-class Op(StrEnum):
-    """Effect of an entry on the log: a record is never rewritten once it has ended."""
-
-    OPEN = "open"
-    """A new record; a second one of the same (run, attempt) is refused."""
-    CLOSE = "close"
-    """The running record of (run, attempt) ends."""
-    NOTE = "note"
-    """The progress of a running record changes."""
-
-
 @fast_init
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One attempt of one run, or slots that did not run (attempt 0; `first` to `slot`, `count` of them)."""
+    """One attempt that has ended, or slots that did not run (attempt 0; `first` to `slot`, `count` of them).
+
+    The pair (run, attempt) is unique in the log. `recorded_at` is the store time of the end.
+    """
 
     run: str
     job: str
@@ -89,14 +86,6 @@ class Record:
     progress: str | None = None
     first: int | None = None
     count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A record and what to do with it, written in the same atomic step as the job's document."""
-
-    op: Op
-    record: Record
 
 
 def plain(text: str | None) -> str | None:

@@ -1,13 +1,22 @@
-"""A node's lease: one small document, renewed by one write. Burial is its only death."""
+"""A node's lease: one small document, renewed by one write. Burial is its only death.
+
+The progress of a node's runs rides in its session with the renewal, so that it costs no write of its own.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from solocron.model.change import Absent, Change
 
-__all__ = ["Life", "Session", "begin", "bury", "end", "is_live", "renew", "swept"]
+__all__ = [
+    *("Life", "Progress", "Session", "begin", "bury", "end"),
+    *("is_live", "progress_of", "renew", "swept", "trimmed_progress"),
+]
 
 
 class Life(StrEnum):
@@ -16,6 +25,13 @@ class Life(StrEnum):
     LIVE = "live"
     DEAD = "dead"
     SWEPT = "swept"
+
+
+Progress = tuple[tuple[str, int, str], ...]
+"""Run, fence and progress (JSON) of each run that has reported any."""
+
+PROGRESS_BYTES = 200
+"""The size of one run's progress in a session: a session with hundreds of runs is still one small write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +62,8 @@ class Session:
     beats: int = 0
     """Number of renewals. After a step of the store's clock the expiry alone would not show a renewal."""
     running: int = 0
+    progress: Progress = ()
+    """The progress of its runs as of the last renewal, each trimmed by `trimmed_progress`."""
     epoch: str = ""
     """Epoch that its node has checked (`model/documents/namespace.py`)."""
     state: Life = Life.LIVE
@@ -65,6 +83,7 @@ def renew(
     *,
     now: int,
     running: int = 0,
+    progress: Progress | None = None,
     seen: int = 0,
     number: int | None = None,
     epoch: str | None = None,
@@ -85,12 +104,41 @@ def renew(
     if number is not None and doc.beats >= number:
         return None
     beats, marked = number or doc.beats + 1, doc.epoch if epoch is None else epoch
-    return Change(replace(doc, expires_at=now + doc.lease, beats=beats, running=running, epoch=marked))
+    told = doc.progress if progress is None else progress
+    return Change(replace(doc, expires_at=now + doc.lease, beats=beats, running=running, progress=told, epoch=marked))
 
 
 def is_live(doc: Session, *, now: int) -> bool:
     """Return whether its lease has not expired by the store's clock."""
     return doc.state is Life.LIVE and doc.expires_at > now
+
+
+def progress_of(doc: Session | Absent) -> Mapping[tuple[str, int], str]:
+    """Return the progress that a session reports, by run and fence."""
+    return {} if isinstance(doc, Absent) else {(run, fence): text for run, fence, text in doc.progress}
+
+
+def trimmed_progress(progress: Mapping[str, Any]) -> str:
+    """Return a run's progress as JSON of at most `PROGRESS_BYTES`; long texts keep their last characters."""
+    text = _compact(progress)
+    if len(text) <= PROGRESS_BYTES:
+        return text
+    facts = dict(progress)
+    for name in sorted(facts, key=lambda name: name != "output"):  # what it printed is the first to be shortened
+        value = facts[name]
+        if isinstance(value, str):
+            over = len(_compact(facts)) - PROGRESS_BYTES
+            while value and over > 0:
+                value = value[max(1, over // 6) :]
+                facts[name] = value
+                over = len(_compact(facts)) - PROGRESS_BYTES
+    while len(_compact(facts)) > PROGRESS_BYTES:
+        facts.popitem()
+    return _compact(facts)
+
+
+def _compact(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def bury(doc: Session | Absent, *, now: int, reason: str, seen: int | None = None) -> Change | None:
@@ -109,7 +157,7 @@ def swept(doc: Session | Absent, *, now: int) -> Change | None:
     """Mark a dead session as swept, after a pass over its holds that skipped nothing."""
     if isinstance(doc, Absent) or doc.state is not Life.DEAD:
         return None
-    return Change(replace(doc, state=Life.SWEPT))
+    return Change(replace(doc, state=Life.SWEPT, progress=()))
 
 
 def end(doc: Session | Absent, *, now: int, reason: str) -> Change | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from solocron.model._fast.values import replace
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
-from solocron.model.documents.run import Entry, Origin, Status, group_of, run_id
+from solocron.model.documents.run import Origin, Record, Status, group_of, run_id
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
@@ -115,7 +115,7 @@ def cancel_backfill(doc: Job | Absent, *, run: str, reason: str, now: int, resol
     gone = [s for s in doc.waiting_ranges if s.origin is Origin.BACKFILL and backfill_id(doc, s.request or "") == run]
     if not gone:
         return None
-    entries: list[Entry] = [give_up_range(doc, s, Status.CANCELLED, reason, now=now) for s in gone]
+    records: list[Record] = [give_up_range(doc, s, Status.CANCELLED, reason, now=now) for s in gone]
     requests = {s.request for s in gone}
     job = replace(
         doc,
@@ -128,4 +128,4 @@ def cancel_backfill(doc: Job | Absent, *, run: str, reason: str, now: int, resol
             for hold in doc.active
         ),
     )
-    return Change(recompute_due(job, resolve(job.definition.schedule)), tuple(entries), "cancelled")
+    return Change(recompute_due(job, resolve(job.definition.schedule)), tuple(records), "cancelled")

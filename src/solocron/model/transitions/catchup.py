@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from solocron.model._fast.values import replace
 from solocron.model.documents.job import Job, WaitingRange, WaitingRun
-from solocron.model.documents.run import Entry, Op, Origin, Record, Status, group_of, key_of, run_id
+from solocron.model.documents.run import Origin, Record, Status, group_of, key_of, run_id
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.timetable import Timetable
 from solocron.model.transitions.claimant import patience_of
@@ -27,15 +27,15 @@ __all__ = [
 ]
 
 
-def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
+def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Record, ...]]:
     """Decide every slot up to now. The caller guarantees that the job is neither paused nor disabled."""
-    decided, entries = _decide(job, slots, now=now, late_for=late_for)
+    decided, records = _decide(job, slots, now=now, late_for=late_for)
     if decided.cursor != job.cursor:
-        entries = (*entries, *leave_out(job, slots, job.cursor, decided.cursor, now=now))
-    return decided, entries
+        records = (*records, *leave_out(job, slots, job.cursor, decided.cursor, now=now))
+    return decided, records
 
 
-def leave_out(job: Job, slots: Timetable, since: int, until: int, *, now: int) -> tuple[Entry, ...]:
+def leave_out(job: Job, slots: Timetable, since: int, until: int, *, now: int) -> tuple[Record, ...]:
     """Record the slots that a calendar left out in (since, until]: one record, however many they are."""
     found = slots.left_out(since, until) if until > since else None
     if found is None:
@@ -44,21 +44,21 @@ def leave_out(job: Job, slots: Timetable, since: int, until: int, *, now: int) -
     return (_summary(job, first, last, count, Status.SKIPPED, why, now),)
 
 
-def _decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
+def _decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Record, ...]]:
     cursor = slots.decided_until(job.cursor, job.nominal)
     first = slots.after(cursor)
     if first is None or first > now:
         return job, ()
-    entries: list[Entry] = []
+    records: list[Record] = []
     late_from = max(now - patience_of(job.definition, late_for), cursor)
     last = slots.before(now + 1)
     assert last is not None, "first <= now is a slot, so there is a last one"
-    job = _missed(job, slots, entries, cursor, late_from, now)
-    job = _late(job, slots, entries, late_from, now)
-    return decided_up_to(job, slots, last), tuple(entries)
+    job = _missed(job, slots, records, cursor, late_from, now)
+    job = _late(job, slots, records, late_from, now)
+    return decided_up_to(job, slots, last), tuple(records)
 
 
-def _missed(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int, now: int) -> Job:
+def _missed(job: Job, slots: Timetable, records: list[Record], since: int, until: int, now: int) -> Job:
     """Decide the slots in (since, until], which are too late to be merely late."""
     count = slots.count(since, until)
     if not count:
@@ -78,18 +78,18 @@ def _missed(job: Job, slots: Timetable, entries: list[Entry], since: int, until:
     if start_within is not None and now - start_within - 1 >= keep:
         keep = min(now - start_within - 1, until)
         reason = "no node ran it within start_within"
-    pass_over(job, slots, entries, since, keep, Status.MISSED, reason, now=now)
+    pass_over(job, slots, records, since, keep, Status.MISSED, reason, now=now)
     return add_waiting(job, slots, keep, until, pace=pace)
 
 
-def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
+def _late(job: Job, slots: Timetable, records: list[Record], since: int, until: int) -> Job:
     """Decide the slots in (since, until]: they wait, unless an earlier run still runs and `overlap` says otherwise."""
     count = slots.count(since, until)
     if not count:
         return job
     overlap = job.definition.overlap
     if overlap.kind == "replace":
-        return _replace(job, slots, entries, since, until)
+        return _replace(job, slots, records, since, until)
     behind = not busy(job) and _behind_backfill(job)
     if not busy(job) and not behind and not _in_line(job):
         return add_waiting(job, slots, since, until)
@@ -99,7 +99,7 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
         room = max(0, QUEUE_LIMIT - job.queued)
         cut = until if count <= room else _after_n(slots, since, room)
         job = add_waiting(job, slots, since, cut)
-        pass_over(job, slots, entries, cut, until, Status.DROPPED, f"{QUEUE_LIMIT} runs are waiting", now=until)
+        pass_over(job, slots, records, cut, until, Status.DROPPED, f"{QUEUE_LIMIT} runs are waiting", now=until)
         return job
     queued = any(s.pace is None for s in job.waiting_ranges) or any(
         not waiting_run.begun and waiting_run.ready_at <= until for waiting_run in job.waiting_runs
@@ -110,17 +110,17 @@ def _late(job: Job, slots: Timetable, entries: list[Entry], since: int, until: i
         job = add_waiting(job, slots, since, first)
         since = first
     what = "one run is waiting already" if kind == "queue" else _what_runs(job)
-    pass_over(job, slots, entries, since, until, Status.SKIPPED, f"overlap: {what}", now=until)
+    pass_over(job, slots, records, since, until, Status.SKIPPED, f"overlap: {what}", now=until)
     return job
 
 
-def _replace(job: Job, slots: Timetable, entries: list[Entry], since: int, until: int) -> Job:
+def _replace(job: Job, slots: Timetable, records: list[Record], since: int, until: int) -> Job:
     """Let the newest slot wait; everything before it is stopped, or never starts."""
     newest = slots.before(until + 1)
     assert newest is not None
     reason = "overlap: replaced by a later slot"
-    pass_over(job, slots, entries, since, newest - 1, Status.SKIPPED, reason, now=until)
-    job = give_up(job, entries, Status.SKIPPED, reason, now=until, among=frozenset({Origin.SCHEDULE}))
+    pass_over(job, slots, records, since, newest - 1, Status.SKIPPED, reason, now=until)
+    job = give_up(job, records, Status.SKIPPED, reason, now=until, among=frozenset({Origin.SCHEDULE}))
     stopped = (h if h.origin is Origin.BACKFILL else h.asked_to_stop(reason, now=until) for h in job.active)
     job = replace(job, active=tuple(stopped))
     return add_waiting(job, slots, newest - 1, newest)
@@ -222,7 +222,7 @@ def _add_waiting_by_reading(job: Job, slots: Timetable, since: int, until: int) 
 def pass_over(
     job: Job,
     slots: Timetable,
-    entries: list[Entry],
+    records: list[Record],
     since: int,
     until: int,
     status: Status,
@@ -238,12 +238,12 @@ def pass_over(
     assert first is not None
     assert last is not None
     reading = slots.nominal(last) if first <= job.cursor else None  # as in _add_waiting_by_reading
-    entries.append(_summary(job, first, last, count, status, reason, now, request=reading))
+    records.append(_summary(job, first, last, count, status, reason, now, request=reading))
 
 
 def give_up(
     job: Job,
-    entries: list[Entry],
+    records: list[Record],
     status: Status,
     reason: str,
     *,
@@ -256,10 +256,10 @@ def give_up(
     """
     for waiting_run in job.waiting_runs:
         if waiting_run.origin in among and not waiting_run.tried:
-            entries.extend(did_not_run(job, one, status, reason, now=now) for one in each(waiting_run))
+            records.extend(did_not_run(job, one, status, reason, now=now) for one in each(waiting_run))
     for s in job.waiting_ranges:
         if s.origin in among:
-            entries.append(give_up_range(job, s, status, reason, now=now))
+            records.append(give_up_range(job, s, status, reason, now=now))
     return replace(
         job,
         waiting_runs=tuple(waiting_run for waiting_run in job.waiting_runs if waiting_run.origin not in among),
@@ -267,7 +267,7 @@ def give_up(
     )
 
 
-def give_up_range(job: Job, waiting_range: WaitingRange, status: Status, reason: str, *, now: int) -> Entry:
+def give_up_range(job: Job, waiting_range: WaitingRange, status: Status, reason: str, *, now: int) -> Record:
     """Record that the rest of a range will not run."""
     s = waiting_range
     return _summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request)
@@ -290,44 +290,38 @@ def _summary(
     now: int,
     origin: Origin = Origin.SCHEDULE,
     request: str | None = None,
-) -> Entry:
+) -> Record:
     what = last if count == 1 else f"{first}-{last}"
-    return Entry(
-        Op.OPEN,
-        Record(
-            run=run_id(job.name, job.incarnation, origin, what if request is None else f"{what}|{request}"),
-            job=job.name,
-            attempt=0,
-            slot=last,
-            first=first,
-            count=count,
-            origin=origin,
-            status=status,
-            reason=reason,
-            key=key_of(job.name, origin, last, request),
-            recorded_at=now,
-            finished_at=now,
-        ),
+    return Record(
+        run=run_id(job.name, job.incarnation, origin, what if request is None else f"{what}|{request}"),
+        job=job.name,
+        attempt=0,
+        slot=last,
+        first=first,
+        count=count,
+        origin=origin,
+        status=status,
+        reason=reason,
+        key=key_of(job.name, origin, last, request),
+        recorded_at=now,
+        finished_at=now,
     )
 
 
-def did_not_run(job: Job, waiting_run: WaitingRun, status: Status, reason: str, *, now: int) -> Entry:
+def did_not_run(job: Job, waiting_run: WaitingRun, status: Status, reason: str, *, now: int) -> Record:
     """Record that a waiting run will not run."""
-    return Entry(
-        Op.OPEN,
-        Record(
-            run=waiting_run.run,
-            job=job.name,
-            attempt=0,
-            slot=waiting_run.slot,
-            first=waiting_run.slot,
-            origin=waiting_run.origin,
-            status=status,
-            reason=reason,
-            key=key_of(job.name, waiting_run.origin, waiting_run.slot, waiting_run.request, waiting_run.shard),
-            recorded_at=now,
-            finished_at=now,
-        ),
+    return Record(
+        run=waiting_run.run,
+        job=job.name,
+        attempt=0,
+        slot=waiting_run.slot,
+        first=waiting_run.slot,
+        origin=waiting_run.origin,
+        status=status,
+        reason=reason,
+        key=key_of(job.name, waiting_run.origin, waiting_run.slot, waiting_run.request, waiting_run.shard),
+        recorded_at=now,
+        finished_at=now,
     )
 
 

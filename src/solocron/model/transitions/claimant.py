@@ -1,4 +1,4 @@
-"""The claiming node, and the record of its claim."""
+"""The claimant of a run, its fence and patience, and the record that the end of a claim appends."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def record_of(
     result: str | None = None,
     progress: str | None = None,
 ) -> Record:
-    """Return the record of an attempt; the optional fields are those that its end adds."""
+    """Return the record of an attempt that ends now; the optional fields are those that its end adds."""
     return build(
         Record,
         run=hold.run,

@@ -12,11 +12,11 @@ from solocron.model._fast.values import replace
 from solocron.model.applications import is_anothers
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import GIVEN_WAY, Hold, Job, Missed, WaitingRange, WaitingRun
-from solocron.model.documents.run import Entry, Op, Origin, Status, group_of, run_id
+from solocron.model.documents.run import Origin, Record, Status, group_of, run_id
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.transitions.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
-from solocron.model.transitions.claimant import Claimant, next_fence, record_of
+from solocron.model.transitions.claimant import Claimant, next_fence
 from solocron.model.transitions.shards import SPREAD, cut, rest_of
 from solocron.model.transitions.untold import write_off_untold
 
@@ -59,44 +59,44 @@ def _claim(doc: Job, slots: Timetable, *, now: int, by: Claimant, resolve: Resol
     if doc.waiting_ranges and not all(resolve(s.schedule).known for s in doc.waiting_ranges if _under_calendar(s)):
         return None
     job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
-    job, taken, opened = _take(job, resolve, now=now, by=by)
-    job = _noting_missed(job, opened)
+    job, taken, given_up = _take(job, resolve, now=now, by=by)
+    job = _noting_missed(job, given_up)
     job = recompute_due(job, slots)
     answer: Hold | Needs | Later | None = taken
     if taken is None and job.due_at is not None and job.due_at <= now:
         answer = Later(_look_again(job, slots, now=now, by=by))
     if job is doc and answer is None:
         return None
-    return Change(job, (*decided, *opened), answer)
+    return Change(job, (*decided, *given_up), answer)
 
 
 def _under_calendar(waiting_range: WaitingRange) -> bool:
     return waiting_range.schedule is not None and "calendar" in waiting_range.schedule
 
 
-def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Entry, ...]]:
+def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Record, ...]]:
     """Decide every slot up to now, including a pause that has ended on its own.
 
     A removed job has no slots. A schedule that only a node with the code can compute is left to such a node.
     """
     if job.removed or not slots.known:
         return job, ()
-    entries: list[Entry] = []
+    records: list[Record] = []
     if job.back is not None:
         job, untold = write_off_untold(job, slots, now=now)
-        entries.extend(untold)
+        records.extend(untold)
     pause = job.paused
     if pause is not None and pause.until is not None and pause.until <= now:
-        job = replace(wake(job, slots, entries, until=pause.until, now=now), failures=0)
+        job = replace(wake(job, slots, records, until=pause.until, now=now), failures=0)
     if job.paused is not None or not job.definition.enabled:
-        return job, tuple(entries)
+        return job, tuple(records)
     job, decided = decide(job, slots, now=now, late_for=late_for)
-    return _noting_missed(job, decided), (*entries, *decided)
+    return _noting_missed(job, decided), (*records, *decided)
 
 
-def _noting_missed(job: Job, entries: tuple[Entry, ...]) -> Job:
-    """Return the job with the newest slots that these entries record as missed."""
-    missed = [entry.record for entry in entries if entry.record.status is Status.MISSED] if entries else None
+def _noting_missed(job: Job, records: tuple[Record, ...]) -> Job:
+    """Return the job with the newest slots that these records record as missed."""
+    missed = [record for record in records if record.status is Status.MISSED]
     if not missed:
         return job
     newest = max(missed, key=lambda record: record.slot)
@@ -104,19 +104,19 @@ def _noting_missed(job: Job, entries: tuple[Entry, ...]) -> Job:
     return replace(job, missed=Missed(at=newest.recorded_at, first=first, last=newest.slot, count=newest.count))
 
 
-def wake(job: Job, slots: Timetable, entries: list[Entry], *, until: int, now: int, why: str | None = None) -> Job:
+def wake(job: Job, slots: Timetable, records: list[Record], *, until: int, now: int, why: str | None = None) -> Job:
     """End a pause or a disabled period: the slots up to `until` are recorded as skipped."""
     if why is None:
         why = "disabled" if job.paused is None else "paused" + (f": {job.paused.note}" if job.paused.note else "")
     since = slots.decided_until(job.cursor, job.nominal)
-    pass_over(job, slots, entries, since, until, Status.SKIPPED, why, now=now)
-    entries.extend(leave_out(job, slots, since, until, now=now))
+    pass_over(job, slots, records, since, until, Status.SKIPPED, why, now=now)
+    records.extend(leave_out(job, slots, since, until, now=now))
     return decided_up_to(replace(job, paused=None), slots, until)
 
 
-def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, Hold | Needs | None, tuple[Entry, ...]]:
+def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, Hold | Needs | None, tuple[Record, ...]]:
     """Hold the first run that may start now; runs that waited beyond start_within are recorded as missed instead."""
-    entries: list[Entry] = []
+    records: list[Record] = []
     fleet: frozenset[str] = frozenset()
     if _asks_who_lives(job, now=now, by=by):
         if by.sessions is None:
@@ -125,11 +125,11 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
         job, gone = moved(job, fleet)
         for part in gone:
             if not part.tried:
-                entries.append(did_not_run(job, part, Status.MISSED, f"its node {part.only} is gone", now=now))
+                records.append(did_not_run(job, part, Status.MISSED, f"its node {part.only} is gone", now=now))
     while True:
         waiting_run, rest = _first(job, resolve, now, by, fleet)
         if waiting_run is None:
-            return job, None, tuple(entries)
+            return job, None, tuple(records)
         limit = job.definition.start_within
         if (
             limit is not None
@@ -138,10 +138,10 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             and now > waiting_run.slot + limit
         ):
             job = replace(job, **rest)
-            entries.append(did_not_run(job, waiting_run, Status.MISSED, "waited longer than start_within", now=now))
+            records.append(did_not_run(job, waiting_run, Status.MISSED, "waited longer than start_within", now=now))
             continue
         if job.definition.limit is not None and by.permit is None:
-            return job, Needs(limit=job.definition.limit), tuple(entries)
+            return job, Needs(limit=job.definition.limit), tuple(records)
         waiting_run, others = _parts(job, waiting_run, by, fleet)
         if others:
             rest = {**rest, "waiting_runs": (*rest.get("waiting_runs", job.waiting_runs), *others)}
@@ -167,8 +167,7 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             permit=by.permit if job.definition.limit is not None else None,
         )
         job = replace(job, **rest, active=(*job.active, hold), fence=hold.fence)
-        entries.append(Entry(Op.OPEN, record_of(job, hold, Status.RUNNING, now=now)))
-        return job, hold, tuple(entries)
+        return job, hold, tuple(records)
 
 
 def _parts(

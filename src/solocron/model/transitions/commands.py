@@ -7,7 +7,7 @@ from typing import Any
 
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Job, Pause, Request, WaitingRun
-from solocron.model.documents.run import Entry, Origin, Status, group_of, plain, run_id
+from solocron.model.documents.run import Origin, Record, Status, group_of, plain, run_id
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
@@ -90,8 +90,8 @@ def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resol
         return Change(doc if holds == doc.active else replace(doc, active=holds), answer=answer)
     job = replace(doc, active=holds, waiting_runs=tuple(kept))
     # An earlier attempt is recorded and stays the final record of its run.
-    entries = tuple(did_not_run(doc, one, Status.CANCELLED, reason, now=now) for one in gone if not one.tried)
-    return Change(recompute_due(job, resolve(job.definition.schedule)), entries, answer)
+    records = tuple(did_not_run(doc, one, Status.CANCELLED, reason, now=now) for one in gone if not one.tried)
+    return Change(recompute_due(job, resolve(job.definition.schedule)), records, answer)
 
 
 def pause(
@@ -108,11 +108,11 @@ def pause(
     if isinstance(doc, Absent) or doc.removed:
         return None
     slots = resolve(doc.definition.schedule)
-    job, entries = catch_up_to(doc, slots, now=now, late_for=late_for)
+    job, records = catch_up_to(doc, slots, now=now, late_for=late_for)
     was = job.paused
     since = was.at if was is not None else now
     job = replace(job, paused=Pause(at=since, by=plain(by), note=plain(note), until=until))
-    return Change(recompute_due(job, slots), entries, "paused")
+    return Change(recompute_due(job, slots), records, "paused")
 
 
 def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
@@ -123,12 +123,12 @@ def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
         return Change(doc, answer="was not paused")
     until = now if doc.paused.until is None else min(now, doc.paused.until)
     slots = resolve(doc.definition.schedule)
-    entries: list[Entry] = []
+    records: list[Record] = []
     if slots.known:
-        job = replace(wake(doc, slots, entries, until=until, now=now), failures=0)
+        job = replace(wake(doc, slots, records, until=until, now=now), failures=0)
     else:  # only a node with the code can compute what was skipped: it ends the pause
         job = replace(doc, paused=replace(doc.paused, until=until))
-    return Change(recompute_due(job, slots), tuple(entries), "resumed")
+    return Change(recompute_due(job, slots), tuple(records), "resumed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def preview_resume(doc: Job, *, now: int, late_for: int, resolve: Resolve) -> Pr
     assert change is not None
     assert isinstance(change.doc, Job)
     job, decided = catch_up_to(change.doc, resolve(doc.definition.schedule), now=now, late_for=late_for)
-    records = [entry.record for entry in (*change.entries, *decided)]
+    records = (*change.records, *decided)
     return Preview(
         skipped=sum(record.count for record in records if record.status is Status.SKIPPED),
         missed=sum(record.count for record in records if record.status is Status.MISSED),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from solocron.model._fast.values import build, fast_init, replace
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job, Last, Pause, WaitingRun
-from solocron.model.documents.run import Entry, Op, Status, plain
+from solocron.model.documents.run import Record, Status, plain
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.claimant import next_fence, record_of
 from solocron.model.transitions.claiming import recompute_due
 from solocron.model.transitions.shards import count
 
-__all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "end_hold", "finish", "hand_back", "note_progress", "take_over"]
+__all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "end_hold", "finish", "hand_back", "take_over"]
 
 ACCEPTED = "accepted"
 PAUSED = "accepted, and paused"
@@ -79,8 +80,8 @@ def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: in
     if hold is None:
         return Change(doc, answer="accepted before") if fence in doc.accepted else None
     keep = max(4, min(doc.definition.overlap.most * count(hold.shards), _REMEMBERED))
-    job, entry = end_hold(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
-    return _closed(doc, job, (entry,), now=now, resolve=resolve)
+    job, record = end_hold(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
+    return _closed(doc, job, (record,), now=now, resolve=resolve)
 
 
 def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str, resolve: Resolve) -> Change | None:
@@ -89,41 +90,44 @@ def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str,
     if isinstance(doc, Absent) or hold is None:
         return None
     if hold.cancel is not None:  # a stop was requested meanwhile
-        job, entry = end_hold(doc, hold, Outcome.cancelled(hold.cancel), now=now)
-        return _closed(doc, job, (entry,), now=now, resolve=resolve)
-    entry = Entry(Op.CLOSE, record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now))
+        job, record = end_hold(doc, hold, Outcome.cancelled(hold.cancel), now=now)
+        return _closed(doc, job, (record,), now=now, resolve=resolve)
+    record = record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now)
     waiting_run = _waits_again(hold, ready_at=now, tries=hold.tries, crashed=hold.crashed)
     job = replace(doc, active=_without(doc, hold), waiting_runs=(*doc.waiting_runs, waiting_run))
-    return _closed(doc, job, (entry,), now=now, resolve=resolve)
+    return _closed(doc, job, (record,), now=now, resolve=resolve)
 
 
-def take_over(doc: Job | Absent, *, session: str, now: int, reason: str, resolve: Resolve) -> Change | None:
-    """End every hold of a buried session as `lost`; the run waits again if the job retries after a crash."""
+def take_over(
+    doc: Job | Absent,
+    *,
+    session: str,
+    now: int,
+    reason: str,
+    resolve: Resolve,
+    progress: Mapping[tuple[str, int], str] | None = None,
+) -> Change | None:
+    """End every hold of a buried session as `lost`; the run waits again if the job retries after a crash.
+
+    `progress` is what the session's document reports of its runs, by run and fence; the records keep it.
+    """
     if isinstance(doc, Absent) or not any(hold.session == session for hold in doc.active):
         return None
-    job, entries = doc, []
+    job, records, reported = doc, [], progress or {}
     for hold in doc.active:
         if hold.session == session:
-            job, entry = end_hold(job, hold, Outcome(status=Status.LOST, reason=reason), now=now)
-            entries.append(entry)
-    # A fence above every fence granted so far: every comparison shows the old holder as stale at once.
+            outcome = Outcome(status=Status.LOST, reason=reason, progress=reported.get((hold.run, hold.fence)))
+            job, record = end_hold(job, hold, outcome, now=now)
+            records.append(record)
+    # A fence above every fence granted so far: a client that compares fences sees the old holder as stale at once.
     job = replace(job, fence=next_fence(job.fence, now))
-    return _closed(doc, job, tuple(entries), now=now, resolve=resolve)
-
-
-def note_progress(doc: Job | Absent, *, run: str, fence: int, progress: str, now: int) -> Change | None:
-    """Write the progress of a run; refused like any other write once the hold is gone."""
-    hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
-    if isinstance(doc, Absent) or hold is None:
-        return None
-    record = record_of(doc, hold, Status.RUNNING, now=now, progress=plain(progress))
-    return Change(doc, (Entry(Op.NOTE, record),))
+    return _closed(doc, job, tuple(records), now=now, resolve=resolve)
 
 
 def end_hold(
     job: Job, hold: Hold, outcome: Outcome, *, now: int, accepted: tuple[int, ...] | None = None
-) -> tuple[Job, Entry]:
-    """Return the job without the hold, with its next attempt waiting if it has one, and the closing record."""
+) -> tuple[Job, Record]:
+    """Return the job without the hold, with its next attempt waiting if it has one, and the record of the attempt."""
     policy, status = job.definition, outcome.status
     failed = status is Status.FAILED or status is Status.TIMED_OUT
     crashed = status is Status.LOST and policy.on_crash == "retry"
@@ -167,7 +171,7 @@ def end_hold(
             node=hold.node,
         ),
     )
-    return job, Entry(Op.CLOSE, record)
+    return job, record
 
 
 def _waits_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> WaitingRun:
@@ -192,10 +196,10 @@ def _without(job: Job, hold: Hold) -> tuple[Hold, ...]:
     return tuple(other for other in job.active if other is not hold)
 
 
-def _closed(before: Job, job: Job, entries: tuple[Entry, ...], *, now: int, resolve: Resolve) -> Change:
+def _closed(before: Job, job: Job, records: tuple[Record, ...], *, now: int, resolve: Resolve) -> Change:
     """Delete a removed job with its last hold; pause one that has failed as often as `pause_after` allows."""
     if job.removed and not job.active:
-        return Change(None, entries, ACCEPTED)
+        return Change(None, records, ACCEPTED)
     answer, most = ACCEPTED, job.definition.pause_after
     if most is not None and job.failures >= most and job.failures > before.failures and job.paused is None:
         job, answer = replace(job, paused=_give_pause(job, now=now)), PAUSED
@@ -203,8 +207,8 @@ def _closed(before: Job, job: Job, entries: tuple[Entry, ...], *, now: int, reso
         not (before.waiting_runs or before.waiting_ranges or job.waiting_runs or job.waiting_ranges)
         and job.paused is before.paused
     ):
-        return Change(job, entries, answer)  # nothing waited or waits: the claim has computed what is due next
-    return Change(recompute_due(job, resolve(job.definition.schedule)), entries, answer)
+        return Change(job, records, answer)  # nothing waited or waits: the claim has computed what is due next
+    return Change(recompute_due(job, resolve(job.definition.schedule)), records, answer)
 
 
 def _give_pause(job: Job, *, now: int) -> Pause:

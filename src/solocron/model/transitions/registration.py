@@ -8,7 +8,7 @@ from solocron.model.applications import Peers, TakenOn, is_anothers
 from solocron.model.change import Absent, Change
 from solocron.model.documents.definition import CALENDAR_REVISION, Definition
 from solocron.model.documents.job import GIVEN_WAY, Job
-from solocron.model.documents.run import Entry, Status
+from solocron.model.documents.run import Record, Status
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.transitions.catchup import give_up, leave_out
 from solocron.model.transitions.claiming import catch_up_to, recompute_due, wake
@@ -106,7 +106,7 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         )
         return Change(recompute_due(job, slots), answer="added")
     old = doc.definition
-    entries: list[Entry] = []
+    records: list[Record] = []
     job = doc
     changed = old.schedule != new.schedule
     if doc.removed:  # a new job beside the last bodies of the old one: no slots in between, and no pause
@@ -116,13 +116,13 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         if _to_be_fetched(old, old_slots):
             return None
         job, decided = catch_up_to(job, old_slots, now=now, late_for=late_for)
-        entries.extend(decided)
+        records.extend(decided)
         pause = job.paused
         asleep = not old.enabled if pause is None else changed
         if asleep:  # its slots so far belong to the old rule; the pause itself continues
-            job = replace(wake(job, old_slots, entries, until=now, now=now), paused=pause)
+            job = replace(wake(job, old_slots, records, until=now, now=now), paused=pause)
         if pause is None or changed:
-            entries.extend(leave_out(job, old_slots, job.cursor, now, now=now))
+            records.extend(leave_out(job, old_slots, job.cursor, now, now=now))
             job = _from_now(job, old_slots, slots, now)
         if changed:
             job = replace(
@@ -139,7 +139,7 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         zone_data=proposal.zone_data,
         removed=False,
     )
-    return Change(recompute_due(job, slots), tuple(entries), "changed")
+    return Change(recompute_due(job, slots), tuple(records), "changed")
 
 
 def _to_be_fetched(definition: Definition, slots: Timetable) -> bool:
@@ -171,17 +171,17 @@ def remove(doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve) -> C
         return None
     reason = "the job was removed"
     job, decided = catch_up_to(doc, resolve(doc.definition.schedule), now=now, late_for=late_for)
-    entries = list(decided)
-    job = give_up(job, entries, Status.CANCELLED, reason, now=now)
+    records = list(decided)
+    job = give_up(job, records, Status.CANCELLED, reason, now=now)
     if not job.active:
-        return Change(None, tuple(entries), "removed")
+        return Change(None, tuple(records), "removed")
     job = replace(
         job,
         removed=True,
         due_at=None,
         active=tuple(hold.asked_to_stop(reason, now=now) for hold in job.active),
     )
-    return Change(job, tuple(entries), "removed")
+    return Change(job, tuple(records), "removed")
 
 
 def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) -> Change | None:
@@ -192,16 +192,16 @@ def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) ->
     if isinstance(doc, Absent) or doc.removed:
         return None
     slots = resolve(doc.definition.schedule)
-    entries: list[Entry] = []
+    records: list[Record] = []
     why = "the store was restored from a backup"
     job, untold = write_off_untold(doc, slots, now=now) if slots.known else (doc, ())
-    entries.extend(untold)
-    job = give_up(job, entries, Status.SKIPPED, why, now=now)
+    records.extend(untold)
+    job = give_up(job, records, Status.SKIPPED, why, now=now)
     job = replace(
-        wake(job, slots, entries, until=now, now=now, why=why),
+        wake(job, slots, records, until=now, now=now, why=why),
         paused=doc.paused,
         fence=max(doc.fence + 1, fence),
         # A hold of the time of the backup may have ended well since. It is asked to stop and never repeated.
         active=tuple(hold.asked_to_stop(why, now=now) for hold in job.active),
     )
-    return Change(recompute_due(job, slots), tuple(entries), "moved")
+    return Change(recompute_due(job, slots), tuple(records), "moved")

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from solocron.model._fast.values import replace
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Back, Hold, Job, Told, WaitingRange, WaitingRun
-from solocron.model.documents.run import Entry, Op, Origin, Status, group_of, run_id
+from solocron.model.documents.run import Origin, Record, Status, group_of, run_id
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.transitions.catchup import did_not_run, give_up_range, leave_out, pass_over
-from solocron.model.transitions.claimant import next_fence, record_of
+from solocron.model.transitions.claimant import next_fence
 from solocron.model.transitions.claiming import catch_up_to, recompute_due
 from solocron.model.transitions.commands import answered, remember
 from solocron.model.transitions.finishing import Outcome, end_hold, finish
@@ -61,18 +61,18 @@ def rejoin(
     slots = resolve(doc.definition.schedule)
     base = _base(doc, epoch)
     job: Job = doc
-    entries: list[Entry] = []
+    records: list[Record] = []
     for memory in sorted(memories, key=lambda one: one.hold.fence):
         if memory.incarnation != doc.incarnation:
             continue
         known = memory.hold.fence <= base.fence and not _still_waits(job, memory.hold)
         if known or _is_told(job, memory.hold):
-            job = _end_known(job, memory, entries, now=now, resolve=resolve)
+            job = _end_known(job, memory, records, now=now, resolve=resolve)
         else:
-            job = _tell(job, base, memory, slots, entries, session=session, now=now)
+            job = _tell(job, base, memory, slots, records, session=session, now=now)
     if job is doc:
         return None
-    return Change(recompute_due(job, slots), tuple(entries), job.back is not None)
+    return Change(recompute_due(job, slots), tuple(records), job.back is not None)
 
 
 def _base(job: Job, epoch: str) -> Back:
@@ -104,7 +104,7 @@ def _is_told(job: Job, hold: Hold) -> bool:
     return any(one.run == hold.run and one.attempt == hold.attempt for one in told)
 
 
-def _end_known(job: Job, memory: Remembered, entries: list[Entry], *, now: int, resolve: Resolve) -> Job:
+def _end_known(job: Job, memory: Remembered, records: list[Record], *, now: int, resolve: Resolve) -> Job:
     """End a hold that the store still has although its body ended: only its end was lost."""
     hold = memory.hold
     if memory.outcome is None or job.hold(hold.run, hold.fence) is None:
@@ -112,12 +112,12 @@ def _end_known(job: Job, memory: Remembered, entries: list[Entry], *, now: int, 
     change = finish(job, run=hold.run, fence=hold.fence, outcome=memory.outcome, now=now, resolve=resolve)
     assert change is not None
     assert isinstance(change.doc, Job)
-    entries.extend(change.entries)
+    records.extend(change.records)
     return change.doc
 
 
 def _tell(
-    job: Job, base: Back, memory: Remembered, slots: Timetable, entries: list[Entry], *, session: str | None, now: int
+    job: Job, base: Back, memory: Remembered, slots: Timetable, records: list[Record], *, session: str | None, now: int
 ) -> Job:
     """Put in a claim that was lost, and its end if it has one."""
     hold, back = memory.hold, job.back if job.back is not None and job.back.epoch == base.epoch else base
@@ -131,17 +131,16 @@ def _tell(
     fresh = _is_fresh(job, base, hold)
     job = _lift(job, memory, slots)
     if further:
-        entries.append(_closed(job, hold, over or Outcome(status=Status.LOST, reason=_TAKEN), now=now))
+        records.append(_closed(job, hold, over or Outcome(status=Status.LOST, reason=_TAKEN), now=now))
     else:
-        job = _take_out(job, hold, slots, entries, now=now)
+        job = _take_out(job, hold, slots, records, now=now)
         if over is None:
             job = replace(job, active=(*job.active, hold))
-            entries.append(Entry(Op.OPEN, record_of(job, hold, Status.RUNNING, now=hold.claimed_at)))
         else:
             held = replace(job, active=(*job.active, hold))
-            job, entry = end_hold(held, hold, over, now=now, accepted=(*held.accepted, hold.fence)[-256:])
+            job, record = end_hold(held, hold, over, now=now, accepted=(*held.accepted, hold.fence)[-256:])
             job = replace(job, waiting_runs=tuple(_waiting_since(one, hold) for one in job.waiting_runs))
-            entries.append(Entry(Op.OPEN, entry.record))
+            records.append(record)
             if over.status is Status.LOST:
                 job = replace(job, fence=next_fence(job.fence, now))
     new = Told(run=hold.run, attempt=hold.attempt, slot=hold.slot, shards=hold.shards if fresh else None)
@@ -177,12 +176,12 @@ def _is_fresh(job: Job, base: Back, hold: Hold) -> bool:
     return uncut or any(_of_range(job, waiting_range, hold) for waiting_range in job.waiting_ranges)
 
 
-def _take_out(job: Job, hold: Hold, slots: Timetable, entries: list[Entry], *, now: int) -> Job:
+def _take_out(job: Job, hold: Hold, slots: Timetable, records: list[Record], *, now: int) -> Job:
     """Return the job without what the document says of a run that was claimed since."""
     for older in job.active:
         if older.run == hold.run and older.attempt < hold.attempt:
-            job, entry = end_hold(job, older, Outcome(status=Status.LOST, reason=_TAKEN), now=now)
-            entries.append(entry)
+            job, record = end_hold(job, older, Outcome(status=Status.LOST, reason=_TAKEN), now=now)
+            records.append(record)
     waiting_runs: list[WaitingRun] = []
     for one in job.waiting_runs:
         kept, _ = without(one, hold.run)
@@ -226,10 +225,9 @@ def _with_request(job: Job, hold: Hold) -> Job:
     return job if answered(job, mark) is not None else remember(job, mark, answer)
 
 
-def _closed(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> Entry:
+def _closed(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> Record:
     """Return the record of an attempt that later attempts have superseded."""
-    _, entry = end_hold(replace(job, active=(hold,)), hold, outcome, now=now)
-    return Entry(Op.OPEN, entry.record)
+    return end_hold(replace(job, active=(hold,)), hold, outcome, now=now)[1]
 
 
 def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve: Resolve) -> Change | None:
@@ -243,18 +241,18 @@ def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve
     if not slots.known:
         return None
     job, untold = write_off_untold(doc, slots, now=now)
-    entries = list(untold)
+    records = list(untold)
     policy = job.definition
     repeats = policy.retries > 0 and policy.on_crash == "retry"
     if policy.enabled and job.paused is None:
         if repeats:
             job, decided = catch_up_to(job, slots, now=until, late_for=late_for)
-            entries.extend(decided)
+            records.extend(decided)
         else:
             since = slots.decided_until(job.cursor, job.nominal)
             last = slots.before(until + 1)
-            pass_over(job, slots, entries, since, until, Status.LOST, WENT_BACK, now=now)
-            entries.extend(leave_out(job, slots, since, until, now=now))
+            pass_over(job, slots, records, since, until, Status.LOST, WENT_BACK, now=now)
+            records.extend(leave_out(job, slots, since, until, now=now))
             if last is not None and last > since:
                 job = replace(job, cursor=max(last, job.cursor), nominal=slots.nominal(last))
     waiting_runs: list[WaitingRun] = []
@@ -263,25 +261,25 @@ def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve
         if one.ready_at > until:
             waiting_runs.append(one)
         elif not again and not one.tried:
-            entries.extend(did_not_run(job, o, Status.LOST, WENT_BACK, now=now) for o in each(one))
+            records.extend(did_not_run(job, o, Status.LOST, WENT_BACK, now=now) for o in each(one))
         else:
-            entries.extend(_may_have_run(job, o, now=now) for o in each(one))
+            records.extend(_may_have_run(job, o, now=now) for o in each(one))
             if again:
                 waiting_runs.extend(
                     replace(o, attempt=o.attempt + 1, tries=o.tries + 1, crashed=True) for o in each(one)
                 )
     waiting_ranges = job.waiting_ranges
     if not repeats:
-        entries.extend(give_up_range(job, s, Status.LOST, WENT_BACK, now=now) for s in waiting_ranges)
+        records.extend(give_up_range(job, s, Status.LOST, WENT_BACK, now=now) for s in waiting_ranges)
         waiting_ranges = ()
     # A fence above every fence granted so far: a node that comes back later cannot put back what is written off.
     job = replace(
         job, waiting_runs=tuple(waiting_runs), waiting_ranges=waiting_ranges, fence=next_fence(job.fence, now)
     )
-    return Change(recompute_due(job, slots), tuple(entries), True)
+    return Change(recompute_due(job, slots), tuple(records), True)
 
 
-def _may_have_run(job: Job, waiting_run: WaitingRun, *, now: int) -> Entry:
+def _may_have_run(job: Job, waiting_run: WaitingRun, *, now: int) -> Record:
     """Record as lost an attempt that a node may have made and that the store knows nothing of."""
-    entry = did_not_run(job, waiting_run, Status.LOST, WENT_BACK, now=now)
-    return Entry(entry.op, replace(entry.record, attempt=waiting_run.attempt))
+    record = did_not_run(job, waiting_run, Status.LOST, WENT_BACK, now=now)
+    return replace(record, attempt=waiting_run.attempt)

@@ -11,10 +11,12 @@ from math import inf
 from solocron.clock import SECOND
 from solocron.errors import StoreError
 from solocron.model.change import Kind
-from solocron.stores.contract import All, Due, Gate, HeldBy, Named, ToSweep, Which
+from solocron.model.documents.run import Record
+from solocron.stores.contract import All, Due, Gate, HeldBy, HeldByAny, Named, Which
 from solocron.stores.redis.caller import VOID, Caller
 from solocron.stores.redis.drafts import Draft
 from solocron.stores.redis.link import UnknownHandlers
+from solocron.stores.redis.records import record_of
 from solocron.stores.redis.wire import Fetched, unpack
 from solocron.stores.server_time import surely_reached
 
@@ -59,10 +61,8 @@ class Access:
         """All documents of a selection."""
         if isinstance(which, Due):
             return [self.fetch_due(which, "", offer=False)]
-        if isinstance(which, ToSweep):
-            return [self.fetch_sweep("")]
-        if isinstance(which, Named):
-            names = list(dict.fromkeys(which.names))
+        if isinstance(which, Named | HeldByAny):
+            names = list(dict.fromkeys(which.names)) if isinstance(which, Named) else self.names(which)
             return [self.fetch_named(which.kind, names[i : i + _PAGE], "") for i in range(0, len(names), _PAGE)]
         if isinstance(which, HeldBy):
             return self._paged("held", which.kind, "", None, which.session)
@@ -87,14 +87,10 @@ class Access:
         """The documents of these names, an empty row where there is none."""
         return self._fetch("named", kind, session, *names)
 
-    def fetch_sweep(self, session: str) -> Fetched:
-        """Sessions to sweep."""
-        fetched = self._fetch("sweep", Kind.SESSION, session)
-        fetched.rows.sort(key=lambda row: row.name)
-        return fetched
-
-    def names(self, which: HeldBy | All) -> list[str]:
-        """The names of a selection that may take more than one page."""
+    def names(self, which: HeldBy | HeldByAny | All) -> list[str]:
+        """Return the names of a selection that may take more than one page, in their order."""
+        if isinstance(which, HeldByAny):
+            return sorted(name.decode() for name in self._caller.run("held", (which.kind,)))
         if isinstance(which, HeldBy):
             found = self._caller.command("ZRANGE", self._caller.key(f"held:{which.kind}:{which.session}"), "0", "-1")
         else:
@@ -168,6 +164,13 @@ class Access:
             if rang != "0":
                 self._rang(int(rang))
         return answer
+
+    def records(self, members: Sequence[str]) -> tuple[Record, ...]:
+        """Return the records of these names that can be read."""
+        if not members:
+            return ()
+        texts = self._caller.command("MGET", *(self._caller.key(f"run:{member}") for member in members))
+        return tuple(record_of(member, text.decode()) for member, text in zip(members, texts, strict=True) if text)
 
     def release(self, offer: str) -> None:
         """Offered documents that were not changed are anybody's again, at once if the server can be told."""

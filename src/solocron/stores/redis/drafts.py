@@ -11,9 +11,9 @@ from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import gate_of
 from solocron.model.documents.session import Session
-from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, ToSweep, Which, wakes
+from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, HeldByAny, Named, Which, wakes
 from solocron.stores.documents import holders_of, kind_of, same_fixed
-from solocron.stores.redis.records import ENTRY, entry_words, spelt_entries
+from solocron.stores.redis.records import RECORD, record_words, spelt_records
 from solocron.stores.redis.wire import NOTHING, Row, Words, spell
 from solocron.stores.write_cache import Recent
 
@@ -52,7 +52,7 @@ def draft(
         doc = document(kind, row) if known is None else known
         wanted = change(doc, now)
         made.doc, made.change = doc, wanted
-        if wanted is not None and (wanted.doc is not doc or wanted.entries):
+        if wanted is not None and (wanted.doc is not doc or wanted.records):
             new = wanted.doc
             if new is not None and new is not doc and new.name == row.name and same_fixed(doc, new):
                 _spell_state(made, doc, new, wanted)
@@ -85,28 +85,28 @@ def readable(kind: Kind, row: Row) -> Doc | None:
 def _spell_state(made: Draft, old: Doc | Absent, new: Doc, change: Change) -> None:
     """A claim or an end, by hand: word by word it would cost as much as all the rest of the draft."""
     assert isinstance(new, Job)
-    (name, version, _, _), entries = made.row, change.entries
+    (name, version, _, _), records = made.row, change.records
     made.state = state = encode_state(new)
     due, holders = "" if new.due_at is None else str(new.due_at), _joined(new)
     made.mark = f"{due} {holders}"
     rings = "1" if wakes(old, new) else "0"
     text = (
         f"$5\r\nstate\r\n${len(name)}\r\n{name}\r\n${len(version)}\r\n{version}\r\n$1\r\n{rings}\r\n"
-        f"${len(state)}\r\n{state}\r\n${len(due)}\r\n{due}\r\n${len(holders)}\r\n{holders}\r\n{spelt_entries(entries)}"
+        f"${len(state)}\r\n{state}\r\n${len(due)}\r\n{due}\r\n${len(holders)}\r\n{holders}\r\n{spelt_records(records)}"
     )
     if text.isascii():
-        made.spelt = tuple.__new__(Words, (8 + ENTRY * len(entries), text))
+        made.spelt = tuple.__new__(Words, (8 + RECORD * len(records), text))
     else:
-        made.spelt = spell(["state", name, version, rings, state, due, holders, *entry_words(entries)])
+        made.spelt = spell(["state", name, version, rings, state, due, holders, *record_words(records)])
 
 
 def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]:
     new = change.doc
     if new is old:
-        return ["log", row.name, row.version, "0", *entry_words(change.entries)]
+        return ["log", row.name, row.version, "0", *record_words(change.records)]
     rings = "1" if wakes(old, new) else "0"
     if new is None:
-        return ["delete", row.name, row.version, rings, *entry_words(change.entries)]
+        return ["delete", row.name, row.version, rings, *record_words(change.records)]
     if isinstance(new, Job):
         due, definition = "" if new.due_at is None else str(new.due_at), new.definition
         texts = encode_fixed(new), encode_state(new)
@@ -114,15 +114,14 @@ def _words(kind: Kind, row: Row, old: Doc | Absent, change: Change) -> list[str]
         found: tuple[Kind, str] = (_JOB, new.name)
     elif isinstance(new, Session):
         ended = "" if new.ended_at is None else str(new.ended_at)
-        instants = (str(new.expires_at), ended)
-        columns = ["session", encode_fixed(new), encode_state(new), new.state, *instants, str(new.beats)]
+        columns = ["session", encode_fixed(new), encode_state(new), new.state, ended, str(new.beats)]
         found = (Kind.SESSION, new.name)
     else:
         columns = ["note", encode_fixed(new), encode_state(new), _joined(new), gate_of(new) or ""]
         found = (new.kind, new.name)
     if found != (kind, row.name):
         raise ValueError(f"the change of {kind} {row.name!r} answered with {found[0]} {found[1]!r}")
-    return [columns[0], row.name, row.version, rings, *columns[1:], *entry_words(change.entries)]
+    return [columns[0], row.name, row.version, rings, *columns[1:], *record_words(change.records)]
 
 
 def _joined(doc: Job | SmallDocument) -> str:
@@ -150,6 +149,6 @@ def still_selected(which: Which, row: Row, now: int) -> bool:
             and doc.definition.handler in which.handlers
             and doc.definition.pool in which.pools
         )
-    if isinstance(which, ToSweep):
-        return isinstance(doc, Session) and (doc.state == "dead" or (doc.state == "live" and doc.expires_at <= now))
+    if isinstance(which, HeldByAny):
+        return bool(holders_of(doc))
     return which.session in holders_of(doc) if isinstance(which, HeldBy) else True

@@ -1,18 +1,20 @@
-"""The log in Redis: a hash per run, sorted sets per status and per job by the time of recording."""
+"""The log in Redis: a text per record, sorted sets per status and per job by the time of recording."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from heapq import nlargest
+from heapq import merge
 
-from solocron.model.documents.run import ENDED, Record, Status
-from solocron.stores.contract import Query
+from solocron.model.documents.run import ENDED, Record
+from solocron.stores.contract import Page, Query
+from solocron.stores.log import key_of, page_within
 from solocron.stores.redis.caller import Caller
 from solocron.stores.redis.records import member_of, record_of
 
 __all__ = ["Log"]
 
-_PAGE = 500
+_PAGE = 200
+"""Records per call: a script keeps the server from everything else."""
 
 
 class Log:
@@ -21,54 +23,68 @@ class Log:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def history(self, query: Query) -> tuple[Record, ...]:
-        """Newest first, by (recorded_at, run, attempt)."""
+    def history(self, query: Query) -> Page:
+        """Newest first, by (recorded_at, run, attempt). What no index answers is filtered here, page by page."""
         if query.limit <= 0:
-            return ()
-        found = [record for record in self._candidates(query) if _asked_for(query, record)]
-        # Several pages of a log that grows meanwhile may show a record twice.
-        order = nlargest(query.limit, set(found), key=lambda record: (record.recorded_at, record.run, record.attempt))
-        return tuple(order)
+            return Page(())
+        if query.named:
+            return page_within(query, [record for run in dict.fromkeys(query.named) for record in self._attempts(run)])
+        if query.group is not None:
+            runs = self._caller.command("SMEMBERS", self._caller.key(f"shards:{query.group}"))
+            return page_within(query, [record for run in runs for record in self._attempts(run.decode())])
+        sources = [f"status:{status}" for status in sorted(query.statuses or ENDED)]
+        if query.job is not None:
+            sources = [f"log:{query.job}"]
+        return self._newest(query, sources)
 
     def tally(self, since: int) -> Mapping[str, int]:
-        counts = self._caller.run("tally", (str(since), *Status))
-        return {status.value: count for status, count in zip(Status, counts, strict=True) if count}
+        statuses = sorted(ENDED)
+        counts = self._caller.run("tally", (str(since), *statuses))
+        return {status: count for status, count in zip(statuses, counts, strict=True) if count}
 
     def prune(self, before: int, limit: int) -> int:
         self._caller.count("commit")
         return int(self._caller.run("prune", (str(before), str(limit), *sorted(ENDED))))
 
-    def _candidates(self, query: Query) -> Iterator[Record]:
-        """Records of the narrowest index, enough of each source that the newest of all are among them."""
-        if query.run is not None:
-            yield from self._attempts(query.run)
-        elif query.job is not None:
-            yield from self._source(query, [f"log:{query.job}"])
-        elif query.limit <= _PAGE:
-            # One call for all: each gives its newest, and so the newest of all are there.
-            yield from self._page(query, [f"status:{status}" for status in query.statuses or Status], 0, query.limit)
-        else:
-            for status in query.statuses or Status:
-                yield from self._source(query, [f"status:{status}"])
+    def _newest(self, query: Query, sources: list[str]) -> Page:
+        """Walk down the sorted sets together until `limit` records are found or `scan` were looked at."""
+        size = _PAGE if query.filters or (query.job is not None and query.statuses) else min(query.limit, _PAGE)
+        pages = self._pages(query, sources, 0, size)
+        walks = [self._walk(query, source, page, size) for source, page in zip(sources, pages, strict=True)]
+        found: list[Record] = []
+        for looked, record in enumerate(merge(*walks, key=key_of, reverse=True), 1):
+            if query.finds(record):
+                found.append(record)
+            if len(found) == query.limit:
+                return Page(tuple(found), key_of(record))
+            if looked == query.most:
+                return Page(tuple(found), key_of(record), record.recorded_at)
+        return Page(tuple(found))
 
-    def _source(self, query: Query, source: list[str]) -> Iterator[Record]:
-        """One sorted set from its newest record on, until as many were found as are asked for."""
-        offset = found = 0
-        size = _PAGE if query.job is not None and query.statuses else min(query.limit, _PAGE)
-        while found < query.limit:
-            page = self._page(query, source, offset, size)
-            yield from page
+    def _walk(self, query: Query, source: str, page: list[tuple[str, str]], size: int) -> Iterator[Record]:
+        """One sorted set from its newest record on, or from where the page before ended; `page` is the first part.
+
+        Records of one instant lie in the order of their names.
+        """
+        offset = 0
+        while True:
+            for member, text in page:
+                record = record_of(member, text) if text else None  # pruned in this moment
+                if record is not None and (query.before is None or key_of(record) < query.before):
+                    yield record
             if len(page) < size:
                 return
-            offset += size
-            found += sum(_asked_for(query, record) for record in page)
+            offset, size = offset + size, _PAGE
+            page = self._pages(query, [source], offset, size)[0]
 
-    def _page(self, query: Query, sources: list[str], offset: int, size: int) -> list[Record]:
+    def _pages(self, query: Query, sources: list[str], offset: int, size: int) -> list[list[tuple[str, str]]]:
+        """One part of each sorted set, in one call: names and texts of records."""
         high = "+inf" if query.until is None else f"({query.until}"
+        if query.before is not None and (query.until is None or query.before[0] < query.until):
+            high = str(query.before[0])
         low = "-inf" if query.since is None else str(query.since)
-        flat = self._caller.run("history", (high, low, str(offset), str(size), *sources))
-        pairs = zip(flat[::2], flat[1::2], strict=True)
-        return [record_of(member.decode(), text.decode()) for member, text in pairs if text]
+        found = self._caller.run("history", (high, low, str(offset), str(size), *sources))
+        return [[(m.decode(), t.decode()) for m, t in zip(flat[::2], flat[1::2], strict=True)] for flat in found]
 
     def _attempts(self, run: str) -> list[Record]:
         """Every attempt of a run: 0 (did not run) and 1 by name, the further ones from their set."""
@@ -76,13 +92,3 @@ class Log:
         members = [member_of(run, attempt) for attempt in (0, 1, *map(int, further))]
         texts = self._caller.command("MGET", *(self._caller.key(f"run:{member}") for member in members))
         return [record_of(member, text.decode()) for member, text in zip(members, texts, strict=True) if text]
-
-
-def _asked_for(query: Query, record: Record) -> bool:
-    return (
-        query.job in (None, record.job)
-        and query.run in (None, record.run)
-        and (not query.statuses or record.status in query.statuses)
-        and (query.since is None or record.recorded_at >= query.since)
-        and (query.until is None or record.recorded_at < query.until)
-    )

@@ -14,16 +14,16 @@ import redis.exceptions as driver
 from solocron.clock import SECOND, SystemClock
 from solocron.errors import EmptyStore, InvalidError, StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
-from solocron.model.documents.run import Record
 from solocron.stores.contract import (
+    All,
     Applied,
     Blocked,
     Capabilities,
     ChangeFn,
     Check,
     Doc,
-    Due,
     Gate,
+    Page,
     Query,
     Tier,
     Which,
@@ -227,10 +227,9 @@ class RedisStore:
         kind = kind_of(which)
         return [(row.name, readable(kind, row)) for page in self._access.pages(which) for row in page.rows]
 
-    def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
-        self.open()
-        which = Due(handlers=handlers, pools=pools, limit=0)
-        return self._access.fetch_due(which, "", offer=False, counted_as="next_due").next_due
+    def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        self._open_for_reading()
+        return tuple(self._access.names(All(kind, after, limit)))
 
     def holders(self) -> frozenset[str]:
         self._open_for_reading()
@@ -242,7 +241,7 @@ class RedisStore:
 
     # --- the log
 
-    def history(self, query: Query) -> tuple[Record, ...]:
+    def history(self, query: Query) -> Page:
         self._open_for_reading()
         return self._log.history(query)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from solocron.clock import SECOND
 from solocron.errors import StoreError
 from solocron.model.change import Absent, Kind
-from solocron.stores.contract import All, Applied, ChangeFn, Due, Gate, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.model.documents.run import Record
+from solocron.stores.contract import All, Applied, ChangeFn, Due, Gate, HeldBy, HeldByAny, Named, Result, Verdict, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.caller import VOID
@@ -141,9 +142,6 @@ class Update:
         if isinstance(which, Due):
             yield self._seen(self._access.fetch_due(which, self._session, offer=True))
             return
-        if isinstance(which, ToSweep):
-            yield self._seen(self._access.fetch_sweep(self._session))
-            return
         names = list(dict.fromkeys(which.names)) if isinstance(which, Named) else self._access.names(which)
         # Named first, so that a selection of which only a part could be done does not look complete.
         self._results = dict.fromkeys(names)
@@ -164,7 +162,7 @@ class Update:
 
     def _portion(self, fetched: Fetched) -> None:
         self._results |= dict.fromkeys([row.name for row in fetched.rows])
-        rows = self._selected(fetched) if isinstance(self._which, HeldBy | All) else fetched.rows
+        rows = self._selected(fetched) if isinstance(self._which, HeldBy | HeldByAny | All) else fetched.rows
         for _ in range(_ROUNDS):
             lost = self._commit([draft(self._kind, row, self._change, fetched.now, self._recent) for row in rows])
             if not lost:
@@ -224,17 +222,21 @@ class Update:
             self._bears = (gate.replace("\t", " "), server) if gate else None
         if not self._told:
             self._told = int(time) + self._access.shift
-        reasons = dict(line.split(" ", 1) for line in refusals.split("\n") if line)
+        lines = dict[str, list[str]]()
+        for line in refusals.split("\n") if refusals else ():
+            number, _, what = line.partition(" ")
+            lines.setdefault(number, []).append(what)
         lost = []
         for i, (one, verdict) in enumerate(zip(portion, facts.split(" ", 1)[0], strict=True), 1):
             if verdict == "a":
-                self._results[one.name] = _applied(self._kind, one)
+                firsts = self._access.records(lines.get(f"={i}", ()))
+                self._results[one.name] = _applied(self._kind, one, firsts)
                 if one.state is not None and one.change is not None and self._session:  # its end asks for it again
                     self._recent.put(one.row.fixed, one.state, one.change.doc, f"{version} {one.mark}")
             elif verdict == "c":
                 lost.append(one.name)
             else:
-                self._block(one, reasons[str(i)])
+                self._block(one, lines[str(i)][0])
         return lost
 
     def _block(self, one: Draft, reason: str) -> None:
@@ -243,8 +245,10 @@ class Update:
             self._access.set_aside(self._kind, one.name, reason)
 
 
-def _applied(kind: Kind, one: Draft) -> Result:
+def _applied(kind: Kind, one: Draft, duplicates: tuple[Record, ...] = ()) -> Result:
     if one.change is None:
         return Result(one.name, Verdict.DECLINED, one.doc)
     doc = one.change.doc
-    return Result(one.name, _APPLIED, Absent(kind, one.name) if doc is None else doc, one.change.answer)
+    return Result(
+        one.name, _APPLIED, Absent(kind, one.name) if doc is None else doc, one.change.answer, duplicates=duplicates
+    )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.documents.job import Job
-from solocron.model.documents.session import Life, Session
-from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, Named, Result, ToSweep, Verdict, Which
+from solocron.model.documents.run import Record
+from solocron.stores.contract import ChangeFn, Doc, Due, HeldBy, HeldByAny, Named, Result, Verdict, Which
 from solocron.stores.documents import holders_of, same_fixed
 from solocron.stores.write_cache import Recent
 
@@ -41,18 +41,19 @@ class Draft:
 
     @property
     def writes(self) -> bool:
-        """Handing back the very document that came in, with no entries, writes nothing."""
+        """Whether there is anything to write: returning the very document that came in, without records, is nothing."""
         change = self.change
-        return self.error is None and change is not None and (change.doc is not self.doc or bool(change.entries))
+        return self.error is None and change is not None and (change.doc is not self.doc or bool(change.records))
 
-    def result(self) -> Result:
-        """The answer where nothing is written, or where the writing has succeeded."""
+    def result(self, duplicates: tuple[Record, ...] = ()) -> Result:
+        """Return the result where nothing is written, or where the write has succeeded."""
         if self.error is not None:
             return Result(self.name, Verdict.BLOCKED, error=self.error)
         if self.change is None:
             return Result(self.name, Verdict.DECLINED, self.doc)
         new = self.change.doc
-        return Result(self.name, _APPLIED, Absent(self.kind, self.name) if new is None else new, self.change.answer)
+        doc = Absent(self.kind, self.name) if new is None else new
+        return Result(self.name, _APPLIED, doc, self.change.answer, duplicates=duplicates)
 
 
 def draft(
@@ -108,10 +109,8 @@ def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
             return isinstance(doc, Job) and doc.due_at is not None and doc.due_at <= now
         case HeldBy(session):
             return session in holders_of(doc)
-        case ToSweep():
-            return isinstance(doc, Session) and (
-                doc.state is Life.DEAD or (doc.state is Life.LIVE and doc.expires_at <= now)
-            )
+        case HeldByAny():
+            return bool(holders_of(doc))
         case Named():
             return True
         case _:

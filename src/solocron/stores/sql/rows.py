@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Entry, Op, Origin, Record, Status
+from solocron.model.documents.run import Origin, Record, Status
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Doc, wakes
 from solocron.stores.documents import holders_of
 from solocron.stores.sql.drafts import Draft
 
-__all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of"]
+__all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of", "record_row"]
 
-_OPEN, _CLOSE = Op.OPEN, Op.CLOSE
 _compact = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _NULL, _WHOLE, _TEXT = {type(None)}, {int}, {str, Kind, Origin, Status, Life}
 
@@ -32,8 +31,6 @@ _RECORD = (
     *("run", "job", "attempt", "slot", "origin", "status", "run_key", "recorded_at", "reason", "node", "session"),
     *("fence", "claimed_at", "started_at", "finished_at", "error", "result", "progress", "first_slot", "slots"),
 )
-_CLOSING = ("status", "reason", "started_at", "finished_at", "error", "result", "progress")
-_ATTEMPT = ("namespace", "run", "attempt")
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "job_moved": (*_STATE, *_JOB),
@@ -45,9 +42,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "document_changed": (*_BODY, *_DOCUMENT),
     "document_touched": _DOCUMENT,
     "document_removed": _DOCUMENT,
-    "run_opened": (*_RECORD, "namespace"),
-    "run_closed": (*_CLOSING, *_ATTEMPT),
-    "run_noted": ("progress", *_ATTEMPT),
+    "record_appended": (*_RECORD, "namespace"),
     "hold_added": _HOLD,
     "hold_removed": _HOLD,
 }
@@ -77,9 +72,7 @@ class Batch:
     removed: list[tuple[Any, ...]] = field(default_factory=list)
     held: list[tuple[Any, ...]] = field(default_factory=list)
     let_go: list[tuple[Any, ...]] = field(default_factory=list)
-    opened: list[tuple[Any, ...]] = field(default_factory=list)
-    closed: list[tuple[Any, ...]] = field(default_factory=list)
-    noted: list[tuple[Any, ...]] = field(default_factory=list)
+    appended: list[tuple[Any, ...]] = field(default_factory=list)
     rings: bool = False
     """Whether somebody who sleeps could act on it sooner than they know."""
 
@@ -96,15 +89,15 @@ class Batch:
             add(namespace, one, new)
             if new is not old:
                 batch._add_holds(namespace, one, holders_of(old), holders_of(new))
-            if change.entries:
-                batch._add_entries(namespace, change.entries)
+            for record in change.records:
+                batch.appended.append(record_row(namespace, record))
         return batch
 
     @property
     def alone(self) -> bool:
         """Whether it is one row of one table: then the version in its WHERE clause makes it atomic by itself."""
         rows = len(self.added) + len(self.redefined) + len(self.moved) + len(self.touched) + len(self.removed)
-        return rows == 1 and not (self.held or self.let_go or self.opened or self.closed or self.noted)
+        return rows == 1 and not (self.held or self.let_go or self.appended)
 
     def writes(self) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
         """The statements that compare and swap, each with its rows."""
@@ -126,9 +119,7 @@ class Batch:
     def follow_ups(self) -> tuple[tuple[str, list[tuple[Any, ...]]], ...]:
         """The statements that belong to the rows swapped."""
         return (
-            ("run_opened", self.opened),
-            ("run_closed", self.closed),
-            ("run_noted", self.noted),
+            ("record_appended", self.appended),
             ("hold_removed", self.let_go),
             ("hold_added", self.held),
         )
@@ -173,23 +164,6 @@ class Batch:
         for session in before - after:
             self.let_go.append((namespace, session, one.kind, one.name))
 
-    def _add_entries(self, namespace: str, entries: tuple[Entry, ...]) -> None:
-        for entry in entries if len(entries) == 1 else _folded(entries):
-            r = entry.record
-            if entry.op is _OPEN:
-                self.opened.append(
-                    (r.run, r.job, r.attempt, r.slot, r.origin, r.status, r.key, r.recorded_at, r.reason, r.node,
-                     r.session, r.fence, r.claimed_at, r.started_at, r.finished_at, r.error, r.result, r.progress,
-                     r.first, r.count, namespace)
-                )  # fmt: skip
-            elif entry.op is _CLOSE:
-                self.closed.append(
-                    (r.status, r.reason, r.started_at, r.finished_at, r.error, r.result, r.progress,
-                     namespace, r.run, r.attempt)
-                )  # fmt: skip
-            else:
-                self.noted.append((r.progress, namespace, r.run, r.attempt))
-
 
 def as_json(statement: str, rows: Sequence[tuple[Any, ...]]) -> str:
     """The rows of a bulk statement as one JSON text; a column that is NULL in all of them is left out.
@@ -210,38 +184,12 @@ def as_json(statement: str, rows: Sequence[tuple[Any, ...]]) -> str:
     return "[" + ",".join(map(template.__mod__, zip(*columns, strict=True))) + "]"
 
 
-def _folded(entries: tuple[Entry, ...]) -> Iterable[Entry]:
-    """Entries of which no two concern one record: what is opened and closed in one step is opened as closed."""
-    if all(entry.op is Op.OPEN for entry in entries):
-        return entries
-    found: dict[tuple[str, int], Entry] = {}
-    rest: list[Entry] = []
-    for entry in entries:
-        new = entry.record
-        before = found.get((new.run, new.attempt))
-        if entry.op is Op.OPEN and before is None:
-            found[new.run, new.attempt] = entry
-        elif before is None or entry.op is Op.OPEN:
-            rest.append(entry)
-        elif before.record.status is Status.RUNNING:
-            found[new.run, new.attempt] = Entry(Op.OPEN, _ended(before.record, entry))
-    return (*found.values(), *rest)
-
-
-def _ended(old: Record, entry: Entry) -> Record:
-    new = entry.record
-    if entry.op is Op.NOTE:
-        return replace(old, progress=new.progress)
-    return replace(
-        old,
-        status=new.status,
-        reason=new.reason,
-        started_at=new.started_at,
-        finished_at=new.finished_at,
-        error=new.error,
-        result=new.result,
-        progress=old.progress if new.progress is None else new.progress,
-    )
+def record_row(namespace: str, r: Record) -> tuple[Any, ...]:
+    """Return the row of a record, in the order of `record_appended`."""
+    return (
+        r.run, r.job, r.attempt, r.slot, r.origin, r.status, r.key, r.recorded_at, r.reason, r.node, r.session, r.fence,
+        r.claimed_at, r.started_at, r.finished_at, r.error, r.result, r.progress, r.first, r.count, namespace,
+    )  # fmt: skip
 
 
 def birth() -> int:

@@ -19,7 +19,7 @@ from solocron.clock import SECOND, SystemClock
 from solocron.duration import to_us
 from solocron.errors import EmptyStore, InvalidError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
-from solocron.model.documents.run import Record, Status
+from solocron.model.documents.run import Record
 from solocron.stores import forking
 from solocron.stores.contract import (
     All,
@@ -31,10 +31,11 @@ from solocron.stores.contract import (
     Doc,
     Gate,
     HeldBy,
+    HeldByAny,
     Named,
+    Page,
     Query,
     Result,
-    ToSweep,
     Which,
 )
 from solocron.stores.documents import kind_of
@@ -42,6 +43,7 @@ from solocron.stores.mailbox import Mailbox
 from solocron.stores.paging import read_page
 from solocron.stores.sql import migrations
 from solocron.stores.sql.drafts import Draft, readable
+from solocron.stores.sql.history import page_of
 from solocron.stores.sql.pool import Pool
 from solocron.stores.sql.renewals import Renewals
 from solocron.stores.sql.rows import record_of
@@ -60,7 +62,6 @@ _TRIES = 8
 _PAGE = 500
 """Documents per transaction where a selection may be of any size."""
 _EVER = 2**62
-_STATUSES = tuple(sorted(Status))
 
 
 L = TypeVar("L", bound=SqlLink)
@@ -325,10 +326,9 @@ class SqlStore(ABC, Generic[L]):
         found = self.call(lambda link: self.select(link, which, None, change=False))
         return [(name, None if row is None else readable(kind, row)) for name, row in found.rows.items()]
 
-    def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
-        params = {"namespace": self._namespace, "handlers": self.among(sorted(handlers))}
-        found = self.call(lambda link: [link.all("next_due", params | {"pool": pool})[0][0] for pool in sorted(pools)])
-        return min((moment for moment in found if moment is not None), default=None)
+    def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        statement = "job_names" if kind is Kind.JOB else "document_names"
+        return tuple(row[0] for row in self._all(statement, {"kind": kind, "after": after, "limit": limit}))
 
     def holders(self) -> frozenset[str]:
         return frozenset(row[0] for row in self._all("holders", {}))
@@ -339,20 +339,25 @@ class SqlStore(ABC, Generic[L]):
 
     # --- the log
 
-    def history(self, query: Query) -> tuple[Record, ...]:
-        params = {
-            "since": -_EVER if query.since is None else query.since,
-            "until": _EVER if query.until is None else query.until,
-            "statuses": self.among(sorted(query.statuses) or _STATUSES),
-            "limit": max(0, min(query.limit, _EVER)),
+    def history(self, query: Query) -> Page:
+        return self.call(lambda link: page_of(link, query, self._namespace, self.among))
+
+    def duplicates(self, drafts: Sequence[Draft]) -> dict[str, tuple[Record, ...]]:
+        """Return the records that the log had already, by document; those that are equal to ours are no matter."""
+        wanted = {one.name: one.change.records for one in drafts if one.change is not None and one.change.records}
+        runs = sorted({record.run for records in wanted.values() for record in records})
+        stored = {
+            (record.run, record.attempt): record
+            for start in range(0, len(runs), _PAGE)
+            for record in map(
+                record_of, self._all("history_of_runs", {"runs": self.among(runs[start : start + _PAGE])})
+            )
         }
-        if query.run is not None:
-            rows = self._all("history_of_run", params | {"run": query.run})
-        elif query.job is not None:
-            rows = self._all("history_of_job", params | {"job": query.job})
-        else:
-            rows = self._all("history", params)
-        return tuple(record for record in map(record_of, rows) if query.job in (None, record.job))
+        found = {}
+        for name, records in wanted.items():
+            firsts = [(stored.get((record.run, record.attempt), record), record) for record in records]
+            found[name] = tuple(first for first, record in firsts if first != record)
+        return found
 
     def tally(self, since: int) -> Mapping[str, int]:
         return {status: int(count) for status, count in self._all("tally", {"since": since})}
@@ -389,7 +394,7 @@ class SqlStore(ABC, Generic[L]):
 
     # --- helpers of the dialects
 
-    def selecting(self, which: Which, now: int) -> tuple[str, dict[str, Any]]:
+    def selecting(self, which: Which) -> tuple[str, dict[str, Any]]:
         """The statement that finds a selection (other than `Due`), and what to bind."""
         kind = kind_of(which)
         table = "jobs" if kind is Kind.JOB else "documents"
@@ -399,8 +404,8 @@ class SqlStore(ABC, Generic[L]):
                 return f"named_{table}", params | {"names": self.among(sorted(set(names)))}
             case HeldBy(session):
                 return f"held_{table}", params | {"holder": session}
-            case ToSweep():
-                return "to_sweep", params | {"now": now}
+            case HeldByAny():
+                return f"held_by_any_{table}", params
             case All(_, after, limit):
                 return f"all_{table}", params | {"after": after, "limit": _EVER if limit is None else limit}
         raise AssertionError(which)

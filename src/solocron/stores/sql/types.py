@@ -83,6 +83,8 @@ class Outcome:
 
     alive: bool = True
     lost: set[str] = field(default_factory=set)
+    short: bool = False
+    """Whether some records were not appended, because the log had their run and attempt already."""
     holds: bool | None = None
     """Of a session that was renewed: whether it holds any job, if the statement could tell."""
     told: int = 0

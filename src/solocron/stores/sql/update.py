@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.errors import SolocronError, StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
+from solocron.model.documents.run import Record
 from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Verdict, Which
 from solocron.stores.documents import kind_of
 from solocron.stores.sql.drafts import Draft, draft
@@ -101,6 +102,7 @@ class Update:
         store = self.store
         writing: list[Draft] = []
         lost: set[str] = set()
+        duplicates: dict[str, tuple[Record, ...]] = {}
         try:
             with store.pool.link(renews=self.kind is Kind.SESSION and self.session is None) as link:
                 selection = store.recall(which, self.session) if attempt == 0 else None
@@ -127,6 +129,7 @@ class Update:
                     if outcome.shut:
                         raise _Shut
                     lost, self.holds, self.seen = outcome.lost, outcome.holds, outcome.gate
+                    duplicates = store.duplicates(writing) if outcome.short else {}
                     self.told = self.told or outcome.told
                 else:
                     store.abandon(link)
@@ -140,7 +143,7 @@ class Update:
             for one in drafts:
                 if one.name in lost:
                     continue
-                self._settle(one.result())
+                self._settle(one.result(duplicates.get(one.name, ())))
                 if claimed and one.state and one.change is not None:
                     version = "" if one.version is None else one.version + 1
                     self.store.recent.put(one.fixed_now, one.state, one.change.doc, version)

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.documents.session import Life
-from solocron.stores.contract import All, HeldBy, ToSweep, Verdict
+from solocron.stores.contract import All, HeldBy, HeldByAny, Verdict
 from solocron.testing.conformance.kit import (
     HOUR,
     Clients,
@@ -80,24 +79,26 @@ class Holding:
         write(a, Kind.LOCK, "l", lambda doc, now: Change(None))
         assert b.holders() == {"s"}
 
-    def test_expired_and_dead_sessions_are_to_be_swept(self, clients: Clients) -> None:
+    def test_held_is_everything_that_any_session_holds(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()
-        now = a.clock()
-        put(
-            a,
-            session("live", expires_at=now + 3 * HOUR),
-            session("soon", expires_at=now + HOUR),
-            session("expired", expires_at=now - 1),
-            session("dead", expires_at=now + HOUR, state=Life.DEAD, ended_at=now),
-            session("swept", expires_at=now - HOUR, state=Life.SWEPT, ended_at=now),
-        )
-        assert sorted(names(b.read(ToSweep()))) == ["dead", "expired"]
-        clients.advance(2 * HOUR)
-        assert sorted(names(b.read(ToSweep()))) == ["dead", "expired", "soon"]
-        write(a, Kind.SESSION, "soon", lambda doc, now: Change(replace(doc, expires_at=now + HOUR)))
-        applied = b.update(ToSweep(), lambda doc, now: Change(replace(doc, state=Life.SWEPT, ended_at=now)))
-        assert verdicts(applied) == {"dead": Verdict.APPLIED, "expired": Verdict.APPLIED}
-        assert a.read(ToSweep()) == ()
+        both = job("both", active=(hold("both@1", "s"), hold("both@2", "t", fence=2)))
+        put(a, job("b", active=(hold("b@1", "t"),)), both, job("free"))
+        put(a, note(Kind.LOCK, "l", by="s"), note(Kind.LOCK, "free"))
+        assert names(b.read(HeldByAny())) == ["b", "both"]
+        assert names(b.read(HeldByAny(Kind.LOCK))) == ["l"]
+        assert b.read(HeldByAny(Kind.KEY)) == ()
+        applied = b.update(HeldByAny(), lambda doc, now: Change(replace(doc, active=doc.active[1:])))
+        assert verdicts(applied) == {"b": Verdict.APPLIED, "both": Verdict.APPLIED}
+        assert names(a.read(HeldByAny())) == ["both"]
+
+    def test_names_come_in_pages_without_their_documents(self, clients: Clients) -> None:
+        a = clients.new()
+        every = sorted(["a", "B", "b#1", "é", "東"])
+        put(a, *(job(name) for name in every), note(Kind.LOCK, "other"))
+        assert a.names(Kind.JOB) == tuple(every)
+        assert a.names(Kind.JOB, after=every[1], limit=2) == tuple(every[2:4])
+        assert a.names(Kind.LOCK) == ("other",)
+        assert a.names(Kind.STEP) == ()
 
     def test_all_of_a_kind_comes_in_pages_in_the_order_of_names(self, clients: Clients) -> None:
         a = clients.new()

@@ -13,7 +13,7 @@ from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
 from solocron.model.documents.run import Status
 from solocron.model.documents.session import Life
-from solocron.stores.contract import All, HeldBy, Store, Tier, ToSweep
+from solocron.stores.contract import All, HeldBy, HeldByAny, Store, Tier
 from solocron.testing.conformance.kit import (
     HOUR,
     Clients,
@@ -24,7 +24,6 @@ from solocron.testing.conformance.kit import (
     log,
     names,
     note,
-    opened,
     put,
     record,
     session,
@@ -41,7 +40,7 @@ class Keeping:
 
     def test_opening_again_changes_nothing(self, clients: Clients) -> None:
         a = clients.new()
-        put(a, job("j"), entries=opened(record("j@1")))
+        put(a, job("j"), records=(record("j@1"),))
         a.open()
         clients.new().open()
         assert a.read(All(Kind.JOB)) == (job("j"),)
@@ -70,7 +69,7 @@ class Keeping:
 
     def test_a_closed_client_opens_by_itself_and_finds_everything(self, clients: Clients) -> None:
         a = clients.new()
-        put(a, job("j", active=(hold("j@1", "s"),)), entries=opened(record("j@1")))
+        put(a, job("j", active=(hold("j@1", "s"),)), records=(record("j@1"),))
         a.close()
         a.close()
         assert names(a.read(HeldBy("s"))) == ["j"]
@@ -97,17 +96,19 @@ class Keeping:
             session("gone", expires_at=now, state=Life.SWEPT, ended_at=now - HOUR),
             note(Kind.LOCK, "l", by="s"),
         )
-        put(a, *mine, entries=opened(record("j@1", at=now), record("j@2", at=now - HOUR, status=Status.LOST)))
+        put(a, *mine, records=(record("j@1", at=now), record("j@2", at=now - HOUR, status=Status.LOST)))
         assert all(b.read(All(kind)) == () for kind in Kind)
-        assert b.read(everything()) == b.read(HeldBy("s")) == b.read(HeldBy("s", Kind.LOCK)) == b.read(ToSweep()) == ()
-        assert b.next_due(frozenset({"h"}), frozenset({"default"})) is None
+        assert (
+            b.read(everything()) == b.read(HeldBy("s")) == b.read(HeldBy("s", Kind.LOCK)) == b.read(HeldByAny()) == ()
+        )
+        assert b.names(Kind.JOB) == ()
         assert b.holders() == frozenset()
         assert log(b) == ()
         assert sum(b.tally(0).values()) == 0
         assert b.prune(before=now, limit=10) == 0
         assert write(b, Kind.LOCK, "x", lambda doc, now: Change(note(Kind.LOCK, "x")), session="s").alive is False
         theirs = job("j", payload="theirs")
-        put(b, theirs, entries=opened(record("j@1", node="theirs")))
+        put(b, theirs, records=(record("j@1", node="theirs"),))
         write(b, Kind.LOCK, "l", lambda doc, now: Change(None))
         b.update(All(Kind.JOB), _raise)
         assert get(a, Kind.JOB, "j") == mine[0]

@@ -14,8 +14,8 @@ from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
-from solocron.model.documents.run import Entry, Op, Origin, Record, Status
-from solocron.model.documents.session import Life, Session
+from solocron.model.documents.run import Origin, Record, Status
+from solocron.model.documents.session import Life, Session, bury
 from solocron.stores.contract import Applied, ChangeFn, Doc, Due, HeldBy, Named, Query, Store, Verdict
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Clients",
     "Make",
     "add_hold",
+    "bury_expired",
     "everything",
     "get",
     "hold",
@@ -32,7 +33,6 @@ __all__ = [
     "log",
     "names",
     "note",
-    "opened",
     "patience",
     "put",
     "record",
@@ -143,17 +143,16 @@ def note(kind: Kind, name: str, body: Mapping[str, Any] | None = None, *, by: st
     return SmallDocument(kind=kind, name=name, body={} if body is None else body, session=by)
 
 
-def record(run: str, *, attempt: int = 1, status: Status = Status.RUNNING, at: int = 1, **more: Any) -> Record:
+def record(run: str, *, attempt: int = 1, status: Status = Status.SUCCEEDED, at: int = 1, **more: Any) -> Record:
     """Return a record of the log."""
     values: dict[str, Any] = {"job": run.partition("@")[0], "slot": 1, "origin": Origin.SCHEDULE, "key": f"{run}!"}
-    if status is not Status.RUNNING:
-        values["finished_at"] = at
+    values["finished_at"] = at
     return Record(run=run, attempt=attempt, status=status, recorded_at=at, **(values | more))
 
 
-def opened(*records: Record) -> tuple[Entry, ...]:
-    """Return log entries that open these records."""
-    return tuple(Entry(Op.OPEN, each) for each in records)
+def bury_expired(doc: Session | Absent, *, now: int) -> Change | None:
+    """Bury a session whose lease is over by the store's clock."""
+    return bury(doc, now=now, reason="expired", seen=doc.beats) if isinstance(doc, Session) else None
 
 
 def everything(limit: int = 1000, *, exclude: Collection[str] = ()) -> Due:
@@ -164,14 +163,14 @@ def everything(limit: int = 1000, *, exclude: Collection[str] = ()) -> Due:
 # --- asking a store
 
 
-def put(store: Store, *docs: Doc, entries: tuple[Entry, ...] = ()) -> None:
-    """Create or replace documents, whatever is there; the entries go with the first."""
+def put(store: Store, *docs: Doc, records: tuple[Record, ...] = ()) -> None:
+    """Create or replace documents, whatever is there; the records go with the first."""
     for kind in dict.fromkeys(kind_of(doc) for doc in docs):
         new = {doc.name: doc for doc in docs if kind_of(doc) is kind}
 
         def change(old: Doc | Absent, now: int, new: Mapping[str, Doc] = new) -> Change:
             doc = new[old.name]
-            return Change(doc, entries if doc is docs[0] else ())
+            return Change(doc, records if doc is docs[0] else ())
 
         pending = tuple(new)
         for _ in range(100):
@@ -213,7 +212,7 @@ def names(docs: Sequence[Doc]) -> list[str]:
 
 def log(store: Store, **query: Any) -> tuple[Record, ...]:
     """Return records of the log, up to a thousand."""
-    return store.history(Query(**({"limit": 1000} | query)))
+    return store.history(Query(**({"limit": 1000} | query))).records
 
 
 def add_hold(by: str) -> ChangeFn:

@@ -6,21 +6,24 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import pytest
+
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Hold
+from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Status
-from solocron.model.documents.session import Session, begin, bury, renew, swept
+from solocron.model.documents.session import Life as State
+from solocron.model.documents.session import Progress, Session, begin, progress_of, renew, swept
 from solocron.model.timetable import EMPTY, Timetable
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import claim
 from solocron.model.transitions.commands import cancel, pause, resume, trigger
-from solocron.model.transitions.finishing import Outcome, finish, note_progress, take_over
+from solocron.model.transitions.finishing import Outcome, finish, take_over
 from solocron.model.transitions.registration import Proposal, define, remove
 from solocron.schedules import load
-from solocron.stores.contract import Applied, Due, HeldBy, Named, Result, Store, ToSweep, Verdict, Which
-from solocron.testing.conformance.kit import Clients, get, log, names
+from solocron.stores.contract import All, Applied, Due, HeldBy, HeldByAny, Named, Result, Store, Verdict, Which
+from solocron.testing.conformance.kit import Clients, bury_expired, get, job, log, put, record
 
 __all__ = ["WholeLife"]
 
@@ -58,18 +61,20 @@ class ScriptedNode:
         """Apply any command of a person."""
         return self.write("j", partial(what, resolve=resolve, **how))
 
-    def renew(self) -> Verdict:
-        """Renew the session."""
-        return self.write(self.name, renew, Kind.SESSION).verdict
+    def renew(self, progress: Progress = ()) -> Verdict:
+        """Renew the session, with the progress of its runs."""
+        return self.write(self.name, partial(renew, progress=progress), Kind.SESSION).verdict
 
     def sweep(self) -> list[str]:
         """Bury what has expired, take its runs over, sweep it; return the swept sessions."""
-        self.update(ToSweep(), partial(bury, reason="expired"))
-        dead = names(self.store.read(ToSweep()))
-        for name in dead:
-            self.update(HeldBy(name), partial(take_over, session=name, reason="its node died", resolve=resolve))
-            self.write(name, swept, Kind.SESSION)
-        return dead
+        self.update(All(Kind.SESSION), bury_expired)
+        sessions = [doc for doc in self.store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
+        dead = [session for session in sessions if session.state is State.DEAD]
+        for one in dead:
+            take = partial(take_over, session=one.name, reason="its node died", resolve=resolve)
+            self.update(HeldBy(one.name), partial(take, progress=progress_of(one)))
+            self.write(one.name, swept, Kind.SESSION)
+        return [one.name for one in dead]
 
     def update(self, which: Which, change: Pure, **more: Any) -> Applied:
         """Apply a function of the state machine."""
@@ -99,9 +104,7 @@ class WholeLife:
 
         clients.advance(DAY)
         (lost,) = a.claim()
-        noted = a.write("j", partial(note_progress, run=lost.run, fence=lost.fence, progress="half"))
-        assert noted.verdict is Verdict.APPLIED
-        assert a.renew() is Verdict.APPLIED
+        assert a.renew(((lost.run, lost.fence, "half"),)) is Verdict.APPLIED
         clients.advance(LEASE)
         assert b.renew() is Verdict.APPLIED
         assert b.sweep() == ["a"]
@@ -122,6 +125,50 @@ class WholeLife:
                 (again.run, 2, Status.SUCCEEDED, "b", again.fence, "2", None),
             ]
         )
+
+    def test_what_runs_is_in_the_document_and_what_has_ended_in_the_log(self, clients: Clients) -> None:
+        a, b = ScriptedNode(clients.new(), "a"), clients.new()
+        _to_noon(clients, a.store)
+        a.ask(define, proposal=Proposal(definition=_definition(), source=None), late_for=0)
+        clients.advance(DAY)
+        (hold,) = a.claim()
+        assert log(b) == ()
+        (held,) = b.read(HeldByAny())
+        assert isinstance(held, Job)
+        assert held.active == (hold,)
+        a.finish(hold, Outcome.succeeded())
+        assert b.read(HeldByAny()) == ()
+        (ended,) = log(b)
+        assert (ended.run, ended.attempt, ended.recorded_at) == (hold.run, 1, ended.finished_at)
+
+    @pytest.mark.invariant("I6: every slot has exactly one last word")
+    def test_an_end_that_is_on_record_already_ends_its_hold_all_the_same(self, clients: Clients) -> None:
+        """Else it would be repeated forever, and its session never be swept."""
+        a, b = ScriptedNode(clients.new(), "a"), ScriptedNode(clients.new(), "b")
+        _to_noon(clients, a.store)
+        a.ask(define, proposal=Proposal(definition=_definition(), source=None), late_for=0)
+        clients.advance(DAY)
+        (hold,) = a.claim()
+        first = record(hold.run, job="j", status=Status.SUCCEEDED, node="another")
+        put(b.store, job("other"), records=(first,))
+        ended = a.finish(hold, Outcome.failed("late"))
+        assert (ended.verdict, ended.duplicates) == (Verdict.APPLIED, (first,))
+        assert log(b.store) == (first,)
+        assert b.store.read(HeldBy("a")) == ()
+
+        clients.advance(DAY)
+        a.renew()
+        (lost,) = a.claim()
+        second = record(lost.run, job="j", status=Status.CANCELLED)
+        put(b.store, job("other"), records=(second,))
+        clients.advance(LEASE)
+        b.renew()
+        b.update(All(Kind.SESSION), bury_expired)
+        take = partial(take_over, session="a", reason="died", resolve=resolve)
+        (taken,) = b.update(HeldBy("a"), take).results
+        assert (taken.verdict, taken.duplicates) == (Verdict.APPLIED, (second,))
+        assert b.store.read(HeldBy("a")) == ()
+        assert set(log(a.store)) == {first, second}
 
     def test_requests_change_what_runs(self, clients: Clients) -> None:
         a = ScriptedNode(clients.new(), "a")

@@ -16,8 +16,8 @@ from solocron.model.transitions.claiming import Later, Needs, claim
 from solocron.model.transitions.commands import trigger
 from solocron.model.transitions.finishing import Outcome, take_over
 from solocron.model.transitions.registration import Proposal, define
-from solocron.stores.contract import All, HeldBy, Named, Result, ToSweep
-from solocron.testing.conformance.kit import Clients, get, log
+from solocron.stores.contract import All, HeldBy, Named, Result
+from solocron.testing.conformance.kit import Clients, bury_expired, get, log
 from solocron.testing.conformance.life import LEASE, MINE, ScriptedNode, resolve
 
 __all__ = ["Placing"]
@@ -60,7 +60,7 @@ class Placing:
         assert get(b.store, Kind.JOB, "j").active[0].permit == "db:0"
         clients.advance(LEASE)
         b.renew()
-        b.update(ToSweep(), partial(bury, reason="expired"))
+        b.update(All(Kind.SESSION), bury_expired)
         b.update(HeldBy("a"), partial(take_over, session="a", reason="its node died", resolve=resolve))
         b.update(HeldBy("a", Kind.PERMIT), partial(permit.orphan, session="a"))
         assert b.store.read(HeldBy("a", Kind.PERMIT)) == ()

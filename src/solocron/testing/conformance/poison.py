@@ -20,7 +20,6 @@ from solocron.testing.conformance.kit import (
     job,
     log,
     names,
-    opened,
     put,
     record,
     take,
@@ -61,20 +60,21 @@ class Poison:
         assert "not you" in found["j0"].reason
 
     @pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
-    def test_a_duplicate_record_sets_only_its_document_aside(self, clients: Clients) -> None:
+    def test_a_record_that_is_there_already_keeps_no_document_from_its_change(self, clients: Clients) -> None:
         a = clients.new()
-        put(a, *(job(f"j{i}", due_at=a.clock() - SECOND) for i in range(4)))
-        put(a, job("old"), entries=opened(record("j2@1")))
+        put(a, *(job(f"j{i}", active=(hold(f"j{i}@1", "s"),)) for i in range(4)))
+        put(a, job("old"), records=(record("j2@1", node="first"),))
 
-        def claim(doc: Any, now: int) -> Change | None:
-            change = add_hold("s")(doc, now)
-            return change and Change(change.doc, opened(record(f"{doc.name}@1")))
+        def end(doc: Any, now: int) -> Change | None:
+            return Change(replace(doc, active=()), (record(f"{doc.name}@1"),))
 
-        assert verdicts(a.update(everything(), claim)) == {"j0": A, "j1": A, "j2": B, "j3": A}
-        assert [aside.name for aside in a.blocked()] == ["j2"]
-        assert sorted(r.run for r in log(a)) == ["j0@1", "j1@1", "j2@1", "j3@1"]
-        assert get(a, Kind.JOB, "j2").active == ()
-        assert get(a, Kind.JOB, "j3").active != ()
+        applied = a.update(HeldBy("s"), end)
+        assert verdicts(applied) == {"j0": A, "j1": A, "j2": A, "j3": A}
+        assert [result.name for result in applied.results if result.duplicates] == ["j2"]
+        assert not a.blocked()
+        assert sorted((r.run, r.node) for r in log(a) if r.node) == [("j2@1", "first")]
+        assert len(log(a)) == 4
+        assert a.read(HeldBy("s")) == ()
 
     @pytest.mark.invariant("I19: a job that goes wrong leaves the others alone")
     def test_what_cannot_be_written_as_json_sets_only_its_document_aside(self, clients: Clients) -> None:

@@ -23,7 +23,6 @@ from solocron.testing.conformance.kit import (
     log,
     names,
     note,
-    opened,
     put,
     record,
     session,
@@ -203,7 +202,7 @@ def _claim_or_make(by: str) -> ChangeFn:
     def change(doc: Any, now: int) -> Change | None:
         old = doc if hasattr(doc, "definition") else job(doc.name)
         claimed = add_hold(by)(old, now)
-        return claimed and Change(claimed.doc, opened(record(f"{doc.name}@1", session=by)))
+        return claimed and Change(claimed.doc, (record(f"{doc.name}@1", session=by),))
 
     return change
 

@@ -120,4 +120,4 @@ class Locking:
             near.update(everything(), claim)
             assert [get(near, Kind.JOB, name).fence for name in names] == [1, 1, 1], conflict
             near.update(All(Kind.JOB), finish)
-        assert len(log(near)) == 3 * len(victim.conflicts)
+        assert len(log(near)) == 2 * 3 * len(victim.conflicts)  # a slot that was skipped, and one that ran

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -64,7 +65,7 @@ class Outages:
         victim.kill()
         victim.restart()
         assert near.read(HeldBy("s")) == ()
-        assert [found.status for found in log(near)] == [Status.SUCCEEDED] * 20
+        assert Counter(found.status for found in log(near)) == {Status.SKIPPED: 20, Status.SUCCEEDED: 20}
 
     def test_an_interrupt_in_the_middle_of_a_change_keeps_nothing_from_others(self, near: Store) -> None:
         """Ctrl-C while a claim is computed: nothing is written, and its rows are free again soon."""

@@ -11,10 +11,10 @@ from typing import Any
 
 from solocron.clock import SECOND
 from solocron.model.change import Change
-from solocron.model.documents.run import Entry, Op, Status
+from solocron.model.documents.run import Status
 from solocron.model.documents.session import Session
 from solocron.stores.contract import ChangeFn, Store
-from solocron.testing.conformance.kit import add_hold, opened, record
+from solocron.testing.conformance.kit import add_hold, record
 
 __all__ = ["LEASE", "MINE", "PASSWORD", "SHORT", "Victim", "claim", "finish", "once"]
 
@@ -88,13 +88,14 @@ def once(fault: Callable[[], None], change: ChangeFn) -> ChangeFn:
 
 
 def claim(doc: Any, now: int) -> Change | None:
-    """Claim a job for the session `s`, with the record of its run."""
+    """Claim a job for the session `s`, and record a slot that was skipped before."""
     change = add_hold("s")(doc, now)
-    return change and Change(change.doc, opened(record(f"{doc.name}@1", at=now)), "mine")
+    skipped = record(f"{doc.name}@0", attempt=0, status=Status.SKIPPED, at=now)
+    return change and Change(change.doc, (skipped,), "mine")
 
 
 def finish(doc: Any, now: int) -> Change | None:
     """End what `claim` began."""
     if not doc.active:
         return None
-    return Change(replace(doc, active=()), (Entry(Op.CLOSE, record(f"{doc.name}@1", status=Status.SUCCEEDED)),))
+    return Change(replace(doc, active=()), (record(f"{doc.name}@1", at=now),))

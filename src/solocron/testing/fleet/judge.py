@@ -158,7 +158,7 @@ class Judge:
         """Return the records of each slot."""
         log: dict[str, list[Record]] = defaultdict(list)
         for job in self._schedules:
-            for record in self._store.history(Query(job=job, limit=_EVERYTHING)):
+            for record in self._store.history(Query(job=job, limit=_EVERYTHING)).records:
                 log[record.key].append(record)
         return log
 

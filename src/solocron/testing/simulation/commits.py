@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from solocron.model.change import Absent, Kind
-from solocron.model.documents.run import Entry, Record
+from solocron.model.documents.run import Record
 from solocron.stores.contract import Doc
 
 __all__ = ["Commit", "Key", "LogKey", "Past", "SimOutcome", "SimSelection", "Undo", "Write"]
@@ -24,7 +24,7 @@ class Write:
     before: Doc | Absent
     version: int
     after: Doc | None
-    entries: tuple[Entry, ...]
+    records: tuple[Record, ...]
     decided: int
     """Store time that the change was given."""
     selected: float
@@ -42,7 +42,7 @@ class Commit:
     name: str
     before: Doc | Absent
     after: Doc | None
-    entries: tuple[Entry, ...]
+    records: tuple[Record, ...]
     decided: int
     selected: float
 
@@ -52,6 +52,8 @@ class SimOutcome:
     """Result of a transaction: per name whether it was applied, and what the reply to a renewal says besides."""
 
     applied: dict[str, bool]
+    duplicates: dict[str, tuple[Record, ...]] = field(default_factory=dict)
+    """Records that the log had already, by document."""
     alive: bool = True
     shut: bool = False
     holds: bool | None = None
@@ -79,7 +81,7 @@ class Undo:
     at: float
     key: Key
     doc: tuple[Doc, int] | None
-    records: tuple[tuple[LogKey, Record | None], ...]
+    appended: tuple[LogKey, ...]
 
 
 @dataclass(slots=True)

@@ -15,9 +15,9 @@ from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import NAME, gate_of
-from solocron.model.documents.run import Entry, Op, Record, Status
+from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
-from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, Named, ToSweep, Which, wakes
+from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, HeldByAny, Named, Which, wakes
 from solocron.testing.simulation.commits import Commit, Key, LogKey, Past, SimOutcome, SimSelection, Undo, Write
 from solocron.testing.simulation.kernel import Kernel
 
@@ -46,6 +46,8 @@ class Database:
         self.on_commit: list[Callable[[Commit], None]] = []
         self.on_wake: dict[str, Callable[[], None]] = {}
         self.on_prune: list[Callable[[Record, int], None]] = []
+        self.twice: list[tuple[Record, Record]] = []
+        """Records that the log had already when others of the same run and attempt came: the first, and the second."""
         self.aside: dict[Key, Blocked] = {}
         self.jobs: dict[str, Job] = {}
         self._names: dict[Kind, list[str]] = {kind: [] for kind in Kind}
@@ -106,9 +108,10 @@ class Database:
                 return SimOutcome({}, alive=False)
             if gate is not None and session is not None and not self._is_open(session, gate):
                 return SimOutcome({}, shut=True)
-            applied = {write.name: self._apply(chosen.client, write) for write in writes}
+            firsts: dict[str, tuple[Record, ...]] = {}
+            applied = {write.name: self._apply(chosen.client, write, firsts) for write in writes}
             if len(writes) > 1 or writes[0].kind is not Kind.SESSION:
-                return SimOutcome(applied)
+                return SimOutcome(applied, firsts)
             return SimOutcome(applied, holds=writes[0].name in self._held, gate=(self._gate(), self.identity))
         finally:
             self._release(chosen)
@@ -160,11 +163,8 @@ class Database:
     def _forget(self, undo: Undo) -> None:
         self._version += 1
         self._put(undo.key, None if undo.doc is None else undo.doc[0], self._version)
-        for key, record in undo.records:
-            if record is None:
-                self.log.pop(key, None)
-            else:
-                self.log[key] = record
+        for key in undo.appended:
+            self.log.pop(key, None)
 
     def set_aside(self, kind: Kind, name: str, reason: str) -> None:
         """Leave out a document that fails on its own, longer each time."""
@@ -173,24 +173,23 @@ class Database:
         until = self.clock() + min(_ASIDE * 2 ** min(times - 1, 10), 3600 * SECOND)
         self.aside[(kind, name)] = Blocked(kind, name, until, reason, times)
 
-    def _apply(self, client: str, write: Write) -> bool:
+    def _apply(self, client: str, write: Write, firsts: dict[str, tuple[Record, ...]]) -> bool:
         key = (write.kind, write.name)
         known = self.docs.get(key)
         if (known[1] if known else 0) != write.version:
             return False
         commit = Commit(
-            self.kernel.now, self.clock(), client, write.kind, write.name, write.before, write.after, write.entries,
+            self.kernel.now, self.clock(), client, write.kind, write.name, write.before, write.after, write.records,
             write.decided, write.selected,
         )  # fmt: skip
-        records = tuple((key, self.log.get(key)) for key in map(_log_key, write.entries)) if self.past else ()
-        self._append(write.entries)
+        appended = self._append(write, firsts)
         if write.after is not write.before:
             self._version += 1
             self._put(key, write.after, self._version)
             if self.aside:
                 self.aside.pop(key, None)
         if self.past is not None:
-            self._remember(self.past, Undo(self.kernel.now, key, known, records))
+            self._remember(self.past, Undo(self.kernel.now, key, known, appended))
         self.commits.append(commit)
         for observer in self.on_commit:
             observer(commit)
@@ -202,16 +201,17 @@ class Database:
         for wake in list(self.on_wake.values()):
             wake()
 
-    def _append(self, entries: tuple[Entry, ...]) -> None:
-        for entry in entries:
-            key = _log_key(entry)
-            known = self.log.get(key)
-            if entry.op is Op.OPEN:
-                if known is not None:
-                    raise AssertionError(f"I12: a second record of {key[0]} attempt {key[1]}")
-                self.log[key] = entry.record
-            elif known is not None and known.status is Status.RUNNING:
-                self.log[key] = entry.record
+    def _append(self, write: Write, firsts: dict[str, tuple[Record, ...]]) -> tuple[LogKey, ...]:
+        """Append the records of a write; return the keys of those that are new."""
+        new: list[LogKey] = []
+        for record in write.records:
+            first = self.log.setdefault((record.run, record.attempt), record)
+            if first is record:
+                new.append((record.run, record.attempt))
+            elif first != record:
+                firsts[write.name] = (*firsts.get(write.name, ()), first)
+                self.twice.append((first, record))
+        return tuple(new)
 
     def _put(self, key: Key, doc: Doc | None, version: int) -> None:
         """Keep a document, and everything by which it is found."""
@@ -303,9 +303,8 @@ class Database:
         gone: list[LogKey] = []
         for key, record in self.log.items():
             if record.recorded_at >= before or len(gone) >= limit:
-                break  # records were opened in about this order
-            if record.finished_at is not None and record.finished_at < before:
-                gone.append(key)
+                break  # they were appended in about this order
+            gone.append(key)
         for key in gone:
             record = self.log.pop(key)
             for observer in self.on_prune:
@@ -315,10 +314,6 @@ class Database:
             if isinstance(doc, Session) and doc.state is Life.SWEPT and (doc.ended_at or 0) < before:
                 self._put((Kind.SESSION, name), None, 0)
         return len(gone)
-
-    def next_due(self, which: Due) -> int | None:
-        """Return the earliest moment at which something of a selection is due."""
-        return min(map(self._ready_at, self._due_jobs(which)), default=None)
 
     def _due(self, which: Due, *, lock: bool) -> tuple[list[Key], int | None]:
         """Return what is due and available now, and when the rest is."""
@@ -349,22 +344,17 @@ class Database:
                 for name in self._names[which.kind]
                 if self._small_document_of(which.kind, name, which.session)
             ]
-        if isinstance(which, ToSweep):
-            return [(Kind.SESSION, name) for name in self._names[Kind.SESSION] if self._to_sweep(name)]
-        names = self._names[which.kind]
-        first = bisect_right(names, which.after) if which.after else 0
-        last = len(names) if which.limit is None else first + which.limit
-        return [(which.kind, name) for name in names[first:last]]
+        if isinstance(which, HeldByAny):
+            names = {name for held in self._held.values() for name in held}
+            return [(Kind.JOB, name) for name in sorted(names)] if which.kind is Kind.JOB else []
+        all_names = self._names[which.kind]
+        first = bisect_right(all_names, which.after) if which.after else 0
+        last = len(all_names) if which.limit is None else first + which.limit
+        return [(which.kind, name) for name in all_names[first:last]]
 
     def _small_document_of(self, kind: Kind, name: str, session: str) -> bool:
         doc = self.docs[(kind, name)][0]
         return isinstance(doc, SmallDocument) and doc.session == session
-
-    def _to_sweep(self, name: str) -> bool:
-        doc = self.docs[(Kind.SESSION, name)][0]
-        if not isinstance(doc, Session) or doc.state is Life.SWEPT:
-            return False
-        return doc.state is Life.DEAD or doc.expires_at <= self.clock()
 
     def _due_jobs(self, which: Due) -> list[Job]:
         return [
@@ -382,7 +372,3 @@ class Database:
             aside = self.aside.get((Kind.JOB, job.name))
             return max(due, aside.until) if aside else due
         return due
-
-
-def _log_key(entry: Entry) -> LogKey:
-    return entry.record.run, entry.record.attempt

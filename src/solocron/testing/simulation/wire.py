@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from solocron.errors import InvalidError, StoreUnavailable
 from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import (
     All,
@@ -26,14 +26,16 @@ from solocron.stores.contract import (
     Due,
     Gate,
     HeldBy,
+    HeldByAny,
     Named,
+    Page,
     Query,
     Result,
     Tier,
-    ToSweep,
     Verdict,
     Which,
 )
+from solocron.stores.log import page_within
 from solocron.testing.simulation.commits import SimOutcome
 from solocron.testing.simulation.database import Database, SimSelection, Write
 from solocron.testing.simulation.kernel import Process, SimEvent
@@ -183,6 +185,8 @@ class WireStore:
         for write in writes:
             if not outcome.applied[write.name]:
                 results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
+            elif write.name in outcome.duplicates:
+                results[write.name] = replace(results[write.name], duplicates=outcome.duplicates[write.name])
         self._confirm(which, results, sent)
         return self._applied(chosen, results, outcome)
 
@@ -198,12 +202,12 @@ class WireStore:
         if made is None:
             return None, Result(doc.name, Verdict.DECLINED, doc)
         result = Result(doc.name, Verdict.APPLIED, made.doc, made.answer)
-        if made.doc is doc and not made.entries:
+        if made.doc is doc and not made.records:
             return None, result
         kind = (
             doc.kind if isinstance(doc, Absent | SmallDocument) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
         )
-        return Write(kind, doc.name, doc, version, made.doc, made.entries, chosen.now, chosen.at), result
+        return Write(kind, doc.name, doc, version, made.doc, made.records, chosen.now, chosen.at), result
 
     def _applied(self, chosen: SimSelection, results: dict[str, Result], told: SimOutcome | None = None) -> Applied:
         ordered = tuple(results[doc.name] for doc, _ in chosen.docs)
@@ -225,19 +229,12 @@ class WireStore:
         for delay in self._network.request(self._process.name):
             self._process.kernel.after(delay, action)
 
-    def next_due(self, handlers: frozenset[str], pools: frozenset[str]) -> int | None:
-        which = Due(handlers=handlers, pools=pools, limit=1)
-        found: int | None = self._call(lambda reply: reply(self._database.next_due(which)), "next_due")
-        return found
+    def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        return tuple(doc.name for doc in self.read(All(kind, after, limit)))
 
-    def history(self, query: Query) -> tuple[Record, ...]:
-        def serve(reply: Callable[[tuple[Record, ...]], None]) -> None:
-            found = [r for r in self._database.log.values() if _matches(r, query)]
-            found.sort(key=lambda r: (r.recorded_at, r.run, r.attempt), reverse=True)
-            reply(tuple(found[: query.limit]))
-
-        found: tuple[Record, ...] = self._call(serve, "history")
-        return found
+    def history(self, query: Query) -> Page:
+        page: Page = self._call(lambda reply: reply(page_within(query, self._database.log.values())), "history")
+        return page
 
     def tally(self, since: int) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
@@ -277,19 +274,7 @@ def _label(which: Which) -> str:
     match which:
         case Due():
             return "claim"
-        case HeldBy():
+        case HeldBy() | HeldByAny():
             return "held"
         case Named(kind=kind) | All(kind=kind):
             return str(kind)
-        case ToSweep():
-            return "sweep"
-
-
-def _matches(record: Record, query: Query) -> bool:
-    return (
-        (query.job is None or record.job == query.job)
-        and (query.run is None or record.run == query.run)
-        and (not query.statuses or record.status in query.statuses)
-        and (query.since is None or record.recorded_at >= query.since)
-        and (query.until is None or record.recorded_at < query.until)
-    )

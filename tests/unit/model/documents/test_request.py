@@ -32,7 +32,7 @@ def take_in(job: OneJob, *notes: SmallDocument) -> list[str]:
     assert change is not None
     assert isinstance(change.doc, Job)
     job.doc = change.doc
-    return [entry.record.status for entry in change.entries]
+    return [record.status for record in change.records]
 
 
 def test_it_becomes_a_run_with_its_payload_in_the_order_of_asking() -> None:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.documents.session import Life, Session, begin, bury, end, is_live, renew, swept
+from solocron.model.documents.session import (
+    PROGRESS_BYTES,
+    Life,
+    Session,
+    begin,
+    bury,
+    end,
+    is_live,
+    progress_of,
+    renew,
+    swept,
+    trimmed_progress,
+)
 from tests.unit.model.one_job import T0
 
 LEASE = 15 * SECOND
@@ -77,6 +93,50 @@ def test_it_is_live_up_to_the_very_instant_of_its_expiry() -> None:
     assert is_live(live(), now=T0 + LEASE - 1)
     assert not is_live(live(), now=T0 + LEASE)
     assert not is_live(dead(), now=T0)
+
+
+def test_progress_rides_with_the_renewal_and_stays_until_it_is_swept() -> None:
+    told = (("j@1", 7, '{"done":1}'),)
+    change = renew(live(), now=T0, progress=told)
+    assert change is not None
+    assert isinstance(change.doc, Session)
+    assert progress_of(change.doc) == {("j@1", 7): '{"done":1}'}
+    again = renew(change.doc, now=T0 + 1)
+    assert again is not None
+    assert isinstance(again.doc, Session)
+    assert again.doc.progress == told, "a renewal that reports nothing keeps it"
+    buried = bury(again.doc, now=T0 + 2, reason="x")
+    assert buried is not None
+    assert progress_of(buried.doc) == progress_of(again.doc)  # type: ignore[arg-type]
+    over = swept(buried.doc, now=T0 + 3)  # type: ignore[arg-type]
+    assert over is not None
+    assert progress_of(over.doc) == {}  # type: ignore[arg-type]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["done", "total", "note", "output"]),
+        st.text(max_size=2_000) | st.integers() | st.floats(allow_nan=False),
+    )
+)
+def test_the_progress_of_a_run_is_small_json_whatever_it_reports(progress: dict[str, Any]) -> None:
+    text = trimmed_progress(progress)
+    assert len(text) <= PROGRESS_BYTES
+    assert text.isascii()
+    read = json.loads(text)
+    for name, value in read.items():
+        whole = progress[name]
+        assert whole.endswith(value) if isinstance(whole, str) else value == whole
+    if len(json.dumps(progress, separators=(",", ":"))) <= PROGRESS_BYTES:
+        assert read == progress
+
+
+def test_what_a_run_printed_is_shortened_before_its_note() -> None:
+    text = trimmed_progress({"done": 3, "total": 9, "note": "third of nine", "output": "line\n" * 500})
+    read = json.loads(text)
+    assert (read["done"], read["note"]) == (3, "third of nine")
+    assert read["output"].endswith("line\n")
+    assert len(text) > PROGRESS_BYTES - 20
 
 
 def test_burial_is_for_one_that_is_unchanged_since_it_was_seen_to_expire() -> None:

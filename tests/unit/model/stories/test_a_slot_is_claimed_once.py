@@ -24,9 +24,12 @@ def test_the_stores_clock_decides_so_an_early_node_gets_nothing() -> None:
     assert job.claim("a node whose clock is ahead") is None
 
 
-def test_claiming_and_recording_are_one_step() -> None:
+def test_what_runs_is_in_the_document_and_what_has_ended_in_the_log() -> None:
     job = OneJob("1m").at(60)
     hold = job.claims("a")
-    assert job.ended() == [(60, "running")]
     assert job.job.active == (hold,)
     assert seconds(job.job.cursor) == 60
+    assert job.ended() == []
+    job.finish(hold)
+    assert job.job.active == ()
+    assert job.ended() == [(60, "succeeded")]

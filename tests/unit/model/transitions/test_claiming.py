@@ -10,7 +10,7 @@ import pytest
 from solocron.clock import MILLISECOND, SECOND, from_us
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Origin, Status, job_of, run_id
+from solocron.model.documents.run import Origin, job_of, run_id
 from solocron.model.policy import allow, catch_up_all
 from solocron.model.timetable import Timetable
 from solocron.model.transitions.claimant import Claimant
@@ -32,7 +32,7 @@ def test_before_its_instant_a_slot_is_not_claimed() -> None:
     assert job.doc is before
 
 
-def test_at_its_instant_it_is_claimed_and_recorded_as_running_in_one_step() -> None:
+def test_at_its_instant_it_is_claimed_and_nothing_is_recorded_yet() -> None:
     job = OneJob("1m", timeout=30).at(60)
     hold = job.claims("a")
     assert (seconds(hold.slot), hold.attempt, hold.tries, hold.node) == (60, 1, 0, "a")
@@ -40,9 +40,8 @@ def test_at_its_instant_it_is_claimed_and_recorded_as_running_in_one_step() -> N
     assert seconds(hold.deadline) == 90
     assert job.job.cursor == hold.slot
     assert job.job.active == (hold,)
-    (record,) = job.log.values()
-    assert (record.status, record.fence, record.node, record.claimed_at) == (Status.RUNNING, hold.fence, "a", job.now)
-    assert job_of(record.run) == "work"
+    assert job_of(hold.run) == "work"
+    assert job.log == {}
 
 
 def test_a_job_without_a_timeout_has_no_deadline() -> None:
@@ -228,8 +227,8 @@ def test_a_long_outage_of_a_job_every_second_costs_a_few_records(years: int) -> 
     change = claim(job.job, now=job.now, by=WHO, resolve=resolve)
     assert isinstance(change, Change)
     assert isinstance(change.doc, Job)
-    assert len(change.entries) == 2
-    assert change.entries[0].record.count == years * 365 * 86_400 - 25 - 3
+    assert len(change.records) == 1
+    assert change.records[0].count == years * 365 * 86_400 - 25 - 3
     assert change.doc.waiting == 25 + 3 - 1
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from solocron.clock import MILLISECOND
-from solocron.model.change import Absent, Change, Kind
+from solocron.model.change import Absent, Kind
 from solocron.model.documents.job import Hold
-from solocron.model.documents.run import Op, Status
+from solocron.model.documents.run import Status
 from solocron.model.policy import Backoff, allow
-from solocron.model.transitions.finishing import Outcome, finish, hand_back, note_progress, take_over
+from solocron.model.transitions.finishing import Outcome, finish, hand_back, take_over
 from tests.unit.model.one_job import T0, OneJob, resolve, seconds
 
 BAD = [Outcome.failed("it broke"), Outcome.timed_out("after 10 s")]
@@ -281,18 +281,11 @@ class TestTakeOver:
 
 
 class TestProgress:
-    def test_it_notes_how_far_a_running_record_has_come(self) -> None:
+    def test_a_takeover_keeps_what_the_dead_session_reported(self) -> None:
         job, hold = held()
-        change = note_progress(job.job, run=hold.run, fence=hold.fence, progress="3/9", now=job.now)
-        assert isinstance(change, Change)
-        assert change.doc is job.doc, "the document itself is not written"
-        (entry,) = change.entries
-        assert (entry.op, entry.record.progress, entry.record.status) == (Op.NOTE, "3/9", Status.RUNNING)
-
-    @pytest.mark.invariant("I4: a write of an earlier holder is refused and changes nothing")
-    def test_it_is_refused_once_the_hold_is_gone(self) -> None:
-        job, hold = held()
-        job.take_over("a")
-        assert note_progress(job.job, run=hold.run, fence=hold.fence, progress="3/9", now=job.now) is None
-        gone = Absent(Kind.JOB, "work")
-        assert note_progress(gone, run=hold.run, fence=hold.fence, progress="3/9", now=job.now) is None
+        change = take_over(
+            job.job, session=hold.session, now=job.now, reason="died", resolve=resolve,
+            progress={(hold.run, hold.fence): "3/9", (hold.run, hold.fence - 1): "of another claim"},
+        )  # fmt: skip
+        assert change is not None
+        assert [(record.status, record.progress) for record in change.records] == [(Status.LOST, "3/9")]

@@ -89,7 +89,7 @@ def test_what_a_later_attempt_has_gone_beyond_is_recorded_and_changes_nothing() 
     put_back(old.at(80), memory(job, second), session="session of b")
     put_back(old, known)
     assert old.job.active == (second,)
-    assert statuses(old) == [(60, 1, "failed"), (60, 2, "running")]
+    assert statuses(old) == [(60, 1, "failed")]
 
 
 def test_repeating_it_changes_nothing_and_neither_does_what_the_store_still_has() -> None:

@@ -14,9 +14,8 @@ from solocron.model.change import Absent, Change, Kind
 from solocron.model.codec import encode
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Entry, Op, Status
-from solocron.model.documents.session import Life
-from solocron.stores.contract import All, Due, HeldBy, Named, ToSweep, Verdict
+from solocron.model.documents.run import Status
+from solocron.stores.contract import All, Due, HeldBy, HeldByAny, Named, Verdict
 from solocron.stores.sql.drafts import Draft, Row, draft, is_selected, readable
 from solocron.stores.sql.rows import COLUMNS, Batch, as_json
 from solocron.testing.conformance.kit import hold, job, note, record, session
@@ -70,11 +69,10 @@ class TestVersions:
         }
         assert len(made) == 50
 
-    def test_a_log_entry_alone_still_compares_the_version(self) -> None:
-        entry = Entry(Op.NOTE, record("j@1", progress="half"))
-        found = batch(drafted(job("j"), lambda doc, now: Change(doc, (entry,))))
+    def test_a_record_alone_still_compares_the_version(self) -> None:
+        found = batch(drafted(job("j"), lambda doc, now: Change(doc, (record("j@1"),))))
         assert found.touched == [("space", "j", 7)]
-        assert len(found.noted) == 1
+        assert len(found.appended) == 1
 
     def test_handing_back_the_very_document_writes_nothing(self) -> None:
         assert not drafted(job("j"), lambda doc, now: Change(doc, answer=1)).writes
@@ -96,28 +94,6 @@ class TestHolds:
     def test_a_deleted_document_is_let_go(self) -> None:
         found = batch(drafted(note(Kind.LOCK, "l", by="s"), lambda doc, now: Change(None), Kind.LOCK))
         assert found.let_go == [("space", "s", "lock", "l")]
-
-
-class TestEntries:
-    def test_what_is_opened_and_closed_in_one_step_is_opened_as_closed(self) -> None:
-        begun = record("j@1", at=5, progress="a")
-        noted = Entry(Op.NOTE, replace(begun, progress="b"))
-        ended = Entry(Op.CLOSE, replace(begun, status=Status.FAILED, error="e", finished_at=6, progress=None))
-        found = batch(drafted(job("j"), lambda doc, now: Change(doc, (Entry(Op.OPEN, begun), noted, ended))))
-        assert (found.closed, found.noted, len(found.opened)) == ([], [], 1)
-        written = dict(zip(COLUMNS["run_opened"], found.opened[0], strict=True))
-        assert (written["status"], written["error"], written["progress"]) == (Status.FAILED, "e", "b")
-
-    def test_a_second_opening_of_a_record_is_left_for_the_database_to_refuse(self) -> None:
-        twice = (Entry(Op.OPEN, record("j@1")), Entry(Op.OPEN, record("j@1")), Entry(Op.CLOSE, record("k@1")))
-        assert len(batch(drafted(job("j"), lambda doc, now: Change(doc, twice))).opened) == 2
-
-    def test_what_has_ended_is_not_ended_again(self) -> None:
-        ended = record("j@1", status=Status.SUCCEEDED)
-        again = Entry(Op.CLOSE, replace(ended, status=Status.FAILED))
-        found = batch(drafted(job("j"), lambda doc, now: Change(doc, (Entry(Op.OPEN, ended), again))))
-        assert [each[5] for each in found.opened] == [Status.SUCCEEDED]
-        assert found.closed == []
 
 
 class TestPoison:
@@ -168,10 +144,8 @@ class TestSelection:
             (HeldBy("s"), job("j", active=(hold("r", "s"),)), True),
             (HeldBy("s"), job("j", active=(hold("r", "t"),)), False),
             (HeldBy("s", Kind.LOCK), note(Kind.LOCK, "l", by="s"), True),
-            (ToSweep(), session("s", expires_at=100), True),
-            (ToSweep(), session("s", expires_at=101), False),
-            (ToSweep(), session("s", expires_at=999, state=Life.DEAD, ended_at=1), True),
-            (ToSweep(), session("s", expires_at=1, state=Life.SWEPT, ended_at=1), False),
+            (HeldByAny(), job("j", active=(hold("r", "t"),)), True),
+            (HeldByAny(), job("j"), False),
             (Named(Kind.JOB, ("j",)), Absent(Kind.JOB, "j"), True),
             (All(Kind.JOB), Absent(Kind.JOB, "j"), False),
             (All(Kind.JOB), job("j"), True),
@@ -185,7 +159,7 @@ def test_one_row_of_one_table_needs_no_transaction() -> None:
     alone = drafted(session("s", expires_at=9), lambda doc, now: Change(replace(doc, expires_at=10)), Kind.SESSION)
     assert batch(alone).alone
     assert not batch(alone).rings
-    with_log = drafted(job("j"), lambda doc, now: Change(doc, (Entry(Op.OPEN, record("j@1")),)))
+    with_log = drafted(job("j"), lambda doc, now: Change(doc, (record("j@1"),)))
     assert not batch(with_log).alone
 
 
@@ -198,8 +172,8 @@ def test_the_rows_of_a_batch_are_one_json_text() -> None:
 
 
 def test_a_column_that_is_null_in_every_row_is_left_out() -> None:
-    assert as_json("run_noted", [(None, "space", "j@1", 1), (None, "space", "j@2", 1)]) == (
-        '[{"namespace":"space","run":"j@1","attempt":1},{"namespace":"space","run":"j@2","attempt":1}]'
+    assert as_json("hold_added", [("space", None, "job", "i"), ("space", None, "job", "j")]) == (
+        '[{"namespace":"space","kind":"job","name":"i"},{"namespace":"space","kind":"job","name":"j"}]'
     )
 
 

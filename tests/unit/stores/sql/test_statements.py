@@ -64,15 +64,16 @@ def test_no_statement_waits_that_nobody_asks_for() -> None:
     code = "\n".join(file.read_text() for file in FOLDER.rglob("*.py"))
     known = {name for found in DIALECTS.values() for name in found} - COLUMNS.keys()
     words = set(re.findall(r"\w+", code))
-    built = {f"{verb}_{table}" for verb in ("named", "held", "all") for table in ("jobs", "documents")}
+    built = {f"{verb}_{table}" for verb in ("named", "held", "held_by_any", "all") for table in ("jobs", "documents")}
     built |= {f"{table}_aside_before" for table in ("job", "document")}
     built |= {f"set_{table}_aside" for table in ("job", "document")}
+    built |= {f"end_of_history{suffix}" for suffix in ("", "_of_job", "_of_status")}
     unused = {name for name in known if name.removesuffix("_locked") not in words | built}
     assert unused == set()
 
 
 def test_a_later_file_replaces_what_an_earlier_one_says() -> None:
-    words = dict.fromkeys((*statements.TABLES, "share", "greatest", "identity"), "x")
+    words = dict.fromkeys((*statements.TABLES, "share", "text", "identity"), "x")
     found = statements.load(("common", "common"), words, {"in": lambda name: f"IN :{name}"})
     assert "x" in found["holders"].sql
 
@@ -84,7 +85,9 @@ def test_table_names_carry_schema_and_prefix() -> None:
 
 
 def test_a_batch_is_one_statement_of_the_parts_that_it_needs() -> None:
-    claim = writing("p_", None, ("job_moved",), ("run_opened", "hold_added"), session=True, gate=True, notify=False)
+    claim = writing(
+        "p_", None, ("job_moved",), ("record_appended", "hold_added"), session=True, gate=True, notify=False
+    )
     assert claim.count("WITH") == 1
     assert "pg_control_system" in claim
     assert "FOR SHARE" in claim

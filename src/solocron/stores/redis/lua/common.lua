@@ -1,10 +1,10 @@
 -- Opens every script: the keys of one namespace, its channel, the time, and the index of what is due.
 local PREFIX = KEYS[1] .. ':'
 local NAMES, HELD, LOG = PREFIX .. 'names:', PREFIX .. 'held:', PREFIX .. 'log:'
-local RUN, ATTEMPTS = PREFIX .. 'run:', PREFIX .. 'attempts:'
+local RUN, ATTEMPTS, SHARDS = PREFIX .. 'run:', PREFIX .. 'attempts:', PREFIX .. 'shards:'
 local STATUS, SPANS = PREFIX .. 'status:', PREFIX .. 'spans'
 local BLOCKED, HOLDERS, OFFERS = PREFIX .. 'blocked', PREFIX .. 'holders', PREFIX .. 'offers'
-local SWEEP, SWEPT = PREFIX .. 'sweep', PREFIX .. 'swept'
+local SWEPT = PREFIX .. 'swept'
 local COMMITS, RINGS, RING = PREFIX .. 'commits', PREFIX .. 'rings', KEYS[2]
 local call, pcall_ = redis.call, redis.pcall
 

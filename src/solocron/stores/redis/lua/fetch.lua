@@ -1,4 +1,4 @@
--- Finds documents (due, named, held by a session, to sweep, or all of a kind) and returns them with the time.
+-- Finds documents (due, named, held by a session, or all of a kind) and returns them with the time.
 --
 -- A due document that is handed out for an update is offered to that client for a moment: the others pass it over
 -- instead of computing the same change and losing the race. An offer is no lock; the commit compares versions. It is
@@ -173,8 +173,6 @@ elseif mode == 'named' then
   for i = 5, #ARGV do names[#names + 1] = ARGV[i] end
 elseif mode == 'held' then
   page(HELD .. kind .. ':' .. ARGV[7], ARGV[5], tonumber(ARGV[6]))
-elseif mode == 'sweep' then
-  names = call('ZRANGEBYSCORE', SWEEP, '-inf', int(now))
 else
   page(NAMES .. kind, ARGV[5], tonumber(ARGV[6]))
 end

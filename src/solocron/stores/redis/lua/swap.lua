@@ -1,4 +1,4 @@
--- Replaces documents that are still as they were read, each with its log entries, if the session is live: one commit.
+-- Replaces documents that are still as they were read and appends their records, if the session is live: one commit.
 --
 -- A script that stops half-way is not undone. So nothing of a document is written before everything that could refuse
 -- it has been tried, and the very first write of all is one that a full or read-only server refuses.
@@ -31,7 +31,7 @@ end
 
 for key, wanted in pairs({
   [COMMITS] = 'string', [RINGS] = 'string', [BLOCKED] = 'hash', [HOLDERS] = 'hash', [OFFERS] = 'hash',
-  [NAMES .. kind] = 'zset', [SPANS] = 'zset', [STATUS .. 'running'] = 'zset', [SWEEP] = 'zset', [SWEPT] = 'zset',
+  [NAMES .. kind] = 'zset', [SPANS] = 'zset', [SWEPT] = 'zset',
 }) do
   local wrong = spoiled(key, wanted)
   if wrong then return redis.error_reply(wrong) end
@@ -89,97 +89,73 @@ local function remove(key, member)
   list[#list + 1] = member
 end
 
--- The log. A record is five parts, a line each: status, times and number of slots; what it was opened with; what it
--- was closed with; its progress; the job, whose name may hold anything. Its member in the sets is run and attempt.
+-- The log. A record is a place among the arguments; behind it are member, status, time, slots, job and text. Its member
+-- in the sets is run and attempt.
+local FIELDS = 6
 
---
--- An entry is a place among the arguments; behind it are op, member, status, time, slots, job and text.
-local FIELDS = 7
+-- Records that the log had already: the number of the document and the record's member, a line each.
+local duplicates = {}
 
-local function span(slots, status, member)
-  return int(tonumber(slots) - 1) .. ' ' .. status .. ' ' .. member
-end
-
-local function take_back(first, last)
-  for e = first, last, FIELDS do
-    if ARGV[e + 1] == 'open' then
-      call('DEL', RUN .. ARGV[e + 2])
-      call('ZREM', LOG .. ARGV[e + 6], ARGV[e + 2])
-    end
+-- The keys that only some records need: those of a further attempt, and of a shard.
+local function attempts_key(member)
+  local attempt = string.sub(member, -8)
+  if attempt ~= '00000000' and attempt ~= '00000001' then -- those two are found by their names
+    return ATTEMPTS .. string.sub(member, 1, -10), int(tonumber(attempt))
   end
 end
 
--- Opens one record; says why if it cannot be.
-local function open_record(member, at, job, record)
-  local listed = pcall_('ZADD', LOG .. job, 'NX', at, member)
-  if type(listed) == 'table' then return listed.err end
-  if not call('SET', RUN .. member, record, 'NX') then -- also where that key holds something else
-    if listed == 1 then call('ZREM', LOG .. job, member) end
-    return 'duplicate record: ' .. string.gsub(member, ' 0*(%d+)$', ' attempt %1') .. ' is in the log already'
-  end
+local function shards_key(member)
+  local group = string.match(member, '^([^#]*)#')
+  if group then return SHARDS .. group, string.sub(member, 1, -10) end
 end
 
--- Records as they were read, by member.
-local read = {}
+local function spoiled_record(member, status)
+  local attempts, shards = attempts_key(member), shards_key(member)
+  return spoiled_set(status_key(status)) or attempts and spoiled(attempts, 'set') or shards and spoiled(shards, 'set')
+end
 
--- Opens the new records, all or none; says why if none. What is to be closed is only looked at.
-local function open_records(first, last)
+-- Appends the records of a document, all or none: returns which are new, or nothing and the reason. A record that is
+-- there already stays as it is.
+local function append_records(first, last)
+  local new = {}
   for e = first, last, FIELDS do
-    local wrong = spoiled_set(status_key(ARGV[e + 3]))
+    local member, log = ARGV[e + 1], LOG .. ARGV[e + 5]
+    local wrong = spoiled_record(member, ARGV[e + 2])
     if not wrong then
-      if ARGV[e + 1] == 'open' then
-        wrong = open_record(ARGV[e + 2], ARGV[e + 4], ARGV[e + 6], ARGV[e + 7])
+      if call('SET', RUN .. member, ARGV[e + 6], 'NX') then
+        new[e] = true
+        local added = pcall_('ZADD', log, ARGV[e + 3], member)
+        wrong = type(added) == 'table' and added.err
       else
-        local stored = read[ARGV[e + 2]] or pcall_('GET', RUN .. ARGV[e + 2])
-        wrong = type(stored) == 'table' and stored.err
-        if not wrong then read[ARGV[e + 2]] = stored end
+        wrong = spoiled(RUN .. member, 'string')
       end
     end
     if wrong then
-      take_back(first, e - FIELDS)
-      return wrong
+      for back = first, e, FIELDS do
+        if new[back] then
+          call('DEL', RUN .. ARGV[back + 1])
+          pcall_('ZREM', LOG .. ARGV[back + 5], ARGV[back + 1])
+        end
+      end
+      return nil, wrong
     end
   end
+  return new
 end
 
--- Closes a running record, or notes its progress; the rest stays as it was opened.
-local function change_record(op, member, status, text)
-  local key = RUN .. member
-  local stored = read[member] or ''
-  local at, slots, rest = string.match(stored, '^running (%S+) %S+ (%S+)\n()')
-  if not at then return end
-  local cut = string.find(stored, '\n\n', rest, true)
-  local opened, noted = string.sub(stored, rest, cut), string.sub(stored, cut + 1)
-  if op == 'note' then
-    local job = string.match(noted, '^\n[^\n]*(\n.*)$')
-    read[member] = string.sub(stored, 1, cut) .. '\n' .. text .. job
-    call('SET', key, read[member])
-    return
-  end
-  -- The text of a close is its end and what it was closed with, in two lines.
-  local finished, closed = string.match(text, '^(%S+)\n(.*)$')
-  read[member] = status .. ' ' .. at .. ' ' .. finished .. ' ' .. slots .. '\n' .. opened .. closed .. noted
-  call('SET', key, read[member])
-  remove(STATUS .. 'running', member)
-  add(status_key(status), at, member)
-  if slots ~= '1' then
-    call('ZREM', SPANS, span(slots, 'running', member))
-    call('ZADD', SPANS, at, span(slots, status, member))
-  end
-end
-
-local function write_entries(first, last)
+-- Lists the new records of document i by status, attempt and shard; notes the others.
+local function index_records(i, first, last, new)
   for e = first, last, FIELDS do
-    local op, member, status, at, slots = ARGV[e + 1], ARGV[e + 2], ARGV[e + 3], ARGV[e + 4], ARGV[e + 5]
-    if op == 'open' then
+    local member, status, at, slots = ARGV[e + 1], ARGV[e + 2], ARGV[e + 3], ARGV[e + 4]
+    if new[e] then
       add(status_key(status), at, member)
-      if slots ~= '1' then call('ZADD', SPANS, at, span(slots, status, member)) end
-      local attempt = string.sub(member, -8)
-      if attempt ~= '00000000' and attempt ~= '00000001' then -- those two are found by their names
-        call('SADD', ATTEMPTS .. string.sub(member, 1, -10), int(tonumber(attempt)))
-      end
-    else
-      change_record(op, member, status, ARGV[e + 7])
+      if slots ~= '1' then call('ZADD', SPANS, at, int(tonumber(slots) - 1) .. ' ' .. status .. ' ' .. member) end
+      local attempts, attempt = attempts_key(member)
+      if attempts then call('SADD', attempts, attempt) end
+      local shards, run = shards_key(member)
+      if shards then call('SADD', shards, run) end
+    elseif call('GET', RUN .. member) ~= ARGV[e + 6] then
+      duplicates[#duplicates + 1] = '\n=' .. i .. ' ' .. member
     end
   end
 end
@@ -250,15 +226,9 @@ local function write_job(key, name, old, state, due, holders, fixed, pool, handl
   end
 end
 
-local function write_session(key, name, fixed, state, life, expires, ended, beats)
+local function write_session(key, name, fixed, state, life, ended, beats)
   call('HSET', key, 'd', fixed, 's', state, 'm', new_version() .. '  ', 'l', life, 'n', beats)
-  if life == 'swept' then
-    call('ZREM', SWEEP, name)
-    call('ZADD', SWEPT, ended == '' and '+inf' or ended, name)
-  else
-    call('ZREM', SWEPT, name)
-    call('ZADD', SWEEP, life == 'live' and expires or '-inf', name)
-  end
+  if life == 'swept' then call('ZADD', SWEPT, ended == '' and '+inf' or ended, name) end
 end
 
 local function write_note(key, name, old, fixed, state, holders, bears)
@@ -272,10 +242,7 @@ local function delete(key, name, old)
   call('ZREM', NAMES .. kind, name)
   hold(name, old[6], '')
   if old[5] ~= '' then place(old[2], old[3], name, nil) end
-  if kind == 'session' then
-    call('ZREM', SWEEP, name)
-    call('ZREM', SWEPT, name)
-  end
+  if kind == 'session' then call('ZREM', SWEPT, name) end
 end
 
 local function spoiled_indices(old, holders, pool, handler)
@@ -286,14 +253,14 @@ local function spoiled_indices(old, holders, pool, handler)
 end
 
 -- How many arguments each way of writing has.
-local WIDTH = { log = 0, delete = 0, state = 3, job = 6, session = 6, note = 4 }
+local WIDTH = { log = 0, delete = 0, state = 3, job = 6, session = 5, note = 4 }
 
 local verdicts, reasons, rings = {}, {}, false
 
 local documents = PREFIX .. kind .. ':'
 
 -- Decides one document: a(pplied), c(hanged by others) or b(locked).
-local function commit()
+local function commit(i)
   local p = position + 4
   local op, name, expected, wakes = ARGV[p - 3], ARGV[p - 2], ARGV[p - 1], ARGV[p]
   local first = p + WIDTH[op] + 1
@@ -313,7 +280,8 @@ local function commit()
   local wrong = spoiled_indices(old, holders, op == 'job' and ARGV[p + 5], ARGV[p + 6])
   if wrong then return 'b', wrong end
   new_version()
-  wrong = open_records(first, last)
+  local new
+  new, wrong = append_records(first, last)
   if wrong then return 'b', wrong end
 
   if op == 'state' then
@@ -321,7 +289,7 @@ local function commit()
   elseif op == 'job' then
     write_job(key, name, old, ARGV[p + 2], ARGV[p + 3], holders, ARGV[p + 1], ARGV[p + 5], ARGV[p + 6])
   elseif op == 'session' then
-    write_session(key, name, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p + 4], ARGV[p + 5], ARGV[p + 6])
+    write_session(key, name, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p + 4], ARGV[p + 5])
   elseif op == 'note' then
     write_note(key, name, old, ARGV[p + 1], ARGV[p + 2], holders, ARGV[p + 4])
   elseif op == 'delete' and expected ~= '' then
@@ -332,13 +300,13 @@ local function commit()
     call('HDEL', key, 'b')
     call('HDEL', BLOCKED, kind .. ':' .. name)
   end
-  write_entries(first, last)
+  index_records(i, first, last, new)
   rings = rings or wakes == '1'
   return 'a'
 end
 
 for i = 1, count do
-  local verdict, reason = commit()
+  local verdict, reason = commit(i)
   verdicts[i] = verdict
   if reason then reasons[#reasons + 1] = '\n' .. i .. ' ' .. string.gsub(reason, '\n', ' ') end
 end
@@ -365,6 +333,6 @@ if kind == 'session' and count == 1 then
   bears = string.gsub(call('HGET', doc_key('namespace', 'namespace'), 'g') or '', ' ', '\t') .. '\t' .. server()
 end
 local answer = table.concat(verdicts) .. ' ' .. rang .. ' ' .. (call('GET', COMMITS) or '0') .. ' ' ..
-  (version or '-') .. ' ' .. int(time(0)) .. ' ' .. holds .. ' ' .. bears .. table.concat(reasons)
+  (version or '-') .. ' ' .. int(time(0)) .. ' ' .. holds .. ' ' .. bears .. table.concat(reasons) .. table.concat(duplicates)
 call('SET', memory, int(number) .. ' ' .. answer, 'PX', keep)
 return answer

@@ -1,4 +1,4 @@
--- How many records of each status were made since an instant; slots that did not run count each for itself.
+-- How many records of each status were appended since an instant; slots that did not run count each for itself.
 local since, counts = ARGV[1], {}
 for i = 2, #ARGV do counts[ARGV[i]] = call('ZCOUNT', STATUS .. ARGV[i], since, '+inf') end
 for _, span in ipairs(call('ZRANGEBYSCORE', SPANS, since, '+inf')) do

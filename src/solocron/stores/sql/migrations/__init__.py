@@ -29,7 +29,15 @@ LATEST = len(FILES)
 COMPATIBLE = 1
 """The lowest number whose code can work with the newest schema."""
 
-_INDEXES = ("jobs_due", "jobs_blocked", "documents_state", "documents_blocked", "runs_recorded", "runs_job")
+_INDEXES = (
+    "jobs_due",
+    "jobs_blocked",
+    "documents_state",
+    "documents_blocked",
+    "runs_recorded",
+    "runs_job",
+    "runs_status",
+)
 DIALECTS: Mapping[str, str] = {
     "sqlite": "sqlite",
     "postgres": "postgres",

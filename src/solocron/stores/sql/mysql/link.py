@@ -85,7 +85,11 @@ class MySQLLink(SqlLink):
             return int(self._query(self.sql[name].sql, params).rowcount)
 
     def many(self, name: str, rows: Sequence[tuple[Any, ...]]) -> int:
-        """Run a statement for all rows of a batch, inside a transaction; how many rows it found."""
+        """Run a statement for all rows of a batch, inside a transaction; return how many rows it found."""
+        return self.marked(name, rows)[0]
+
+    def marked(self, name: str, rows: Sequence[tuple[Any, ...]]) -> tuple[int, int]:
+        """The same, and the number that the statement put into its answer by LAST_INSERT_ID()."""
         self._count(name)
         sql, columns = self.sql[name].sql, COLUMNS[name]
         one = ", ".join(["%s"] * len(columns))
@@ -93,7 +97,8 @@ class MySQLLink(SqlLink):
         derived = " UNION ALL ".join([f"SELECT {first}", *[f"SELECT {one}"] * (len(rows) - 1)])
         sql = sql.replace("{rows}", f"({derived}) r").replace("{values}", ", ".join([f"({one})"] * len(rows)))
         with self.translating():
-            return int(self._query(sql, [value for row in rows for value in row]).rowcount)
+            done = self._query(sql, [value for row in rows for value in row])
+            return int(done.rowcount), int(done.lastrowid or 0)
 
     def execute(self, sql: str) -> None:
         """Run something that has no name: a migration."""

@@ -17,7 +17,7 @@ from typing import Any
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import ConfigurationError, StoreRefused
 from solocron.model.change import Kind
-from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, ToSweep, Which
+from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, Which
 from solocron.stores.documents import gate_in, is_open
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
@@ -142,7 +142,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             link.begin()
         if isinstance(which, Due):
             return self._select_due(link, which, more, change)
-        name, params = self.selecting(which, self.now(link) if isinstance(which, ToSweep) else 0)
+        name, params = self.selecting(which)
         if not change:
             return Selection(arrange(which, link.all(name, params)), 0)
         rows = link.locked(name, params)
@@ -228,9 +228,10 @@ class MySQLStore(SqlStore[MySQLLink]):
         for name, rows in batch.writes():
             if rows and self._swap(link, name, rows) != len(rows):
                 raise Retry(f"{self.url}: others were faster")
+        short = False
         for name, rows in batch.follow_ups():
-            if rows:
-                link.many(name, rows)
+            marked = bool(rows) and link.marked(name, rows)[1] > 0
+            short = short or (marked and name == "record_appended")
         refused = None if first else self._refused(link, session, gate)
         if refused is not None:
             return refused
@@ -238,7 +239,7 @@ class MySQLStore(SqlStore[MySQLLink]):
             self.ringing(1)
             link.inside("ring", {"namespace": self._namespace})
         link.commit()
-        return Outcome()
+        return Outcome(short=short)
 
     def _refused(self, link: MySQLLink, session: str | None, gate: Gate | None) -> Outcome | None:
         """Roll back and say why, if the session is not live or the gate not open."""
@@ -377,7 +378,7 @@ def statements(prefix: str, is_mariadb: bool) -> dict[str, Statement]:
     clock = "CAST(UNIX_TIMESTAMP({}(6)) * 1000000 AS SIGNED)"
     words = words_for(prefix, is_mariadb) | {
         "share": "LOCK IN SHARE MODE",
-        "greatest": "greatest",
+        "text": "CHAR",
         "clock": clock.format("SYSDATE"),
         "statement_clock": clock.format("NOW"),
         # MariaDB has nothing that identifies a server by itself, as the UUID of MySQL does.

@@ -163,13 +163,15 @@ class PostgresLink(SqlLink):
             self.db.execute(self._begin.encode())
             return self.db.execute(self._sql[name].sql, params).fetchall()
 
-    def commit_with(self, name: str, sql: str, params: Mapping[str, Any]) -> None:
+    def commit_with(self, name: str, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Run the last statement of a transaction and commit, in one round trip; an error of it stops the commit."""
         self._count(name)
         self._count("commit")
-        with self.translating(commits=True), self.db.pipeline():
-            self.db.execute(sql, params)
-            self.db.execute("COMMIT")
+        with self.translating(commits=True):
+            with self.db.pipeline():
+                cursor = self.db.execute(sql, params)
+                self.db.execute("COMMIT")
+            return cursor.fetchall()
 
     def write_alone(self, name: str, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """As `returning`, for a statement that was put together for this batch."""

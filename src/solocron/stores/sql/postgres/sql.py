@@ -11,7 +11,16 @@ from solocron.stores.sql.statements import Statement, load
 __all__ = ["statements", "writing"]
 
 _CLOCK = "(extract(epoch FROM {}()) * 1000000)::bigint"
-_SELECTIONS = ("named_jobs", "held_jobs", "all_jobs", "named_documents", "held_documents", "all_documents", "to_sweep")
+_SELECTIONS = (
+    "named_jobs",
+    "held_jobs",
+    "all_jobs",
+    "named_documents",
+    "held_documents",
+    "all_documents",
+    "held_by_any_jobs",
+    "held_by_any_documents",
+)
 
 
 def _rows(statement: str) -> str:
@@ -27,13 +36,13 @@ def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
     """PostgreSQL's statements for these table names."""
     words = migrations.words("postgres", prefix, schema) | {
         "share": "FOR SHARE",
-        "greatest": "greatest",
         "clock": _CLOCK.format("clock_timestamp"),
         "statement_clock": _CLOCK.format("statement_timestamp"),
         # Not the timeline of the control file: that is the old one for seconds after a promotion.
         "identity": "(SELECT system_identifier || '.' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
         " FROM pg_control_system())",
         "schema": f"'{schema}'" if schema else "current_schema()",
+        "text": "TEXT",
         "selection": "{selection}",
         "counts": "{counts}",
     }
@@ -45,7 +54,6 @@ def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
             "SELECT name, version, definition, state", "SELECT name, version, definition AS fixed, state"
         )
         selection = selection.replace("SELECT name, version, fixed, body", "SELECT name, version, fixed, body AS state")
-        selection = selection.replace("%(now)s", f"{words['statement_clock']} + %(shift)s")
         sql = found["select"].sql.replace("{selection}", f"{selection} FOR UPDATE")
         found[f"{name}_locked"] = Statement(f"{name}_locked", f"{plain.about} Locked.", sql)
     one = found["due_jobs"]
@@ -74,9 +82,11 @@ def writing(
     """
     sql = statements(prefix, schema)
     parts = [f"{name} AS ({sql[name].sql} RETURNING 1)" for name in writes]
-    parts += [f"{name} AS ({sql[name].sql})" for name in extras]
+    parts += [f"{name} AS ({sql[name].sql}{' RETURNING 1' if name == 'record_appended' else ''})" for name in extras]
     counts = " + ".join(f"(SELECT count(*) FROM {name})" for name in writes) or "0"  # noqa: S608 - our own names
-    answers = [sql["clock"].sql, sql["time_agrees"].sql] if recalled else []
+    answers = [sql["clock"].sql] if recalled else []
+    answers.append("SELECT count(*) FROM record_appended" if "record_appended" in extras else "SELECT 0")
+    answers += [sql["time_agrees"].sql] if recalled else []
     answers.append(sql["all_written"].sql.replace("{counts}", counts))
     if session:
         answers.append(sql["session_lived" if own else "session_lives"].sql)

@@ -22,7 +22,7 @@ from psycopg.pq import Conninfo
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import ConfigurationError, StoreRefused
 from solocron.model.change import Kind
-from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, ToSweep, Which
+from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, Which
 from solocron.stores.documents import gate_in
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
@@ -247,11 +247,9 @@ class PostgresStore(SqlStore[PostgresLink]):
         more = {"namespace": self._namespace, "shift": self._shift, "session": session}
         if isinstance(which, Due):
             return self._select_due(link, which, more, change)
+        name, params = self.selecting(which)
         if not change:
-            now = self.now(link) if isinstance(which, ToSweep) else 0
-            name, params = self.selecting(which, now)
-            return Selection(arrange(which, link.all(name, params)), now)
-        name, params = self.selecting(which, 0)
+            return Selection(arrange(which, link.all(name, params)), 0)
         rows = link.begin_with(f"{name}_locked", params | more)
         tail = next(row for row in rows if row[0] is None)
         found = [row[:4] for row in rows if row[0] is not None]
@@ -359,15 +357,16 @@ class PostgresStore(SqlStore[PostgresLink]):
         sql = writing(self.prefix, self.schema_name, *names, **answers)
         try:
             if selection.recalled:
-                return Outcome(told=self._heard(link.write_alone("write", sql, params)[0][0]))
-            link.commit_with("write", sql, params)
+                told, appended = link.write_alone("write", sql, params)[0][:2]
+                return Outcome(told=self._heard(told), short=appended < len(batch.appended))
+            appended = link.commit_with("write", sql, params)[0][0]
         except SessionGone:
             link.rollback()
             return Outcome(alive=False)
         except GateShut:
             link.rollback()
             return Outcome(shut=True)
-        return Outcome()
+        return Outcome(short=appended < len(batch.appended))
 
     # --- the user's own transactions
 

@@ -199,7 +199,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             if change:
                 link.deciding.__enter__()  # all want the same documents: whoever decides about them, decides alone
             return self._select_due(link, which, session, now)
-        name, params = self.selecting(which, now)
+        name, params = self.selecting(which)
         rows = link.all(name, params)
         alive = session is None or bool(link.all("session_is_live", params | {"session": session}))
         return Selection(arrange(which, rows), self.now(link), alive=alive)
@@ -287,7 +287,8 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         refused = self._refused(link, session, gate) if first else None
         if refused is not None:
             return refused
-        if not self._write(link, batch, drafts):
+        appended = self._write(link, batch, drafts)
+        if appended is None:
             # Others were faster with some of them. Now that we hold the lock, see which, and write the rest.
             link.rollback()
             if first:
@@ -296,7 +297,8 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             lost = self._overtaken(link, drafts)
             rest = [one for one in drafts if one.name not in lost]
             batch = Batch.of(self._namespace, batch.kind, rest)
-            if rest and not self._write(link, batch, rest):
+            appended = self._write(link, batch, rest) if rest else 0
+            if appended is None:
                 link.rollback()
                 return Outcome(lost={one.name for one in drafts})
         refused = None if first else self._refused(link, session, gate)
@@ -306,7 +308,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             self.ringing(1)
             link.many("ring", [(self._namespace,)])
         link.commit()
-        return Outcome(lost=lost)
+        return Outcome(lost=lost, short=appended < len(batch.appended))
 
     def _refused(self, link: SQLiteLink, session: str | None, gate: Gate | None) -> Outcome | None:
         """Roll back and say why, if the session is not live or the gate not open."""
@@ -319,21 +321,19 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         link.rollback()
         return Outcome(shut=True) if own else Outcome(alive=False)
 
-    def _write(self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft]) -> bool:
-        """Whether every row was still the one that was read; the log goes with them."""
+    def _write(self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft]) -> int | None:
+        """Write rows and records; return how many records were appended, None if a row is not the one that was read."""
         stay = {one.name for one in drafts if _stays(one)} if batch.moved else set()
         for name, rows in batch.writes():
             if rows and name == "job_moved" and stay:
                 staying = [row[2:] for row in rows if row[6] in stay]
                 if link.many("job_stayed", staying) != len(staying):
-                    return False
+                    return None
                 rows = [row for row in rows if row[6] not in stay] if len(staying) < len(rows) else []
             if rows and link.many(name, rows) != len(rows):
-                return False
-        for name, rows in batch.follow_ups():
-            if rows:
-                link.many(name, rows)
-        return True
+                return None
+        done = {name: link.many(name, rows) for name, rows in batch.follow_ups() if rows}
+        return done.get("record_appended", 0)
 
     def _overtaken(self, link: SQLiteLink, drafts: Sequence[Draft]) -> set[str]:
         kind = drafts[0].kind
@@ -411,7 +411,7 @@ def _among(name: str) -> str:
 @cache
 def statements() -> dict[str, Statement]:
     """SQLite's statements."""
-    words = migrations.words("sqlite") | {"share": "", "greatest": "max", "identity": "NULL"}
+    words = migrations.words("sqlite") | {"share": "", "text": "TEXT", "identity": "NULL"}
     return load(("common", "sqlite"), words, {"in": _among})
 
 

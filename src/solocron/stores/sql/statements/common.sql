@@ -11,6 +11,11 @@ WHERE namespace = :namespace
   AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :holder AND h.kind = 'job')
 ORDER BY name
 
+-- held_by_any_jobs --  Jobs that any session holds.
+SELECT name, version, definition, state FROM {jobs}
+WHERE namespace = :namespace AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.kind = 'job')
+ORDER BY name
+
 -- all_jobs --  Every job, a page at a time.
 SELECT name, version, definition, state FROM {jobs}
 WHERE namespace = :namespace AND name > :after
@@ -27,60 +32,99 @@ WHERE namespace = :namespace AND kind = :kind
   AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :holder AND h.kind = :kind)
 ORDER BY name
 
+-- held_by_any_documents --  Documents of another kind that any session holds.
+SELECT name, version, fixed, body FROM {documents}
+WHERE namespace = :namespace AND kind = :kind
+  AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.kind = :kind)
+ORDER BY name
+
 -- all_documents --  Every document of another kind, a page at a time.
 SELECT name, version, fixed, body FROM {documents}
 WHERE namespace = :namespace AND kind = :kind AND name > :after
 ORDER BY name LIMIT :limit
 
--- to_sweep --  Sessions that are live but expired, or dead and not swept.
-SELECT name, version, fixed, body FROM {documents}
-WHERE namespace = :namespace AND kind = 'session'
-  AND (state = 'dead' OR (state = 'live' AND expires_at <= :now))
-ORDER BY name
+-- job_names --  Names of jobs, a page at a time.
+SELECT name FROM {jobs} WHERE namespace = :namespace AND name > :after ORDER BY name LIMIT :limit
 
--- next_due --  The earliest instant at which a job of these handlers in this pool can be selected.
-SELECT min(ready_at) FROM (
-    SELECT ready_at FROM (
-        SELECT due_at AS ready_at FROM {jobs}
-        WHERE namespace = :namespace AND pool = :pool AND handler {in:handlers}
-          AND due_at IS NOT NULL AND blocked_until IS NULL
-        ORDER BY due_at, name LIMIT 1) first_one
-    UNION ALL
-    SELECT min(CASE WHEN due_at IS NOT NULL THEN {greatest}(due_at, blocked_until) END) FROM {jobs}
-    WHERE namespace = :namespace AND pool = :pool AND handler {in:handlers} AND blocked_until > 0
-) found
+-- document_names --  Names of documents of another kind, a page at a time.
+SELECT name FROM {documents} WHERE namespace = :namespace AND kind = :kind AND name > :after ORDER BY name LIMIT :limit
 
--- holders --  Who holds anything.
+-- holders --  Sessions that hold anything.
 SELECT DISTINCT session FROM {holds} WHERE namespace = :namespace
 
 -- namespaces --  Every namespace that holds a document.
 SELECT namespace FROM {jobs} GROUP BY namespace UNION SELECT namespace FROM {documents} GROUP BY namespace
 
--- history --  Records of the log, newest first.
+-- history --  Records of the log, newest first: of `scan` that are looked at, those that were asked for.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
        claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
-FROM {runs}
+FROM (SELECT * FROM {runs}
+      WHERE namespace = :namespace
+        AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
+        AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
+      ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :scan) looked_at
+WHERE status {in:statuses} AND origin {in:origins}
+  AND (CAST(:node AS {text}) IS NULL OR node = :node) AND (CAST(:session AS {text}) IS NULL OR session = :session)
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+
+-- history_of_job --  The same of one job.
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+FROM (SELECT * FROM {runs}
+      WHERE namespace = :namespace AND job = :job
+        AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
+        AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
+      ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :scan) looked_at
+WHERE status {in:statuses} AND origin {in:origins}
+  AND (CAST(:node AS {text}) IS NULL OR node = :node) AND (CAST(:session AS {text}) IS NULL OR session = :session)
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+
+-- history_of_status --  The same of a status other than succeeded, which has an index.
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+FROM (SELECT * FROM {runs}
+      WHERE namespace = :namespace AND status = :status AND status <> 'succeeded'
+        AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
+        AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
+      ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :scan) looked_at
+WHERE status {in:statuses} AND origin {in:origins}
+  AND (CAST(:node AS {text}) IS NULL OR node = :node) AND (CAST(:session AS {text}) IS NULL OR session = :session)
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+
+-- end_of_history --  The last record that `history` looked at, if it did not look at all.
+SELECT recorded_at, run, attempt FROM {runs}
 WHERE namespace = :namespace
-  AND recorded_at >= :since AND recorded_at < :until AND status {in:statuses}
-ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+  AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
+  AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT 1 OFFSET :scan
 
--- history_of_job --  One job's records, newest first.
-SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
-FROM {runs}
+-- end_of_history_of_job --  The same of one job.
+SELECT recorded_at, run, attempt FROM {runs}
 WHERE namespace = :namespace AND job = :job
-  AND recorded_at >= :since AND recorded_at < :until AND status {in:statuses}
-ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+  AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
+  AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT 1 OFFSET :scan
 
--- history_of_run --  One run's records, newest first.
+-- end_of_history_of_status --  The same of a status.
+SELECT recorded_at, run, attempt FROM {runs}
+WHERE namespace = :namespace AND status = :status AND status <> 'succeeded'
+  AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
+  AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
+ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT 1 OFFSET :scan
+
+-- history_of_runs --  Every record of some runs.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
        claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
 FROM {runs}
-WHERE namespace = :namespace AND run = :run
-  AND recorded_at >= :since AND recorded_at < :until AND status {in:statuses}
-ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
+WHERE namespace = :namespace AND run {in:runs}
 
--- tally --  How many records of each status were made since then.
+-- history_of_group --  Every record of the shards of a run: their names follow each other in the primary key.
+SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+FROM {runs}
+WHERE namespace = :namespace AND run >= :first AND run < :last
+
+-- tally --  How many records of each status were appended since then.
 SELECT status, sum(slots) FROM {runs} WHERE namespace = :namespace AND recorded_at >= :since GROUP BY status
 
 -- prune_sessions --  Swept sessions that ended before then go.

@@ -84,21 +84,11 @@ DELETE d FROM {documents} d JOIN {rows}
 ON d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name
 WHERE d.version = r.version
 
--- run_opened --  New records; a second one of the same run and attempt is refused.
+-- record_appended --  New records; where one of the same run and attempt is there already, it stays.
+-- FOUND_ROWS counts such a row as well: the answer carries the number 1 if there is any.
 INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
     claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
-VALUES {values}
-
--- run_closed --  Running records end; those that have ended are left alone.
-UPDATE {runs} u JOIN {rows} ON u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt
-SET u.status = r.status, u.reason = r.reason, u.started_at = r.started_at, u.finished_at = r.finished_at,
-    u.error = r.error, u.result = r.result, u.progress = coalesce(r.progress, u.progress)
-WHERE u.status = 'running'
-
--- run_noted --  The progress of running records.
-UPDATE {runs} u JOIN {rows} ON u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt
-SET u.progress = r.progress
-WHERE u.status = 'running'
+VALUES {values} ON DUPLICATE KEY UPDATE {runs}.attempt = {runs}.attempt + 0 * LAST_INSERT_ID(1)
 
 -- hold_added --  Sessions hold something.
 INSERT INTO {holds} (namespace, session, kind, name)
@@ -122,9 +112,9 @@ UPDATE {documents} SET state = :state, expires_at = :expires_at, ended_at = :end
 WHERE namespace = :namespace AND kind = 'session' AND name = :name AND version = :version
   AND {clock} + :shift BETWEEN :now AND :latest
 
--- prune_runs --  The oldest records that ended before then go.
+-- prune_runs --  The oldest records from before then go.
 DELETE FROM {runs}
-WHERE namespace = :namespace AND recorded_at < :before AND finished_at < :before AND status <> 'running'
+WHERE namespace = :namespace AND recorded_at < :before
 ORDER BY recorded_at LIMIT :limit
 
 -- ring --  Tell those who wait that something has changed.

@@ -94,23 +94,13 @@ DELETE FROM {documents} d
 USING {rows:document_removed}
 WHERE d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name AND d.version = r.version
 
--- run_opened --  New records; a second one of the same run and attempt is refused.
+-- record_appended --  New records; where one of the same run and attempt is there already, it stays.
 INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
     claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
     claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace
-FROM {rows:run_opened}
-
--- run_closed --  Running records end; those that have ended are left alone.
-UPDATE {runs} u SET status = r.status, reason = r.reason, started_at = r.started_at, finished_at = r.finished_at,
-    error = r.error, result = r.result, progress = coalesce(r.progress, u.progress)
-FROM {rows:run_closed}
-WHERE u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt AND u.status = 'running'
-
--- run_noted --  The progress of running records.
-UPDATE {runs} u SET progress = r.progress
-FROM {rows:run_noted}
-WHERE u.namespace = r.namespace AND u.run = r.run AND u.attempt = r.attempt AND u.status = 'running'
+FROM {rows:record_appended}
+ON CONFLICT (namespace, run, attempt) DO NOTHING
 
 -- hold_added --  Sessions hold something.
 INSERT INTO {holds} (namespace, session, kind, name)
@@ -161,10 +151,10 @@ RETURNING {clock} + :shift,
      WHERE n.namespace = :namespace AND n.kind = 'namespace' AND n.name = 'namespace'),
     {identity}
 
--- prune_runs --  The oldest records that ended before then go.
+-- prune_runs --  The oldest records from before then go.
 DELETE FROM {runs} WHERE (namespace, run, attempt) IN (
     SELECT namespace, run, attempt FROM {runs}
-    WHERE namespace = :namespace AND recorded_at < :before AND finished_at < :before AND status <> 'running'
+    WHERE namespace = :namespace AND recorded_at < :before
     ORDER BY recorded_at LIMIT :limit FOR UPDATE SKIP LOCKED)
 
 -- about --  What `doctor` and the start want to know of the server.

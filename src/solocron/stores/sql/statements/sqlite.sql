@@ -78,23 +78,15 @@ INSERT INTO {holds} (namespace, session, kind, name) VALUES (?, ?, ?, ?) ON CONF
 -- hold_removed --  A session no longer holds it.
 DELETE FROM {holds} WHERE namespace = ? AND session = ? AND kind = ? AND name = ?
 
--- run_opened --  A new record; a second one of the same run and attempt is refused.
+-- record_appended --  A new record; where one of the same run and attempt is there already, it stays.
 INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
     claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, run, attempt) DO NOTHING
 
--- run_closed --  A running record ends; one that has ended is left alone.
-UPDATE {runs} SET status = ?, reason = ?, started_at = ?, finished_at = ?, error = ?, result = ?,
-    progress = coalesce(?, progress)
-WHERE namespace = ? AND run = ? AND attempt = ? AND status = 'running'
-
--- run_noted --  The progress of a running record.
-UPDATE {runs} SET progress = ? WHERE namespace = ? AND run = ? AND attempt = ? AND status = 'running'
-
--- prune_runs --  The oldest records that ended before then go.
+-- prune_runs --  The oldest records from before then go.
 DELETE FROM {runs} WHERE rowid IN (
     SELECT rowid FROM {runs}
-    WHERE namespace = :namespace AND recorded_at < :before AND finished_at < :before AND status <> 'running'
+    WHERE namespace = :namespace AND recorded_at < :before
     ORDER BY recorded_at LIMIT :limit)
 
 -- tables --  Whether there is a schema at all.

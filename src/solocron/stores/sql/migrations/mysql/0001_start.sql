@@ -70,7 +70,8 @@ CREATE TABLE IF NOT EXISTS {runs} (
     slots BIGINT NOT NULL,
     PRIMARY KEY (namespace, run, attempt),
     KEY {runs_recorded} (namespace, recorded_at),
-    KEY {runs_job} (namespace, job, recorded_at)
+    KEY {runs_job} (namespace, job, recorded_at),
+    KEY {runs_status} (namespace, status, recorded_at)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE {collation};
 
 CREATE TABLE IF NOT EXISTS {signals} (

@@ -73,8 +73,10 @@ CREATE TABLE IF NOT EXISTS {runs} (
     first_slot BIGINT,
     slots BIGINT NOT NULL,
     PRIMARY KEY (namespace, run, attempt)
-) WITH (fillfactor = 90);
+);
 
 CREATE INDEX IF NOT EXISTS {runs_recorded} ON {runs} (namespace, recorded_at);
 
 CREATE INDEX IF NOT EXISTS {runs_job} ON {runs} (namespace, job, recorded_at);
+
+CREATE INDEX IF NOT EXISTS {runs_status} ON {runs} (namespace, status, recorded_at) WHERE status <> 'succeeded';

@@ -79,6 +79,8 @@ CREATE INDEX IF NOT EXISTS {runs_recorded} ON {runs} (namespace, recorded_at);
 
 CREATE INDEX IF NOT EXISTS {runs_job} ON {runs} (namespace, job, recorded_at);
 
+CREATE INDEX IF NOT EXISTS {runs_status} ON {runs} (namespace, status, recorded_at) WHERE status <> 'succeeded';
+
 CREATE TABLE IF NOT EXISTS {signals} (
     namespace TEXT PRIMARY KEY,
     count INTEGER NOT NULL

@@ -5,11 +5,13 @@ The rules, and what each of them prevents, are in docs/explanation/going-back.md
 
 from __future__ import annotations
 
+import math
+
 from solocron.clock import SECOND
 from solocron.engine.node_context import NodeContext
 from solocron.lease.holder import Holder
 from solocron.model.change import Kind
-from solocron.model.documents.namespace import Namespace
+from solocron.model.documents.namespace import Namespace, Openness
 from solocron.model.documents.session import Session
 from solocron.stores.contract import Named
 
@@ -29,6 +31,8 @@ class Signs:
         """Seconds that were lost at least; None while there is no sign."""
         self._epochs: dict[int, float] = {}
         """Boot times at which this node first saw each epoch, by its count."""
+        self._closed: set[int] = set()
+        """Counts of the epochs in which this node saw the namespace closed."""
         self.observed_at = 0.0
         """Boot time at which the store last reported anything about the namespace."""
 
@@ -67,16 +71,22 @@ class Signs:
         """Compare the count of the epoch in the store with the one that this node knows.
 
         Of sessions that were lost one after the other none is old: there the epochs show how far the store went back.
+        If the namespace was closed in a lost epoch, more is lost than nodes remember, however recent that epoch is.
         """
         if left < known:
             since = min(at for epoch, at in self._epochs.items() if epoch > left)
-            self.lost = max(self.observed_at - since, self.lost or 0.0)
+            lost = math.inf if any(epoch > left for epoch in self._closed) else self.observed_at - since
+            self.lost = max(lost, self.lost or 0.0)
 
     def epoch_seen(self, found: Namespace) -> None:
         self.observed_at = self._context.runtime.clock.boot()
         self._epochs.setdefault(found.count, self.observed_at)
+        if found.openness is Openness.CLOSED:
+            self._closed.add(found.count)
         while len(self._epochs) > EPOCHS:
-            del self._epochs[min(self._epochs)]
+            oldest = min(self._epochs)
+            del self._epochs[oldest]
+            self._closed.discard(oldest)
 
     def accounted(self) -> None:
         """A check has begun that takes the loss into account: former sessions show nothing new."""

@@ -126,6 +126,38 @@ def test_a_loss_beyond_memory_stops_the_fleet_until_somebody_says_so() -> None:
 
 
 @pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
+def test_a_closed_namespace_is_closed_again_if_the_store_goes_back_before_the_closing() -> None:
+    """The second loss is short, and the nodes remember it. The first one is still beyond what they remember.
+
+    The nodes began a check, opened after it, and ran attempts again that had started before the first loss.
+    """
+
+    @every("10s", name="job", catch_up="all", overlap="queue-all", retries=1)
+    def body(run: Run) -> None:
+        pass
+
+    cluster = living(body)
+    cluster.run("5m")
+    for number in (0, 1):  # what is left has no session of theirs that shows how much is lost
+        cluster.stop(number)
+    cluster.run("20s")
+    for number in (2, 3):
+        cluster.start(number, body)
+    cluster.run("41s")
+    before = len(cluster.starts)
+    cluster.fleet.database.go_back(50, failover=False)
+    back = cluster.now
+    cluster.run(f"{BEAT + 1}s")
+    assert state(cluster).openness is Openness.CLOSED
+    cluster.fleet.database.go_back((cluster.now - back).total_seconds() + 0.1, failover=False)
+    assert state(cluster).openness is Openness.OPEN
+    cluster.run("2m")
+    assert state(cluster).openness is Openness.CLOSED
+    assert len(cluster.starts) == before
+    assert twice(cluster) == []
+
+
+@pytest.mark.invariant("I22: no attempt starts twice although the store forgets")
 def test_of_a_node_that_died_with_the_server_a_slot_without_retries_is_written_off() -> None:
     """Its claim is lost, and nobody remembers it: what was due may have run."""
 

@@ -30,6 +30,8 @@ class Berth:
     number: int
     proxy: ChaosProxy | None
     replica: Replica = field(init=False)
+    program: str | None = None
+    """The program of its nodes; None: the fleet's own."""
 
 
 class Lender(Generic[T]):
@@ -101,7 +103,7 @@ class Arena:
         """Start a new node in a berth whose last one is gone; does not wait for it."""
         node = f"node-{next(self._names)}-at-{berth.number}"
         url = berth.proxy.through(self.place.url) if berth.proxy else self.place.url
-        argv = None
+        argv, program = None, program or berth.program
         if program is not None:
             argv = [*program.split(), self._target, f"--node={node}", f"--lease={self.lease:g}s"]
             argv.append(f"--events={self.fleet.folder / node}.events")

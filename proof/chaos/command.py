@@ -22,12 +22,13 @@ from proof.chaos.places import STORES, Place
 from proof.chaos.restore import restore
 from proof.chaos.scenarios import LEASE, beside, crowd, storm
 from proof.chaos.storm import Tell
+from proof.chaos.upgrade import upgrade
 
 __all__ = ["add_arguments", "execute"]
 
 RETURNS = ("failover-async", "failover-sync", "failover-kill", "restore")
 """Scenarios in which the store goes back."""
-SCENARIOS = ("beside", "outage", "storm", "crowd", "forgetful", *RETURNS)
+SCENARIOS = ("beside", "outage", "storm", "crowd", "upgrade", "forgetful", *RETURNS)
 FORGETFUL = ("redis", "valkey")
 
 
@@ -46,7 +47,9 @@ def execute(options: argparse.Namespace) -> int:
             with ThreadPoolExecutor(len(stores)) as pool:
                 found += pool.map(partial(_perform, scenario, options=options), stores)
     for name in stores:
-        found += [_perform(scenario, name, options) for scenario in ("storm", "crowd") if scenario in scenarios]
+        found += [
+            _perform(scenario, name, options) for scenario in ("storm", "crowd", "upgrade") if scenario in scenarios
+        ]
         if "forgetful" in scenarios and name in FORGETFUL:
             found.append(_perform("forgetful", name, options))
         for scenario in RETURNS:
@@ -75,7 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("stores", nargs="*", type=_store, metavar="store", help=f"of {', '.join(STORES)} (all)")
     parser.add_argument("--only", action="append", choices=SCENARIOS, help="a scenario (all)")
     parser.add_argument("--seconds", type=float, default=45.0, help="under fire, in the storm (45)")
-    parser.add_argument("--crowd-seconds", type=float, default=60.0, help="under fire, with 200 jobs (60)")
+    parser.add_argument(
+        "--crowd-seconds", type=float, default=60.0, help="under fire, with 200 jobs, and with two releases (60)"
+    )
     parser.add_argument("--frozen", type=float, default=40.0, help="seconds that a node is frozen beside another (40)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quiet", action="store_true", help="do not tell each strike")
@@ -128,6 +133,8 @@ def _act(scenario: str, name: str, folder: Path, options: argparse.Namespace, te
             figures = storm(place, folder, seconds=options.seconds, seed=options.seed, tell=tell)
         elif scenario == "crowd":
             figures = crowd(place, folder, seconds=options.crowd_seconds, seed=options.seed, tell=tell)
+        elif scenario == "upgrade":
+            figures = upgrade(place, folder, seconds=options.crowd_seconds, seed=options.seed, tell=tell)
         elif scenario == "outage":
             figures = outage(place, folder, tell=tell)
         else:

@@ -61,7 +61,10 @@ def write(found: Sequence[Figures]) -> None:
 
 
 def _lines(found: Sequence[Figures]) -> list[str]:
-    of = {name: [figures for figures in found if figures.scenario == name] for name in ("storm", "crowd", "beside")}
+    of = {
+        name: [figures for figures in found if figures.scenario == name]
+        for name in ("storm", "crowd", "upgrade", "beside")
+    }
     wrong = [f"{figures.store}, {figures.scenario}: {fault}" for figures in found for fault in figures.faults]
     lines = [
         f"Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC on {_machine()}; lease {LEASE:g} s, five nodes. "
@@ -78,6 +81,13 @@ def _lines(found: Sequence[Figures]) -> list[str]:
         lines += ["", "How often each struck (a dash: not on this store):", "", *_strikes(of["storm"])]
     if of["crowd"]:
         lines += ["", "The crowd, 200 jobs every second:", "", *_table(HEAD, of["crowd"])]
+    if of["upgrade"]:
+        lines += [
+            "",
+            "Two releases side by side, the second with a schema of its own:",
+            "",
+            *_table(HEAD, of["upgrade"]),
+        ]
     if of["beside"]:
         lines += [
             "",

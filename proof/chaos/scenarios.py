@@ -55,18 +55,18 @@ def storm(
         arena.start()
         store = arena.fleet.scheduler.open().store
         schedules = {job.name: job.schedule for job in arena.fleet.scheduler.registry if job.name not in UNSTEADY}
-        judges = _judges(arena.fleet, schedules)
-        _open_window(arena, judges)
+        judges = judges_of(arena.fleet, schedules)
+        open_window(arena, judges)
         peaceful = _peaceful_kills(arena, kills, tell)
         enabled = [fault for fault in faults if fault.possible(arena)]
         tempest = Storm(arena, seed=seed, tell=tell)
         # The long ones first, so that they do not prolong the end.
         first = sorted(enabled, key=lambda fault: fault.number not in LONG)
         tempest.rage(seconds, first=first, again=[*enabled, KILL, FREEZE, KILL])
-        _heal(arena, judges, figures, tell)
+        heal(arena, judges, figures, tell)
         figures.takeovers = _takeovers(arena, schedules, peaceful)
         figures.tier = str(store.capabilities.tier)
-        _conclude(arena, judges, figures)
+        conclude(arena, judges, figures)
     figures.note_strikes({number: tempest.struck[number] for number in (*(f.number for f in enabled), COMBINED)})
     if kills and not figures.takeovers:
         figures.faults.append("no takeover was measured")
@@ -81,15 +81,15 @@ def crowd(place: Place, folder: Path, *, seconds: float, seed: int, tell: Tell) 
     with Arena(place, folder, ["proof.chaos.jobs.crowd"], lease=LEASE) as arena:
         arena.start()
         judge = Judge.of(arena.fleet)
-        _open_window(arena, (judge,))
+        open_window(arena, (judge,))
         tempest = Storm(arena, seed=seed, tell=tell)
         server = (RESTART, CRASH) if place.server else ()
         first = [KILL, FREEZE, *server[:1], FREEZE, KILL, *server[1:]]
         pause = seconds / (len(first) + 2)
         tempest.rage(seconds, first=first, again=[KILL, FREEZE], every=(pause * 0.8, pause))
-        _heal(arena, (judge,), figures, tell)
+        heal(arena, (judge,), figures, tell)
         figures.tier = str(arena.fleet.scheduler.open().store.capabilities.tier)
-        _conclude(arena, (judge,), figures)
+        conclude(arena, (judge,), figures)
     figures.note_strikes({fault.number: tempest.struck[fault.number] for fault in (KILL, FREEZE, *server)})
     return figures
 
@@ -100,7 +100,7 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
     with Arena(place, folder, ["proof.chaos.jobs.beside"], lease=min(15.0, frozen_for / 2.5), nodes=2) as arena:
         arena.start()
         judge = Judge.of(arena.fleet)
-        _open_window(arena, (judge,))
+        open_window(arena, (judge,))
         ledger = arena.fleet.ledger
         sleeper, healthy = (berth.replica for berth in arena.berths)
         left = _freeze_in_the_middle(arena, sleeper)
@@ -113,8 +113,8 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
             what="a run of the node that was frozen",
         )
         tell(f"        frozen for {frozen_for:g} s in the middle of {len(left)} runs, and at work again")
-        _heal(arena, (judge,), figures, tell)
-        _conclude(arena, (judge,), figures)
+        heal(arena, (judge,), figures, tell)
+        conclude(arena, (judge,), figures)
         ran = {line.key: line.at for line in ledger.lines(event=END) if line.pid == healthy.pid}
         starts = [line for line in ledger.lines(event=START) if line.pid == sleeper.pid]
         again = [line for line in starts if ran.get(line.key, line.at) < line.at]
@@ -127,7 +127,7 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
 # --- parts
 
 
-def _judges(fleet: Fleet, schedules: dict[str, Schedule]) -> tuple[Judge, Judge]:
+def judges_of(fleet: Fleet, schedules: dict[str, Schedule]) -> tuple[Judge, Judge]:
     """One for the jobs that may be repeated and must not be lost, one for those that may be lost and never repeated."""
     store = fleet.scheduler.open().store
     strict = {name: schedule for name, schedule in schedules.items() if name not in AT_MOST_ONCE}
@@ -176,7 +176,7 @@ def _started_elsewhere(arena: Arena, victims: Sequence[Replica]) -> set[str]:
     return {line.run for line in arena.fleet.ledger.lines(event=START) if line.pid not in gone}
 
 
-def _open_window(arena: Arena, judges: Sequence[Judge]) -> None:
+def open_window(arena: Arena, judges: Sequence[Judge]) -> None:
     """From now on slots, and the server's calls, count."""
     for judge in judges:
         judge.open()
@@ -184,7 +184,7 @@ def _open_window(arena: Arena, judges: Sequence[Judge]) -> None:
     arena.place.count()
 
 
-def _heal(arena: Arena, judges: Sequence[Judge], figures: Figures, tell: Tell) -> None:
+def heal(arena: Arena, judges: Sequence[Judge], figures: Figures, tell: Tell) -> None:
     """The faults are over: whatever waits must be done soon."""
     healed = time.monotonic()
     for judge in judges:
@@ -198,7 +198,7 @@ def _heal(arena: Arena, judges: Sequence[Judge], figures: Figures, tell: Tell) -
     tell(f"        settled {figures.healed_s:g} s after the last fault")
 
 
-def _conclude(arena: Arena, judges: Sequence[Judge], figures: Figures) -> None:
+def conclude(arena: Arena, judges: Sequence[Judge], figures: Figures) -> None:
     """Drain, and ask the judges."""
     arena.place.stop_counting()
     fleet = arena.fleet

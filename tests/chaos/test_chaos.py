@@ -20,6 +20,7 @@ from proof.chaos.places import STORES, Place
 from proof.chaos.scenarios import beside, storm
 from proof.chaos.store_faults import CRASH, RESTART, RIVALS
 from proof.chaos.storm import Storm
+from proof.chaos.upgrade import UPGRADE, upgrade
 from tests.servers import SERVERS
 from tests.servers.fixtures import require
 
@@ -62,6 +63,20 @@ def test_after_half_a_lease_without_the_store_nobody_sleeps_on(store: str, tmp_p
         figures = outage(place, tmp_path, tell=lambda text: None, away=(0.45,))
     assert figures.clean, figures.faults
     assert figures.struck == {OUTAGE: 1}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("store", STORES)
+def test_the_next_release_upgrades_the_store_under_nodes_of_this_one(store: str, tmp_path: Path) -> None:
+    """Both work side by side under kills: nothing twice, nothing lost, and what only the next one knows is kept."""
+    if store in SERVERS:
+        require(SERVERS[store])
+    told: list[str] = []
+    with Place(store) as place:
+        figures = upgrade(place, tmp_path, seconds=4, seed=7, tell=told.append, lease=2.0)
+    assert figures.clean, "\n".join([*figures.faults, *told])
+    assert figures.slots >= 20
+    assert figures.struck[UPGRADE] == 1
 
 
 @pytest.mark.parametrize("store", ["redis", "valkey"])

@@ -14,6 +14,7 @@ import pytest
 
 from solocron import Run, Scheduler
 from solocron.cli import main
+from solocron.errors import StoreRefused
 from solocron.stores.sql import migrations
 from solocron.stores.sql.migrations import LATEST, Migration
 from solocron.stores.sql.store import SqlStore
@@ -148,6 +149,20 @@ def test_a_newer_schema_is_left_alone_and_said_to_be_newer(url: str, migrate: An
     code, _, err = migrate(url)
     assert code == 5
     assert "Upgrade: pip install -U solocron" in err
+
+
+def test_a_node_that_is_too_old_is_refused_once_and_says_nothing_else(url: str, migrate: Any) -> None:
+    """It used to report that the store did not answer, and a drain of a node that had never begun."""
+    migrate(url)
+    execute(url, f"UPDATE solocron_meta SET value = '{LATEST + 1}' WHERE name = 'compatible'")
+    scheduler = Scheduler(url, enabled=True)
+    scheduler.every("1d", name="work")(_work)
+    said: list[str] = []
+    scheduler.on("*", lambda event: said.append(event.name))
+    with pytest.raises(StoreRefused, match="newer than this Solocron can work with"):
+        scheduler.start()
+    assert set(said) <= {"registered"}
+    assert scheduler.stop(), "nothing is left of it"
 
 
 def test_what_it_prints_makes_the_same_tables_and_connects_to_nobody(url: str, migrate: Any) -> None:

@@ -79,9 +79,13 @@ class Drain:
         self._departure = departure
         self.reason = "its node stopped"
         """Reason for closing the session, as it is recorded."""
+        self.started = False
+        """Whether loops run: a node that the store refused has none."""
 
     def run(self, loops: Mapping[str, Loop], grace: float) -> bool:
         """Drain and leave; True if nothing is left."""
+        if not self.started:
+            return self._give_up()
         clock, settings = self._context.runtime.clock, self._context.settings
         self._attempts.draining = True
         for name, loop in loops.items():
@@ -109,4 +113,12 @@ class Drain:
             loop.join(timeout=2.0)
         self._departure.close_dispatchers()
         self._context.events.emit("node stopped", node=settings.node, clean=clean)
+        return clean
+
+    def _give_up(self) -> bool:
+        """End a node whose start was refused: at most its session has begun, and the caller gets the reason."""
+        clean, session = self._attempts.leave()
+        if session is not None:
+            self._departure.close_session(session, self.reason)
+        self._departure.close_dispatchers()
         return clean

@@ -161,6 +161,7 @@ class Node:
         if ticking:
             self.gate.newcomer.claim_at_once()
             self._drain.reason = TICKED
+        self._drain.started = True
         started = {name: loop for name, loop in self._loops.items() if name in OF_A_TICK or not ticking}
         self.pulse.loops = started
         for loop in started.values():

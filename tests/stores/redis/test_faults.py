@@ -429,15 +429,6 @@ class TestForeignKeys:
             store.update(Named(Kind.JOB, ("a",)), lambda doc, now: Change(replace(doc, due_at=None)))
         assert everything_in(raw) == before
 
-    def test_a_namespace_of_another_layout_is_refused(self, url: str, raw: redis.Redis) -> None:
-        raw.set(f"{PREFIX}layout", "99")
-        store = RedisStore(url)
-        with pytest.raises(StoreRefused, match=r"layout '99'.*Nothing was changed"):
-            store.open()
-        store.close()
-        with opened_store(url, namespace="other") as other:
-            assert other.read(All(Kind.JOB)) == ()
-
 
 class TestBeginnings:
     def test_five_processes_may_begin_at_once_on_an_empty_server(self, url: str) -> None:

@@ -30,7 +30,7 @@ from solocron.stores.contract import (
 )
 from solocron.stores.documents import kind_of
 from solocron.stores.paging import read_page
-from solocron.stores.redis import settings
+from solocron.stores.redis import layout, settings
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.address import is_cluster
 from solocron.stores.redis.caller import Caller
@@ -47,10 +47,6 @@ from solocron.stores.weakness import nothing_at, warn_of
 from solocron.stores.write_cache import Recent
 
 __all__ = ["RedisStore"]
-
-
-_LAYOUT = "1"
-"""Which keys there are and what they hold; a client refuses a namespace of a layout that it does not know."""
 
 
 class RedisStore:
@@ -115,9 +111,9 @@ class RedisStore:
             facts = self._ask(read_only=read_only)
             self._refuse(facts)
             if read_only:
-                self._find_mark()
+                self._find_layout()
             else:
-                self._mark()
+                layout.apply_layout(self._caller, self._place)
                 self._bell.open()
             if self._facts is None:
                 found = settings.capabilities(facts, self._link.address)
@@ -178,29 +174,18 @@ class RedisStore:
             if check.name in ("server", "role", "rights") and check.level == "FAIL":
                 raise StoreRefused(f"{self.url}: {check.detail}; nothing was written. {check.remedy}.")
 
-    def _mark(self) -> None:
-        """Say which layout the keys have; any number of clients may do so at once."""
-        key = self._caller.key("layout")
-        stored = self._caller.command("GET", key)
-        if stored is None:  # looked at first, so that a full server can be opened, read and pruned
-            self._caller.command("SET", key, _LAYOUT, "NX")
-            stored = self._caller.command("GET", key)
-        self._check_layout(stored)
-
-    def _find_mark(self) -> None:
-        """The same for who only reads: without a mark nobody has ever opened this namespace to write in it."""
-        stored = self._caller.command("GET", self._caller.key("layout"))
-        if stored is None:
+    def _find_layout(self) -> None:
+        """Check the layout without writing: a namespace that no node has opened for writing has none."""
+        if self.layout() is None:
             raise EmptyStore(nothing_at(self.url, f"namespace {self._namespace!r} has no keys"))
-        self._check_layout(stored)
 
-    def _check_layout(self, stored: bytes | None) -> None:
-        found = (stored or b"").decode(errors="replace")
-        if found != _LAYOUT:
-            raise StoreRefused(
-                f"{self.url}: the keys of namespace {self._namespace!r} have layout {found[:16]!r}, this version knows "
-                f"{_LAYOUT!r}. Nothing was changed; use the newer Solocron everywhere, or another namespace."
-            )
+    def layout(self) -> layout.Layout | None:
+        """Return the layout of this namespace; None where no node has opened it yet."""
+        return layout.read_layout(self._caller, self._place)
+
+    @property
+    def _place(self) -> str:
+        return f"namespace {self._namespace!r} at {self.url}"
 
     def _writes_lost(self, said: str) -> None:
         self._lost = said

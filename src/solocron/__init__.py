@@ -40,15 +40,18 @@ if TYPE_CHECKING:
     from solocron.model.documents.run import Status
     from solocron.model.policy import Backoff, allow, catch_up_all
     from solocron.runs.async_run import AsyncRun
+    from solocron.runs.current import current_run
     from solocron.runs.run import Run
     from solocron.scheduler import Scheduler
     from solocron.scheduler.aio import AsyncScheduler
     from solocron.schedules import At, Cron, Every, Schedule
+    from solocron.telemetry.log import RunFilter
     from solocron.version import __version__
     from solocron.views import HealthView, JobView, NodeView, RunView, StatusView
 
 _HOMES = {
     "solocron.runs.async_run": ("AsyncRun",),
+    "solocron.runs.current": ("current_run",),
     "solocron.runs.run": ("Run",),
     "solocron.errors": (
         *(
@@ -76,6 +79,7 @@ _HOMES = {
     "solocron.scheduler": ("Scheduler",),
     "solocron.scheduler.aio": ("AsyncScheduler",),
     "solocron.schedules": ("At", "Cron", "Every", "Schedule"),
+    "solocron.telemetry.log": ("RunFilter",),
     "solocron.version": ("__version__",),
     "solocron.views": ("HealthView", "JobView", "NodeView", "RunView", "StatusView"),
 }
@@ -108,6 +112,7 @@ __all__ = [
     "NotFoundError",
     "RetryDecision",
     "Run",
+    "RunFilter",
     "RunStopped",
     "RunView",
     "Schedule",
@@ -129,6 +134,7 @@ __all__ = [
     "at",
     "catch_up_all",
     "cron",
+    "current_run",
     "every",
     "locked",
 ]

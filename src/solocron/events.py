@@ -34,7 +34,7 @@ NAMES: Mapping[str, str] = {
     "adopted": "a claim whose reply was lost was found and started",
     "retry asked": "a job's on_retry decided whether a run is repeated after a crash",
     "started": "a body started",
-    "finished": "a run's outcome is in the store",
+    "finished": "an attempt is over, and how is in the store",
     "refused": "a stale fence was refused",
     "recorded twice": "an attempt ended that is on record already: the first record stays, and should not be there",
     "cancelling": "a body was asked to stop",

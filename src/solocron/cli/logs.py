@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from solocron.cli.output import clean
+from solocron.telemetry.log import LINE, RunFilter
 
 __all__ = ["JsonFormatter", "TextFormatter", "logging_to_stderr"]
 
@@ -23,12 +24,25 @@ def _moment(record: logging.LogRecord) -> str:
     return moment.replace("+00:00", "Z")
 
 
+def _sentence(record: logging.LogRecord) -> str:
+    """Return the message without the facts of an event, which JSON has as fields."""
+    if record.msg == LINE and isinstance(record.args, tuple):
+        return str(record.args[0])
+    return record.getMessage()
+
+
+def _facts(record: logging.LogRecord) -> str:
+    """Return the run that a line of the application belongs to; the lines of the node name it themselves."""
+    run, attempt = getattr(record, "run", None), getattr(record, "attempt", None)
+    return "" if run is None or hasattr(record, "event") else f" [run={run} attempt={attempt}]"
+
+
 class TextFormatter(logging.Formatter):
     """Time, level, sentence. Lines of a traceback are indented, so that none can pass for an event."""
 
     def format(self, record: logging.LogRecord) -> str:
         name = "" if record.name == "solocron" else f"{record.name}: "
-        lines = [f"{_moment(record)} {record.levelname:<7} {name}{clean(record.getMessage())}"]
+        lines = [f"{_moment(record)} {record.levelname:<7} {name}{clean(record.getMessage())}{clean(_facts(record))}"]
         if record.exc_info:
             lines += [f"    {clean(line)}" for line in self.formatException(record.exc_info).splitlines()]
         return "\n".join(lines)
@@ -42,7 +56,7 @@ class JsonFormatter(logging.Formatter):
             "time": _moment(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _sentence(record),
         }
         facts |= {name: value for name, value in vars(record).items() if name not in _OWN and name not in facts}
         if record.exc_info:
@@ -55,6 +69,7 @@ def logging_to_stderr(form: str, level: str) -> Iterator[None]:
     """Log everything from `level` up to stderr while the body runs, from Solocron and from the jobs."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    handler.addFilter(RunFilter())
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)

@@ -62,6 +62,8 @@ class Running:
     asking: bool = False
     """Its `on_retry` has been asked, and the body has not started yet."""
     interrupt: Interrupt | None = None
+    raised: BaseException | None = None
+    """Exception of a body that failed in this process, for the log."""
     progress: dict[str, Any] | None = None
 
     def report(self, progress: dict[str, Any]) -> None:

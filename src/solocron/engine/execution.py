@@ -198,6 +198,7 @@ class Execution:
             self._answered(value, error)
         else:
             self._node.context.runtime.failpoint("body-ended")
+            self.running.raised = None if isinstance(error, Elsewhere) else error
             # A run that was never built, as for a function that takes none, has no steps.
             left = None if error is not None or self._run is None else self._run._unfinished()
             self._node.hand_over(self.running, outcome_of(self.running, value, error, left=left))

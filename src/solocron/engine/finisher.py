@@ -211,6 +211,7 @@ class Finisher:
                 "finished", job=item.running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
                 node=self._context.settings.node, outcome=outcome.status, reason=outcome.reason, error=outcome.error,
                 duration_s=None if begun is None else now - begun,
+                exception=item.running.raised if outcome.error is not None else None,
             )  # fmt: skip
         if isinstance(result.doc, Job) and result.doc.paused is not None and PAUSED in answers.values():
             self._context.events.emit("paused", job=result.name, reason=result.doc.paused.note)

@@ -85,8 +85,12 @@ class BaseRun:
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
         """A logger whose lines carry the run's facts."""
-        facts = {"job": self.job, "run": self.id, "attempt": self.attempt, "fence": self.fence, "node": self.node}
-        return logging.LoggerAdapter(logging.getLogger(f"solocron.run.{self.job}"), facts)
+        return logging.LoggerAdapter(logging.getLogger(f"solocron.run.{self.job}"), self.facts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Facts by which a line of a log can be found: job, run, attempt, fence and node."""
+        return {"job": self.job, "run": self.id, "attempt": self.attempt, "fence": self.fence, "node": self.node}
 
     @property
     def headers(self) -> dict[str, str]:

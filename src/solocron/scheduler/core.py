@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.calendars.revisions import Calendars
 from solocron.client import Client
+from solocron.dispatch import current
 from solocron.dispatch.contract import Dispatcher, LazyDispatcher, LoopBlock
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.duration import parse_duration
@@ -33,7 +34,7 @@ from solocron.schedules import load_zone, zone_data_version
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret, make_store
 from solocron.telemetry.health_file import HealthFile
-from solocron.telemetry.log import is_logged, log_event
+from solocron.telemetry.log import log_event
 from solocron.views import HealthView
 
 if TYPE_CHECKING:  # a program without coroutine jobs imports no asyncio
@@ -59,7 +60,7 @@ class Core:
         self.runtime = runtime or Threads()
         self.registry = Registry()
         self.events = Events()
-        self.events.on("*", log_event, wants=is_logged)
+        self.events.on("*", log_event, wants=log_event.wants)
         self.wrappers: list[Wrapper] = []
         self.bounds: Bounds | None = None
         """The thresholds of alarms, where the scheduler looks for them."""
@@ -218,8 +219,13 @@ class Core:
     def _around(self, handler: Handler, run: Callable[[], BaseRun]) -> Callable[[], Any]:
         if self.wrappers:
             made = run()
-            return wrap(self.wrappers, made, handler.bind(made), is_async=handler.is_async)
-        return handler.bind(run()) if handler.takes_run else handler.function
+            body = wrap(self.wrappers, made, handler.bind(made), is_async=handler.is_async)
+        else:
+            body = handler.bind(run()) if handler.takes_run else handler.function
+        if handler.is_async:  # this is called in the task of the body, whose context ends with it
+            current.enter(run)
+            return body
+        return current.carrying_out(run, body)
 
 
 def _running_loop() -> Any:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from solocron import AsyncRun, Run, every
+from solocron import AsyncRun, Run, current_run, every
 
 FAR = "1d"
 _nothing = threading.Event()
@@ -180,3 +180,11 @@ def tenant(run: Run) -> Iterator[None]:
 @every(FAR, name="wrapped", run_in="process")
 def wrapped() -> str | None:
     return os.environ.get("TENANT")
+
+
+@every(FAR, name="logging", run_in="process")
+def logs_its_run() -> str:
+    """Find the run without being given it."""
+    run = current_run()
+    assert run is not None
+    return run.id

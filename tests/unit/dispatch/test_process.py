@@ -126,6 +126,11 @@ def test_a_step_that_was_made_and_never_called_fails_the_run_in_a_process_too(sc
     assert (view.error or "").startswith("step 'charge' was made and never called, so its function was not run.")
 
 
+def test_the_current_run_is_known_in_a_process_too(scheduler: Scheduler) -> None:
+    view = ran(scheduler, "logging")
+    assert (view.status, view.result) == ("succeeded", view.run), view.error
+
+
 def test_verbs_with_io_say_why_they_cannot_work_on_a_store_in_memory() -> None:
     with Scheduler("memory://", enabled=True, lease="3s") as scheduler:
         pass

@@ -144,7 +144,7 @@ def test_the_events_their_sentences_levels_and_facts() -> None:
 def test_the_fields_of_log_lines() -> None:
     page = {row[0] for row in table(REFERENCE / "logs.md", "Fields")}
     facts = {fact for told in emitted().values() for fact in told}
-    assert page == facts - {"exception"} | {"event"}
+    assert page == facts - {"exception"} | {"event", "errors_not_logged"}
 
 
 def errors() -> dict[str, type[SolocronError]]:

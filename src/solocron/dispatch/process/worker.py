@@ -16,6 +16,7 @@ from typing import Any
 
 from solocron import surroundings
 from solocron.clock import SystemClock
+from solocron.dispatch import current
 from solocron.dispatch.contract import Stop
 from solocron.dispatch.process.shared import Shared
 from solocron.errors import Cancelled, LeaseLost, TimedOut
@@ -80,6 +81,7 @@ def _call(order: dict[str, Any], shared: Shared, line: _Line) -> tuple[Any, str 
     handler = make_handler(order["function"]["name"], function)
     make_run = find(FunctionAddress(**order["make_run"]))
     run = make_run(order, is_async=handler.is_async, stopped=_stop_of(shared), report=line.progress)
+    current.enter(lambda: run)
     body = handler.bind(run)
     if wrappers:
         body = wrap(wrappers, run, body, is_async=handler.is_async)

@@ -51,6 +51,7 @@ NAMES: Mapping[str, str] = {
     "another application": "another application declares a job of this name, and this node leaves it to that one",
     "application changed": "a job's own application is gone, and the one of this node has taken it on",
     "definition kept": "the stored definition is kept while nodes that declare it live; ours is not used yet",
+    "never due": "the only instant of a job had passed when it was declared: it is on record as missed and never runs",
     "rolled back": "the stored definition has a higher revision and is kept; ours is not used: see `solocron adopt`",
     "store went back": "the store is older than what it has granted, or another server answers: nothing is claimed "
     "until the nodes have checked what they remember",

@@ -11,13 +11,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from solocron import surroundings
-from solocron.errors import EmptyStore, InvalidError
+from solocron.errors import EmptyStore, InvalidError, NotFoundError
 
 if TYPE_CHECKING:
     from solocron.client import Client
     from solocron.stores.contract import Store
 
 __all__ = ["each_namespace", "named_store", "opened", "refuse_empty"]
+
+_NAMES = 10_000
+"""Names of jobs among which the nearest to a wrong one is looked for."""
 
 
 @contextmanager
@@ -29,9 +32,26 @@ def opened(args: Namespace) -> Iterator[Client]:
     try:
         store.open(read_only=True)
         refuse_empty(store)
-        yield Client(store)
+        client = Client(store)
+        try:
+            yield client
+        except NotFoundError as error:
+            raise NotFoundError(f"{error}{_hint(client, args)}") from None
     finally:
         store.close()
+
+
+def _hint(client: Client, args: Namespace) -> str:
+    """Return the nearest name, if the command was given a job that does not exist."""
+    from difflib import get_close_matches
+
+    from solocron.model.change import Kind
+
+    given, names = getattr(args, "job", None) or getattr(args, "what", None), client.store.names(Kind.JOB, limit=_NAMES)
+    if given is None or given in names:
+        return ""
+    close = get_close_matches(given, names, n=1)
+    return f" Did you mean {close[0]!r}?" if close else " `solocron jobs` lists them."
 
 
 def refuse_empty(store: Store) -> None:

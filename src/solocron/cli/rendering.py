@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
@@ -33,7 +33,8 @@ def _run_row(run: RunView) -> Sequence[str]:
 
 
 def _between(start: datetime | None, end: datetime | None) -> str:
-    return "-" if start is None or end is None else span(end - start)
+    """Format the time between two instants. A node estimates the store's clock: one a moment early is no time."""
+    return "-" if start is None or end is None else span(max(end - start, timedelta()))
 
 
 def describe_run(run: RunView, *, now: datetime | None = None) -> list[tuple[str, str]]:
@@ -56,7 +57,7 @@ def describe_run(run: RunView, *, now: datetime | None = None) -> list[tuple[str
         ("key", run.key),
         ("claimed", f"{utc(run.claimed_at)} UTC" if run.claimed_at else ""),
         ("started", f"{utc(run.started_at)} UTC, {_between(run.slot, run.started_at)} late" if run.started_at else ""),
-        ("running", f"for {span(now - since)}" if now and since else ""),
+        ("running", f"for {_between(since, now)}" if now and since else ""),
         ("deadline", f"{utc(run.deadline)} UTC" if run.deadline else ""),
         ("asked", f"to stop at {utc(run.stopping_since)} UTC: {run.stopping}" if run.stopping_since else ""),
         ("stuck", _stuck(run)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
@@ -23,8 +22,6 @@ from solocron.views import JobView
 
 __all__ = ["JobDocuments", "is_orphaned"]
 
-_NAMES = 10_000
-"""Names among which the closest to an unknown one is looked for."""
 _FETCHES = 3
 """Times that calendars are fetched for one change: others may put the job under a new revision meanwhile."""
 _FETCH_FIRST = object()
@@ -53,7 +50,7 @@ class JobDocuments:
         return found
 
     def get(self, name: str) -> Job:
-        """Read one job; raise with the nearest name if there is none."""
+        """Read one job; raise if there is none."""
         found = find_job(self.store, name)
         if found is None:
             raise self.unknown(name)
@@ -61,12 +58,12 @@ class JobDocuments:
         return found
 
     def unknown(self, name: str) -> NotFoundError:
-        """Return the error for a name that no job has."""
-        close = difflib.get_close_matches(name, self.store.names(Kind.JOB, limit=_NAMES), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "`solocron jobs` lists them."
-        return NotFoundError(
-            f"there is no job {name!r} in namespace {self.store.namespace!r}; {hint} Nothing was changed."
-        )
+        """Return the error for a name that no job has.
+
+        It suggests no other name: jobs may be tenants' data, and an application may show its errors to one of them. The
+        command line, which an operator uses, does.
+        """
+        return NotFoundError(f"there is no job {name!r} in namespace {self.store.namespace!r}. Nothing was changed.")
 
     def view(self, name: str) -> JobView:
         """Read one job for a caller of the API."""

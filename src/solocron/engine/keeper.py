@@ -151,7 +151,7 @@ class Keeper:
     def _trouble(self, error: str) -> bool:
         self._failures += 1
         self._recovery.gate.no_answer()
-        left = (self._attempts.lease.trusted_until() or 0.0) - self._context.runtime.clock.boot()
+        left = max(0.0, (self._attempts.lease.trusted_until() or 0.0) - self._context.runtime.clock.boot())
         self._context.events.emit(
             "renewal failed", node=self._context.settings.node, error=error, failures=self._failures, trusted_for_s=left
         )

@@ -14,7 +14,7 @@ from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.calendar import with_revision
 from solocron.model.documents.job import GIVEN_WAY, Job
 from solocron.model.documents.session import Session
-from solocron.model.transitions.registration import Proposal, propose
+from solocron.model.transitions.registration import PASSED, Proposal, propose
 from solocron.stores.contract import Named, Result, Verdict
 from solocron.stores.paging import read_sessions
 
@@ -225,6 +225,11 @@ class Registrar:
     def _written(self, result: Result) -> None:
         self._anothers.pop(result.name, None)
         self._outranked.pop(result.name, None)
+        if result.answer == PASSED and isinstance(result.doc, Job):
+            slots = self._context.resolve(result.doc.definition.schedule)
+            self._context.events.emit(
+                "never due", job=result.name, node=self._context.settings.node, slot=slots.before(result.doc.cursor + 1)
+            )
         if isinstance(result.answer, TakenOn) and isinstance(result.doc, Job):
             self._context.events.emit(
                 "application changed", job=result.name, node=self._context.settings.node,

@@ -41,6 +41,7 @@ _LEVELS: Mapping[str, int] = {
     "request dropped": logging.WARNING,
     "another application": logging.WARNING,
     "application changed": logging.WARNING,
+    "never due": logging.WARNING,
     "rolled back": logging.WARNING,
     "stuck": logging.ERROR,
     "job blocked": logging.ERROR,

@@ -100,7 +100,7 @@ def test_of_a_job_without_from_it_counts_from_the_stores_now(cli: Cli, shop: Sho
 def test_an_unknown_job_is_not_found_with_the_nearest_name(cli: Cli, shop: Shop) -> None:
     answer = cli("next", "invoice", "--store", shop.url)
     assert (answer.code, answer.out) == (3, "")
-    assert "did you mean 'invoices'?" in answer.err
+    assert "Did you mean 'invoices'?" in answer.err
 
 
 def test_flags_of_expressions_are_refused_for_jobs(cli: Cli, shop: Shop) -> None:

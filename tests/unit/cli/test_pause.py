@@ -31,4 +31,4 @@ def test_pause_until_the_past_is_refused(cli: Cli, shop: Shop) -> None:
 def test_of_an_unknown_job_nothing_is_changed(cli: Cli, shop: Shop, verb: str) -> None:
     answer = cli(verb, "invoice", "--store", shop.url)
     assert answer.code == 3
-    assert "did you mean 'invoices'?" in answer.err
+    assert "Did you mean 'invoices'?" in answer.err

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from solocron import RunView, Status
+from solocron.cli.rendering import describe_run
+from solocron.clock import to_us
+from solocron.model.documents.run import Origin, Record
 from tests.unit.cli.kit import Cli, Shop, moment
 
 
@@ -36,7 +43,7 @@ def test_an_unknown_status_is_refused_with_the_nearest(cli: Cli, shop: Shop) -> 
 def test_runs_of_an_unknown_job_are_not_found(cli: Cli, shop: Shop) -> None:
     answer = cli("runs", "invoice", "--store", shop.url)
     assert answer.code == 3
-    assert "did you mean 'invoices'?" in answer.err
+    assert "Did you mean 'invoices'?" in answer.err
 
 
 def test_a_job_without_runs_is_not_an_error(cli: Cli, shop: Shop) -> None:
@@ -64,3 +71,18 @@ def test_slots_that_did_not_run_are_listed_with_the_reason(cli: Cli, shop: Shop)
     (found,) = cli("runs", "invoices", "--store", shop.url, "--json").json
     assert (found["status"], found["count"], found["attempt"]) == ("skipped", 3, 0)
     assert "3 slots from" in cli("runs", "invoices", "--store", shop.url).out
+
+
+def test_a_duration_is_never_negative() -> None:
+    """A node estimates the store's clock: a body may seem to have started a moment before its slot."""
+    slot = datetime(2026, 1, 1, tzinfo=UTC)
+    early = slot - timedelta(milliseconds=3)
+    record = Record(
+        run="a@1", job="a", slot=to_us(slot), attempt=1, status=Status.SUCCEEDED, origin=Origin.SCHEDULE, key="k",
+        recorded_at=0, node="n", fence=1, claimed_at=to_us(early), started_at=to_us(slot), finished_at=to_us(early),
+    )  # fmt: skip
+    shown = dict(describe_run(RunView.of(record), now=early))
+    assert shown["took"] == "0 s"
+    running = replace(RunView.of(record), status="running", started_at=early, finished_at=None)
+    shown = dict(describe_run(running, now=early - timedelta(seconds=1)))
+    assert (shown["running"], shown["started"].rpartition(", ")[2]) == ("for 0 s", "0 s late")

@@ -69,7 +69,7 @@ def test_at_an_unreadable_instant_nothing_is_triggered(cli: Cli, shop: Shop) -> 
 def test_triggering_an_unknown_job_is_not_found(cli: Cli, shop: Shop) -> None:
     answer = cli("trigger", "invocies", "--store", shop.url)
     assert answer.code == 3
-    assert "did you mean 'invoices'?" in answer.err
+    assert "Did you mean 'invoices'?" in answer.err
 
 
 def test_triggering_a_disabled_job_is_a_conflict(cli: Cli) -> None:

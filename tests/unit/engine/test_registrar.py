@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -157,6 +158,23 @@ def test_a_tick_takes_on_what_its_renamed_application_added_as_data(world: World
     new = node_of(world, "invoicing")
     new.trigger("mail")
     assert [run.result for run in new.tick()] == ["invoicing"]
+
+
+# --- an instant that has passed --------------------------------------------------------------------------------------
+
+
+def test_a_job_whose_only_instant_has_passed_is_on_record_and_in_the_log_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        scheduler = Scheduler(MemoryStore(world=world))
+        scheduler.at(datetime(2020, 1, 1, tzinfo=UTC), name="late")(lambda: None)
+        with scheduler:
+            (record,) = scheduler.runs("late")
+            assert (record.status, record.reason) == ("missed", "its only instant had passed when it was declared")
+    (line,) = [one for one in caplog.messages if "had passed when it was declared" in one]
+    assert "[job=late " in line
+    assert "slot=2020-01-01T00:00:00Z" in line
 
 
 # --- rollbacks -------------------------------------------------------------------------------------------------------

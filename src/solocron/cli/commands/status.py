@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
@@ -48,7 +48,7 @@ def _running_row(run: RunView, now: datetime) -> Sequence[str]:
     state = "running"
     if run.stopping_since is not None:
         state = f"{'stuck' if run.stuck else 'asked to stop'} since {utc(run.stopping_since)}: {run.stopping}"
-    return run.run, run.node or "-", utc(since), span(now - since), utc(run.deadline), state
+    return run.run, run.node or "-", utc(since), span(max(now - since, timedelta())), utc(run.deadline), state
 
 
 def _no_node(pool: str, jobs: int) -> str:

@@ -10,11 +10,14 @@ from solocron.model.documents.definition import CALENDAR_REVISION, Definition
 from solocron.model.documents.job import GIVEN_WAY, Job
 from solocron.model.documents.run import Record, Status
 from solocron.model.timetable import Resolve, Timetable
-from solocron.model.transitions.catchup import give_up, leave_out
+from solocron.model.transitions.catchup import give_up, leave_out, pass_over
 from solocron.model.transitions.claiming import catch_up_to, recompute_due, wake
 from solocron.model.transitions.untold import write_off_untold
 
-__all__ = ["Proposal", "define", "give_way", "move_to_now", "propose", "remove"]
+__all__ = ["PASSED", "Proposal", "define", "give_way", "move_to_now", "propose", "remove"]
+
+PASSED = "its only instant had passed when it was declared"
+"""Reason of the record that a job with a single instant gets instead of a run; also the answer of `define`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +107,12 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
             zone_data=proposal.zone_data,
             cursor=now,
         )
-        return Change(recompute_due(job, slots), answer="added")
+        passed = slots.before(now + 1) if (new.schedule or {}).get("kind") == "at" and new.enabled else None
+        if passed is None:
+            return Change(recompute_due(job, slots), answer="added")
+        missed: list[Record] = []
+        pass_over(job, slots, missed, passed - 1, passed, Status.MISSED, PASSED, now=now)
+        return Change(recompute_due(job, slots), tuple(missed), answer=PASSED)
     old = doc.definition
     records: list[Record] = []
     job = doc

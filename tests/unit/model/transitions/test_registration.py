@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from solocron.clock import SECOND
+from solocron.clock import SECOND, from_us
 from solocron.model.applications import Peers
 from solocron.model.change import Absent, Kind
 from solocron.model.policy import Backoff, allow
 from solocron.model.transitions.claiming import Later
 from solocron.model.transitions.finishing import take_over
 from solocron.model.transitions.registration import Proposal, define, give_way, move_to_now, propose, remove
-from solocron.schedules import Cron
+from solocron.schedules import At, Cron
 from tests.unit.model.one_job import LATE_FOR, T0, OneJob, definition, resolve, seconds
 
 LATE = LATE_FOR * SECOND
@@ -27,6 +27,14 @@ class TestDefine:
         assert job.job.cursor == T0
         assert job.at(59).claim() is None
         assert job.at(60).run_all() == [60]
+
+    def test_an_instant_that_had_passed_is_on_record_and_one_that_is_to_come_is_not(self) -> None:
+        """A job that never runs looked like one that has still to run: nothing said that it was too late."""
+        job = OneJob(At(from_us(T0 - 3600 * SECOND)))
+        assert job.reasons("missed") == ["its only instant had passed when it was declared"]
+        assert job.ended() == [(-3600, "missed")]
+        assert job.at(60).claim() is None
+        assert OneJob(At(from_us(T0 + SECOND))).at(60).run_all() == [1]
 
     def test_slots_up_to_now_are_decided_by_the_old_rule(self) -> None:
         job = OneJob("1m", catch_up="all").at(150)

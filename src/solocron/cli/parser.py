@@ -43,6 +43,7 @@ COMMANDS: dict[str, str] = {
     "remove": "forget a job that no running code declares",
     "adopt": "after a rollback: let a stored definition give way to the live nodes'",
     "restored": "after a backup was restored: let nothing before now run again",
+    "import": "add the schedules of Celery beat, APScheduler or cron as jobs",
     "calendars": "list the business calendars, or the days off of one",
     "locks": "list the locks, or release one by force",
     "limits": "list the limits across jobs, and who has their permits",

@@ -18,7 +18,7 @@ from solocron.errors import ConfigurationError, InvalidError
 from solocron.jobs.discovery import functions_of
 from solocron.scheduler import Scheduler
 
-__all__ = ["scheduler_of"]
+__all__ = ["object_of", "scheduler_of"]
 
 
 def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
@@ -32,6 +32,19 @@ def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
         return _scheduler_of(target, overrides)
     finally:
         surroundings.imports_target = False
+
+
+def object_of(target: str, what: str) -> Any:
+    """Return the object that `module:name` names; `what` it should be is for the message."""
+    place, _, attribute = target.partition(":")
+    if not attribute:
+        raise InvalidError(f"{target!r:.80} names no object; write module:name for {what}. Nothing was imported.")
+    value: Any = _load(place)
+    for name in attribute.split("."):
+        if not hasattr(value, name):
+            raise InvalidError(f"{place} has no {attribute!r:.60} that could be {what}. Nothing was imported.")
+        value = getattr(value, name)
+    return value
 
 
 def _scheduler_of(target: str, overrides: Overrides) -> Scheduler:

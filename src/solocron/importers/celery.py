@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -19,7 +19,7 @@ from solocron.importers.compose import Fields, expression
 from solocron.importers.converted import Converted, zone_name
 from solocron.schedules import At, Cron, Every
 
-__all__ = ["from_celery"]
+__all__ = ["BeatEntry", "from_celery", "read_beat_entry"]
 
 _LIMITS = {"minute": (0, 59), "hour": (0, 23), "day_of_month": (1, 31), "month_of_year": (1, 12), "day_of_week": (0, 6)}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -31,7 +31,7 @@ _PHASE = "every() counts from 1970-01-01 UTC, not from when beat was started: th
 def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **fields: Any) -> Converted:
     """Convert what beat would send; `tz` is `app.conf.timezone`. A crontab of django-celery-beat keeps its own zone."""
     if isinstance(schedule, Mapping):
-        return _entry(schedule, tz)
+        return _converted(read_beat_entry(schedule, tz=tz))
     if schedule is None:
         if not fields:
             raise InvalidError("nothing was given: pass a schedule, or the fields of a crontab. Nothing was converted.")
@@ -48,7 +48,7 @@ def from_celery(schedule: Any = None, *, tz: str | tzinfo | None = None, **field
     if hasattr(schedule, "event"):
         raise InvalidError(f"{schedule!r:.80} is solar, which has no counterpart. Nothing was converted.")
     if hasattr(schedule, "one_off"):
-        return _task(schedule, tz)
+        return _converted(read_beat_entry(schedule, tz=tz))
     schedule = getattr(schedule, "schedule", schedule)  # of a database row, the schedule that beat uses
     if all(hasattr(schedule, name) for name in _LIMITS):
         zone, notes = _zone(schedule, tz)
@@ -70,15 +70,31 @@ def _zone(crontab: Any, tz: str | tzinfo | None) -> tuple[str | tzinfo, tuple[st
     return own, (f"the crontab has a zone of its own, {zone_name(own)}, so tz={zone_name(tz)} was not used.",)
 
 
-def _task(task: Any, tz: str | tzinfo | None) -> Converted:
-    """Convert a `PeriodicTask` of django-celery-beat as its scheduler reads it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeatEntry:
+    """One entry of beat: the schedule, and the message that it sends."""
+
+    schedule: Cron | Every | At
+    task: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    options: dict[str, Any]
+    """Options of the message, such as `queue` and `expires`."""
+    enabled: bool = True
+    notes: tuple[str, ...] = ()
+
+
+def read_beat_entry(given: Any, *, tz: str | tzinfo | None = None) -> BeatEntry:
+    """Read an entry of `beat_schedule`, or a `PeriodicTask` of django-celery-beat as its scheduler reads it."""
+    if isinstance(given, Mapping):
+        return _entry(given, tz)
     try:
-        return _checked_task(task, tz)
+        return _task(given, tz)
     except InvalidError as error:
-        raise InvalidError(f"periodic task {task.name!r:.80}: {error}") from None
+        raise InvalidError(f"periodic task {given.name!r:.80}: {error}") from None
 
 
-def _checked_task(task: Any, tz: str | tzinfo | None) -> Converted:
+def _task(task: Any, tz: str | tzinfo | None) -> BeatEntry:
     schedule = task.interval or task.crontab or task.solar or task.clocked
     if schedule is None:
         raise InvalidError("it has no schedule. Nothing was converted.")
@@ -93,13 +109,13 @@ def _checked_task(task: Any, tz: str | tzinfo | None) -> Converted:
     told = {name: getattr(task, name) for name in ("queue", "exchange", "routing_key", "priority")}
     told |= {"expires": task.expire_seconds, "headers": _json(task, "headers")}
     entry = {
+        "task": task.task,
         "schedule": schedule,
         "args": _json(task, "args"),
         "kwargs": _json(task, "kwargs"),
         "options": {name: value for name, value in told.items() if value is not None and value != {}},
     }
-    made = _entry(entry, tz)
-    return made if task.enabled else replace(made, options={**made.options, "enabled": False})
+    return replace(_entry(entry, tz), enabled=bool(task.enabled))
 
 
 def _json(task: Any, name: str) -> Any:
@@ -111,17 +127,30 @@ def _json(task: Any, name: str) -> Any:
         raise InvalidError(f"{name} is not JSON. Nothing was converted.") from None
 
 
-def _entry(entry: Mapping[str, Any], tz: str | tzinfo | None) -> Converted:
-    """Convert an entry of `beat_schedule`: its arguments become the payload, its expiry the latest start."""
+def _entry(entry: Mapping[str, Any], tz: str | tzinfo | None) -> BeatEntry:
     if "schedule" not in entry:
         raise InvalidError("an entry of beat_schedule needs a schedule. Nothing was converted.")
+    if isinstance(entry["schedule"], Mapping):
+        raise InvalidError("the schedule of an entry is a mapping; give a crontab or a period. Nothing was converted.")
     made = from_celery(entry["schedule"], tz=tz)
-    options, notes = dict(made.options), list(made.notes)
-    args, kwargs = entry.get("args"), entry.get("kwargs")
-    if args or kwargs:
-        options["payload"] = {"args": list(args or ()), "kwargs": dict(kwargs or {})}
+    return BeatEntry(
+        schedule=made.schedule,
+        task=str(entry.get("task", "")),
+        args=list(entry.get("args") or ()),
+        kwargs=dict(entry.get("kwargs") or {}),
+        options=dict(entry.get("options") or {}),
+        notes=made.notes,
+    )
+
+
+def _converted(entry: BeatEntry) -> Converted:
+    """Convert an entry: its arguments become the payload, its expiry the latest start, its queue the pool."""
+    options: dict[str, Any] = {}
+    notes = list(entry.notes)
+    if entry.args or entry.kwargs:
+        options["payload"] = {"args": entry.args, "kwargs": entry.kwargs}
         notes.append("args and kwargs: the function takes the run and reads run.payload['args'] and ['kwargs'].")
-    told = dict(entry.get("options") or {})
+    told = dict(entry.options)
     expires = told.pop("expires", None)
     if isinstance(expires, int | float):
         options["start_within"] = f"{expires:g}s"
@@ -132,7 +161,9 @@ def _entry(entry: Mapping[str, Any], tz: str | tzinfo | None) -> Converted:
         options["pool"] = str(queue)
     if told:
         notes.append(f"left out, because nothing is sent to a queue: {', '.join(sorted(map(str, told)))}.")
-    return Converted(schedule=made.schedule, options=options, notes=tuple(notes))
+    if not entry.enabled:
+        options["enabled"] = False
+    return Converted(schedule=entry.schedule, options=options, notes=tuple(notes))
 
 
 def _cron(fields: Mapping[str, Any], tz: str | tzinfo) -> Cron:

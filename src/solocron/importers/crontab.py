@@ -14,7 +14,7 @@ from solocron.errors import InvalidError, ScheduleError
 from solocron.importers.converted import Converted
 from solocron.schedules import Cron
 
-__all__ = ["CrontabJob", "from_crontab"]
+__all__ = ["CrontabJob", "RefusedLine", "from_crontab", "read_crontab"]
 
 _SETTING = re.compile(r"""\s*(?P<name>["']?[A-Za-z_][A-Za-z0-9_]*["']?)\s*=\s*(?P<value>.*?)\s*""")
 _OURS = ("MAILTO", "MAILFROM", "CRON_TZ", "RANDOM_DELAY")
@@ -62,6 +62,24 @@ def from_crontab(text: str, *, tz: str, system: bool = False) -> list[CrontabJob
     One line that cannot be converted refuses the whole, so that none is forgotten.
     """
     found: list[CrontabJob] = []
+    for line in read_crontab(text, tz=tz, system=system):
+        if isinstance(line, RefusedLine):
+            raise type(line.error)(f"line {line.line}: {line.error} Nothing was converted.") from None
+        found.append(line)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedLine:
+    """A line that has no counterpart, and why."""
+
+    line: int
+    text: str
+    error: InvalidError | ScheduleError
+
+
+def read_crontab(text: str, *, tz: str, system: bool = False) -> Iterator[CrontabJob | RefusedLine]:
+    """Yield each line with a command, converted or refused."""
     settings: dict[str, str] = {}
     for number, line in _lines(text):
         setting = _SETTING.fullmatch(line)
@@ -69,12 +87,9 @@ def from_crontab(text: str, *, tz: str, system: bool = False) -> list[CrontabJob
             settings[setting["name"].strip("\"'")] = _unquoted(setting["value"])
             continue
         try:
-            found.append(_job(number, line, dict(settings), tz, system))
-        except ScheduleError as refused:
-            raise ScheduleError(f"line {number}: {refused} Nothing was converted.") from None
-        except InvalidError as refused:
-            raise InvalidError(f"line {number}: {refused} Nothing was converted.") from None
-    return found
+            yield _job(number, line, dict(settings), tz, system)
+        except (InvalidError, ScheduleError) as refused:
+            yield RefusedLine(number, line, refused)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -1,7 +1,7 @@
 """Asks the real APScheduler 3, Celery and django-celery-beat when their schedules fire; writes it down for the tests.
 
-None is a dependency, so the answers are kept in `peers.json` beside this file. To record them again, in an environment
-that has all three:  python tests/unit/importers/record_peers.py
+Their answers are kept in `peers.json` beside this file, so that a new release of theirs cannot change what the tests
+compare with. To record them again:  python tests/unit/importers/record_peers.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows of django-celery-beat are converted with the zone that they carry, or refused with a reason.
 
-The package is no dependency: the classes here are shaped like its models, field by field, and the instants were
-recorded from the real ones (see record_peers).
+The classes here are shaped like its models, field by field, and the instants were recorded from the real ones (see
+record_peers). The real tables are read in tests/unit/cli/test_import.py.
 """
 
 from __future__ import annotations

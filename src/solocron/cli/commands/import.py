@@ -1,0 +1,291 @@
+"""`solocron import`: add the schedules of Celery beat, APScheduler or cron as jobs, and undo it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from solocron.cli import output
+from solocron.cli.arguments import add_listing
+from solocron.cli.exits import FAILED, OK
+from solocron.cli.opening import opened
+from solocron.errors import InvalidError, StoreError
+
+if TYPE_CHECKING:
+    from solocron.client import Client
+    from solocron.importers.adding import Undone
+    from solocron.importers.entry import ImportedJob, RefusedEntry
+
+__all__ = ["add_arguments", "execute"]
+
+SOURCES = ("django-celery-beat", "celery", "apscheduler-store", "crontab")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        nargs="?",
+        help="settings module or database URL; module:app; database URL; file or -",
+    )
+    parser.add_argument("--from", dest="origin", choices=SOURCES, help="what SOURCE is")
+    parser.add_argument("--dry-run", action="store_true", help="only report; no store is opened")
+    parser.add_argument("--for", dest="target", metavar="TARGET", help="the program that has the handlers")
+    parser.add_argument("--handlers", metavar="FILE", help="write a module with the handlers to a new file")
+    parser.add_argument("--tz", metavar="ZONE", help="the zone of the machine (crontab, celery without a zone)")
+    parser.add_argument("--system", action="store_true", help="lines have a user, as in /etc/crontab (crontab)")
+    parser.add_argument("--table", metavar="NAME", default="apscheduler_jobs", help="its table (apscheduler-store)")
+    parser.add_argument("--receipt", metavar="FILE", help="list what was added there (default: a new file here)")
+    parser.add_argument("--undo", metavar="RECEIPT", help="remove what an import added")
+    add_listing(parser)
+
+
+def execute(args: Namespace) -> int:
+    if args.undo is not None:
+        return _undo(args)
+    if args.origin is None or args.source is None:
+        raise InvalidError(f"import wants a SOURCE and --from, one of {', '.join(SOURCES)}. Nothing was imported.")
+    from solocron.importers.adding import ImportResult
+    from solocron.importers.entry import ImportedJob
+
+    found = _checked(_read(args))
+    jobs = [one for one in found if isinstance(one, ImportedJob)]
+    rows: list[dict[str, Any]] = [
+        _row(one, "would be added") if isinstance(one, ImportedJob) else _refusal(one) for one in found
+    ]
+    if args.handlers is not None:
+        _write_handlers(args, jobs)
+    receipt = None
+    if not args.dry_run and jobs:
+        receipt = args.receipt or _new_receipt()
+        rows = [row for row in rows if row["result"] == ImportResult.REFUSED]
+        added = _add(args, jobs, Path(receipt))
+        rows += added
+        if not any(row["result"] == ImportResult.ADDED for row in added):
+            Path(receipt).unlink()
+            receipt = None
+    if args.json:
+        output.dump({"from": args.origin, "dry_run": args.dry_run, "receipt": receipt, "jobs": rows})
+    else:
+        _print(args, rows, receipt)
+    return FAILED if any(row["result"] == ImportResult.REFUSED for row in rows) else OK
+
+
+def _new_receipt() -> str:
+    """Return the name of a file that does not exist."""
+    stem = f"solocron-import-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    return next(name for n in itertools.count(1) if not Path(name := f"{stem}{f'-{n}' * (n > 1)}.jsonl").exists())
+
+
+# --- read ------------------------------------------------------------------------------------------------------------
+
+
+def _read(args: Namespace) -> Sequence[ImportedJob | RefusedEntry]:
+    if args.origin == "crontab":
+        return _crontab(args)
+    if args.origin == "celery":
+        from solocron.cli.target import object_of
+        from solocron.importers.celery_app import read_beat_schedule
+
+        return read_beat_schedule(object_of(args.source, "a Celery application"), tz=args.tz)
+    if args.origin == "apscheduler-store":
+        from solocron.importers.apscheduler_store import read_job_store
+        from solocron.importers.database import table_reader
+
+        return read_job_store(table_reader(args.source), name=args.table)
+    return _django(args)
+
+
+def _crontab(args: Namespace) -> Sequence[ImportedJob | RefusedEntry]:
+    from solocron.importers.crontab import RefusedLine, read_crontab
+    from solocron.importers.entry import RefusedEntry, from_crontab_job, named_once, reason
+    from solocron.schedules import load_zone
+
+    if args.tz is None:
+        raise InvalidError("a crontab needs --tz, the zone of its machine, such as Europe/Paris. Nothing was imported.")
+    load_zone(args.tz)
+    try:
+        text = sys.stdin.read() if args.source == "-" else Path(args.source).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidError(f"{args.source} cannot be read: {error.strerror}. Nothing was imported.") from None
+    except UnicodeDecodeError:
+        raise InvalidError(f"{args.source} is not a text file in UTF-8. Nothing was imported.") from None
+    found = [
+        RefusedEntry(f"line {line.line}", reason(line.error))
+        if isinstance(line, RefusedLine)
+        else from_crontab_job(line)
+        for line in read_crontab(text, tz=args.tz, system=args.system)
+    ]
+    return list(named_once(found, number=True))
+
+
+def _django(args: Namespace) -> Sequence[ImportedJob | RefusedEntry]:
+    from solocron.importers.database import rows_of, table_reader
+    from solocron.importers.django_tables import read_periodic_tasks
+
+    if "://" in args.source:
+        return read_periodic_tasks(table_reader(args.source))
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    os.environ["DJANGO_SETTINGS_MODULE"] = args.source
+    try:
+        import django
+        from django.conf import settings
+        from django.db import connection
+        from django.utils import timezone
+
+        django.setup()
+        zone = UTC if settings.USE_TZ else timezone.get_default_timezone()
+        with connection.cursor() as cursor:
+            return read_periodic_tasks(lambda table: rows_of(cursor, table), zone=zone)
+    except ModuleNotFoundError as error:
+        raise InvalidError(f"{args.source}: there is no module {error.name!r} here. Nothing was imported.") from None
+    except InvalidError:
+        raise
+    except Exception as error:  # noqa: BLE001 - settings are a user's code, and Django has errors of its own
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InvalidError(f"the tables of {args.source} cannot be read: {reason}. Nothing was imported.") from None
+
+
+def _checked(found: Sequence[ImportedJob | RefusedEntry]) -> list[ImportedJob | RefusedEntry]:
+    """Refuse what `add` would refuse, before anything is added."""
+    from solocron.importers.adding import check_job
+    from solocron.importers.entry import ImportedJob, RefusedEntry, reason
+
+    checked: list[ImportedJob | RefusedEntry] = []
+    for one in found:
+        if isinstance(one, ImportedJob):
+            try:
+                check_job(one)
+            except InvalidError as error:
+                checked.append(RefusedEntry(one.name, reason(error)))
+                continue
+        checked.append(one)
+    return checked
+
+
+# --- write -----------------------------------------------------------------------------------------------------------
+
+
+def _write_handlers(args: Namespace, jobs: Sequence[ImportedJob]) -> None:
+    from solocron.importers.handler_source import handler_source
+
+    source = handler_source(jobs, args.origin, app=args.source if args.origin == "celery" else None)
+    try:
+        with Path(args.handlers).open("x", encoding="utf-8") as file:
+            file.write(source)
+    except FileExistsError:
+        raise InvalidError(f"{args.handlers} exists already, so it was not written. Nothing was imported.") from None
+    except OSError as error:
+        raise InvalidError(f"{args.handlers} cannot be written: {error.strerror}. Nothing was imported.") from None
+    output.note(f"wrote {args.handlers}: read it, and start it with `solocron run {args.handlers}`")
+
+
+@contextmanager
+def _client(args: Namespace) -> Iterator[Client]:
+    if args.target is None:
+        with opened(args) as client:
+            yield client
+        return
+    from solocron.cli.overrides import Overrides
+    from solocron.cli.target import scheduler_of
+    from solocron.scheduler.hooks import core_of
+
+    core = core_of(scheduler_of(args.target, Overrides(store=args.store, namespace=args.namespace)))
+    try:
+        yield core.open()
+    finally:
+        core.store.close()
+
+
+def _add(args: Namespace, jobs: Sequence[ImportedJob], receipt: Path) -> list[dict[str, Any]]:
+    from solocron.importers.adding import add_jobs
+
+    rows: list[dict[str, Any]] = []
+    try:
+        with _client(args) as client:
+            for one in add_jobs(client, jobs, receipt, args.origin):
+                rows.append(_row(one.job, one.result, one.why))
+    except StoreError:
+        if rows:
+            output.note(f"{receipt} lists what was added before; to remove it: solocron import --undo {receipt}")
+        raise
+    return rows
+
+
+def _undo(args: Namespace) -> int:
+    from solocron.importers.adding import ImportResult, undo
+
+    if args.origin or args.source or args.handlers or args.dry_run:
+        raise InvalidError("--undo takes a receipt and nothing else but the store. Nothing was removed.")
+    with opened(args) as client:
+        found: list[Undone] = list(undo(client, Path(args.undo)))
+    if args.json:
+        output.dump({"jobs": [{"job": one.job, "result": one.result, "why": one.why} for one in found]})
+    else:
+        for one in found:
+            output.say(f"{one.job}: {one.result}" + (f", {one.why}" if one.why else ""))
+        output.say(f"{sum(one.result == ImportResult.REMOVED for one in found)} of {len(found)} jobs removed")
+    return FAILED if any(one.result == ImportResult.KEPT for one in found) else OK
+
+
+# --- report ----------------------------------------------------------------------------------------------------------
+
+
+def _row(job: ImportedJob, result: str, why: str = "") -> dict[str, Any]:
+    return {
+        "job": job.name,
+        "handler": job.handler,
+        "schedule": job.schedule.describe(),
+        "paused": job.paused,
+        "result": str(result),
+        "notes": list(job.notes),
+        "why": why,
+    }
+
+
+def _refusal(one: RefusedEntry) -> dict[str, Any]:
+    from solocron.importers.adding import ImportResult
+
+    blank: dict[str, Any] = {"handler": None, "schedule": None, "paused": False, "notes": []}
+    return {"job": one.entry, **blank, "result": str(ImportResult.REFUSED), "why": one.why}
+
+
+def _print(args: Namespace, rows: Sequence[dict[str, Any]], receipt: str | None) -> None:
+    from solocron.importers.adding import ImportResult
+
+    taken = [row for row in rows if row["result"] != ImportResult.REFUSED]
+    groups = {
+        "as it is": [row for row in taken if not row["notes"]],
+        "with a difference": [row for row in taken if row["notes"]],
+        "not imported": [row for row in rows if row["result"] == ImportResult.REFUSED],
+    }
+    for title, members in groups.items():
+        if not members:
+            continue
+        output.say(f"{title}: {len(members)}")
+        for row in members:
+            if row["why"]:
+                output.say(f"  {row['job']}: {row['why']}")
+                continue
+            paused = ", paused" if row["paused"] else ""
+            there = "" if row["result"] in (ImportResult.ADDED, "would be added") else f" ({row['result']})"
+            output.say(f"  {row['job']}  {row['schedule']}{paused}, calls {row['handler']}{there}")
+            for note in row["notes"]:
+                output.say(f"      {note}")
+    added = sum(row["result"] == ImportResult.ADDED for row in rows)
+    if args.dry_run:
+        output.say(
+            f"nothing was added; handlers to have: {', '.join(sorted({row['handler'] for row in taken})) or 'none'}"
+        )
+    else:
+        output.say(f"{added} {'job' if added == 1 else 'jobs'} added")
+    if receipt is not None:
+        output.say(f"to undo it: solocron import --undo {receipt}")

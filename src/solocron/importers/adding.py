@@ -1,0 +1,138 @@
+"""Add imported jobs, keep a receipt of them, and undo exactly what a receipt lists. An import changes no other job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from solocron.client import Client
+from solocron.clock import iso
+from solocron.errors import InvalidError, SolocronError, StoreError
+from solocron.importers.entry import ImportedJob, reason
+from solocron.jobs.declaration import Declaration
+from solocron.model.documents.job import Job
+from solocron.stores.paging import find_job
+
+__all__ = ["Added", "ImportResult", "Undone", "add_jobs", "check_job", "undo"]
+
+_FORMAT = 1
+
+
+class ImportResult(StrEnum):
+    """What became of a job."""
+
+    ADDED = "added"
+    THERE = "there already"
+    REFUSED = "refused"
+    REMOVED = "removed"
+    GONE = "gone already"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """One job of an import, and why it was not added."""
+
+    job: ImportedJob
+    result: ImportResult
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """One job of a receipt, and why it was kept."""
+
+    job: str
+    result: ImportResult
+    why: str = ""
+
+
+def check_job(job: ImportedJob) -> str:
+    """Return the fingerprint of the definition that would be added; raise if it is not valid."""
+    given: Any = job.options
+    return Declaration.make(job.schedule, given, name=job.name).define(job.name, job.handler)[0].fingerprint
+
+
+def add_jobs(client: Client, jobs: Iterable[ImportedJob], receipt: Path, origin: str) -> Iterator[Added]:
+    """Add each job that is not there; the receipt is made first, and lists each job before the next is added."""
+    store = client.store
+    head = {"solocron_import": _FORMAT, "from": origin, "namespace": store.namespace, "at": iso(store.clock())}
+    try:
+        file = receipt.open("x", encoding="utf-8")
+    except FileExistsError:
+        raise InvalidError(f"{receipt} exists already; name another --receipt. Nothing was imported.") from None
+    except OSError as error:
+        raise InvalidError(f"{receipt} cannot be written: {error.strerror}. Nothing was imported.") from None
+    with file:
+        print(json.dumps(head), file=file, flush=True)
+        for job in jobs:
+            added = _add(client, job)
+            doc = find_job(store, job.name) if added.result is ImportResult.ADDED else None
+            if doc is not None:
+                line = {"job": job.name, "incarnation": doc.incarnation, "fingerprint": doc.definition.fingerprint}
+                print(json.dumps(line), file=file, flush=True)
+            yield added
+
+
+def _add(client: Client, job: ImportedJob) -> Added:
+    there = find_job(client.store, job.name)
+    if there is not None and not there.removed:
+        if there.source is None and there.definition.fingerprint == check_job(job):
+            return Added(job, ImportResult.THERE)
+        return Added(job, ImportResult.REFUSED, f"there is another job named {job.name}; it was not changed.")
+    try:
+        if job.paused:
+            # Off first, so that no slot can start before the pause is written.
+            off: dict[str, Any] = {**job.options, "enabled": False}
+            client.add(job.name, job.handler, job.schedule, **off)
+            client.pause(job.name, by="import", note="it was switched off where it came from")
+        client.add(job.name, job.handler, job.schedule, **job.options)
+    except StoreError:
+        raise
+    except SolocronError as error:
+        return Added(job, ImportResult.REFUSED, reason(error))
+    return Added(job, ImportResult.ADDED)
+
+
+def undo(client: Client, receipt: Path) -> Iterator[Undone]:
+    """Remove the jobs of a receipt that are as the import left them; keep what was changed or declared since."""
+    for line in _read(receipt, client.store.namespace):
+        name = line["job"]
+        doc = find_job(client.store, name)
+        if doc is None or doc.removed or doc.incarnation != line["incarnation"]:
+            yield Undone(name, ImportResult.GONE if doc is None or doc.removed else ImportResult.KEPT, _since(doc))
+        elif doc.source is not None:
+            yield Undone(name, ImportResult.KEPT, "code declares it now")
+        elif doc.definition.fingerprint != line["fingerprint"]:
+            yield Undone(name, ImportResult.KEPT, "it was changed since")
+        else:
+            client.remove(name)
+            yield Undone(name, ImportResult.REMOVED)
+
+
+def _since(doc: Job | None) -> str:
+    return "" if doc is None or doc.removed else "it was removed and added again since"
+
+
+def _read(receipt: Path, namespace: str) -> list[dict[str, Any]]:
+    try:
+        head, *lines = [json.loads(line) for line in receipt.read_text(encoding="utf-8").splitlines()]
+        good = head["solocron_import"] == _FORMAT and all(
+            {"job", "incarnation", "fingerprint"} <= line.keys() for line in lines
+        )
+    except OSError as error:
+        raise InvalidError(f"{receipt} cannot be read: {error.strerror}. Nothing was removed.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        good, head, lines = False, {}, []
+    if not good:
+        raise InvalidError(f"{receipt} is not the receipt of an import. Nothing was removed.")
+    if head["namespace"] != namespace:
+        raise InvalidError(
+            f"{receipt} is of the namespace {head['namespace']!r}, and this is {namespace!r}; give --namespace. "
+            "Nothing was removed."
+        )
+    return lines

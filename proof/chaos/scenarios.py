@@ -18,7 +18,9 @@ from proof.chaos.places import Place
 from proof.chaos.store_faults import CRASH, RESTART, STORE_FAULTS
 from proof.chaos.storm import COMBINED, Storm, Tell
 from solocron.clock import SystemClock
+from solocron.model.documents.run import Status
 from solocron.schedules import Schedule
+from solocron.stores.contract import Query
 from solocron.testing.fleet import Fleet, Incident, Judge, Replica, wait_until
 from solocron.testing.fleet.ledger import END, START
 
@@ -115,7 +117,9 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
         tell(f"        frozen for {frozen_for:g} s in the middle of {len(left)} runs, and at work again")
         heal(arena, (judge,), figures, tell)
         conclude(arena, (judge,), figures)
-        ran = {line.key: line.at for line in ledger.lines(event=END) if line.pid == healthy.pid}
+        accepted = _accepted(arena.fleet)
+        ended = [line for line in ledger.lines(event=END) if line.pid == healthy.pid]
+        ran = {line.key: line.at for line in ended if (line.run, line.attempt) in accepted}
         starts = [line for line in ledger.lines(event=START) if line.pid == sleeper.pid]
         again = [line for line in starts if ran.get(line.key, line.at) < line.at]
         figures.faults += [f"ran again after its freeze: {line.key} of {line.node}" for line in again]
@@ -125,6 +129,12 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
 
 
 # --- parts
+
+
+def _accepted(fleet: Fleet) -> set[tuple[str, int]]:
+    """Return the attempts whose success the store has: on a slow machine a healthy node loses its lease as well."""
+    log = fleet.scheduler.open().store.history(Query(limit=10_000)).records
+    return {(record.run, record.attempt) for record in log if record.status is Status.SUCCEEDED}
 
 
 def judges_of(fleet: Fleet, schedules: dict[str, Schedule]) -> tuple[Judge, Judge]:

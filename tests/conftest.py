@@ -7,10 +7,12 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
 
+from tests.distribution import ByFile
 from tests.servers import SERVERS, Server, in_memory, janitor, processes
 
 pytest_plugins = ["pytester", "tests.servers.fixtures"]
@@ -33,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of each server, keep together what shares a fixture, leave out what takes minutes unless asked."""
+    """Mark the tests of each server, so that `-m postgres` finds them, and leave the long ones out unless asked for."""
     fixtures = {"redis_server": "redis"} | {name: name for name in SERVERS if name != "redis"}
     for item in items:
         asked = {fixtures[name] for name in getattr(item, "fixturenames", ()) if name in fixtures}
@@ -41,9 +43,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         asked |= {value for value in params.values() if isinstance(value, str) and value in SERVERS}
         for name in asked:
             item.add_marker(name)
-        if _shares_with_its_module(item):
-            # On two workers, the server or the simulated worlds of a module would be made twice.
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if not config.getoption("--long"):
         left_out = [item for item in items if item.get_closest_marker("long")]
         if left_out:
@@ -51,14 +50,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             items[:] = [item for item in items if item not in left_out]
 
 
-def _shares_with_its_module(item: pytest.Item) -> bool:
-    """Return whether a test uses a fixture that lives as long as its module or class."""
-    if item.get_closest_marker("xdist_group") or not isinstance(item, pytest.Function):
-        return False
-    known = item._fixtureinfo.name2fixturedefs
-    return any(
-        definitions[-1].scope in ("module", "class") and not name.startswith("_") for name, definitions in known.items()
-    )
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    """Give whole files to the workers, in the order of collection."""
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+from tests.distribution import ByFile
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -98,3 +101,23 @@ def test_a_test_is_marked_with_the_servers_it_uses(suite: pytest.Pytester) -> No
         def test_takes_a_name(store): pass
     """)
     run(suite, "-m", "redis").assert_outcomes(passed=2, deselected=2)
+
+
+def test_the_tests_of_a_file_run_on_one_worker(suite: pytest.Pytester) -> None:
+    suite.makepyfile("""
+        import os, pathlib, pytest
+
+        @pytest.mark.parametrize("number", range(6))
+        def test_something(number):
+            with pathlib.Path("workers").open("a") as file:
+                print(os.environ["PYTEST_XDIST_WORKER"], file=file)
+    """)
+    suite.makepyfile(test_another="def test_another(): pass")
+    run(suite, "-n", "2").assert_outcomes(passed=7)
+    assert len(set((suite.path / "workers").read_text().split())) == 1
+
+
+def test_tests_of_real_processes_are_spread() -> None:
+    scope_of = partial(ByFile._split_scope, None)
+    assert scope_of("tests/unit/test_loop.py::TestIt::test_one[a::b]") == "tests/unit/test_loop.py"
+    assert scope_of("tests/e2e/test_fork.py::test_one") == "tests/e2e/test_fork.py::test_one"

@@ -68,9 +68,10 @@ test: servers ## Run every test; installs missing servers where it can
 	@$(BIN)/pytest -m "not alone" -n $(WORKERS) $(ARGS)
 
 .PHONY: test-long
-test-long: servers ## What `make test` leaves out because it takes minutes: larger worlds, longer storms; over an hour
+test-long: servers ## What `make test` leaves out: larger worlds, longer storms, a thousand examples of each property; over an hour
 	@$(BIN)/pytest --long -m "long and alone" $(ARGS) $$(grep -rlF pytest.mark.alone tests --include='test_*.py')
 	@$(BIN)/pytest --long -m "long and not alone" -n $(WORKERS) $(ARGS)
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -m "hypothesis and not long" -n $(WORKERS) $(ARGS)
 
 .PHONY: servers
 servers: $(READY) ## Install the servers that the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey

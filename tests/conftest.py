@@ -25,8 +25,12 @@ in_memory.keep_temporary_files()
 # than most tests on MariaDB. No test trusts a public authority, whatever the environment names.
 os.environ["SSL_CERT_FILE"] = os.devnull
 
-hypothesis.settings.register_profile("dev", deadline=None)
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+# `make test-long` runs the same properties with many more examples.
+hypothesis.settings.register_profile("dev", deadline=None, max_examples=40)
+hypothesis.settings.register_profile(
+    "ci", parent=hypothesis.settings.get_profile("dev"), derandomize=True, database=None, print_blob=True
+)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=1_000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 

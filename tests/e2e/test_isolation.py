@@ -54,7 +54,7 @@ def test_a_node_that_is_killed_or_frozen_leaves_no_child_working_past_the_lease(
     fleet.stop()
 
 
-@pytest.mark.parametrize("seconds", [8, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [5, pytest.param(60, marks=pytest.mark.long)])
 def test_processes_survive_kills_and_freezes_of_their_nodes_with_zeros(
     make_fleet: MakeFleet, tmp_path: Path, seconds: int
 ) -> None:

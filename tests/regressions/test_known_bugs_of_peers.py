@@ -323,7 +323,7 @@ def test_p16_a_zone_far_from_utc_makes_neither_twins_nor_a_storm(zone: str) -> N
     @cron("0 */6 * * *", name="job", tz=zone)
     def body(run: Run) -> None: ...
 
-    cluster = Cluster(body, nodes=2, lease="5m", start=datetime(2026, 4, 4, tzinfo=UTC))
+    cluster = Cluster(body, nodes=2, lease="30m", start=datetime(2026, 4, 4, tzinfo=UTC))
     cluster.run("36h")  # in which Auckland sets its clocks back
     per_hour = Counter(start.at.replace(minute=0, second=0, microsecond=0) for start in cluster.starts)
     assert set(per_hour.values()) == {1}

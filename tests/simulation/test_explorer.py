@@ -90,18 +90,20 @@ class TestWithoutARule:
 class TestABrokenMachine:
     """The safety checks see what they are for."""
 
-    @pytest.mark.parametrize(("name", "invariant"), [("X-04", "I11"), ("X-06", "I3"), ("X-07", "I4"), ("X-27", "I9")])
-    def test_an_injected_bug_is_found(self, name: str, invariant: str) -> None:
+    @pytest.mark.parametrize(
+        ("name", "invariant", "slots"), [("X-04", "I11", 1), ("X-06", "I3", 1), ("X-07", "I4", 1), ("X-27", "I9", 2)]
+    )
+    def test_an_injected_bug_is_found(self, name: str, invariant: str, slots: int) -> None:
         mutant = next(one for one in MUTANTS if one.name == name)
         with mutant.alive() as bites:
-            report = explore(Small(faults=TWO))
+            report = explore(Small(slots=slots, faults=TWO))
         assert report.wrong is not None
         assert invariant in report.wrong
         assert bites.count
 
     def test_a_node_that_does_not_stop_when_its_trust_ends_is_found(self) -> None:
         with patch.object(world, "trust", lambda state, i: state):
-            report = explore(Small(faults=TWO))
+            report = explore(Small(slots=1, faults=TWO))
         assert report.wrong == "I8: a second body starts beside one that still runs"
 
     def test_a_renewal_that_revives_is_found(self) -> None:

@@ -19,7 +19,8 @@ from solocron.model.documents import key as key_model
 from solocron.model.documents import lock as lock_model
 from solocron.model.documents import steps as steps_model
 
-SEEDS = range(20)
+SEEDS = (4, 7, 9, *(seed for seed in range(20) if seed not in (4, 7, 9)))
+"""The first ones find every bug as the histories go today; the others are tried when a change has moved them."""
 
 
 def world(seed: int) -> Options:

@@ -40,7 +40,7 @@ def cronsim_errs(change: ClockChange) -> bool:
     return bool(by % 3600 or wall % 3600) or (by > 0 and wall % 86_400 == 0)
 
 
-SOME = pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.long)], ids=["a fourth", "all"])
+SOME = pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.long)], ids=["an eighth", "all"])
 """Of the changes of each zone; two neighbours of a zone are much alike. All of them with --long."""
 
 

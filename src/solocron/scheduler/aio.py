@@ -244,7 +244,9 @@ class _Pools:
 async def _on(pool: Executor, call: Callable[[], T]) -> T:
     """Make a call on a thread of the pool, in the caller's context."""
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(pool, context.run, call)
+    made = asyncio.get_running_loop().run_in_executor(pool, context.run, call)
+    del pool  # else the traceback of an error, which is in a cycle with its future, would keep the threads
+    return await made
 
 
 async def _alone(call: Callable[[], T]) -> T:

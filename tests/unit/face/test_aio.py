@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -119,6 +120,20 @@ def test_its_errors_are_those_of_wait() -> None:
     with pytest.raises(NotFoundError, match="there is no run 'job@nothing' in namespace 'default'"):
         asyncio.run(scheduler.aio.wait("job@nothing"))
     scheduler.stop()
+
+
+def test_after_an_error_its_threads_end_without_the_collector() -> None:
+    """A future and its error refer to each other: the pool stayed in the traceback until the next full collection."""
+    gc.collect()
+    gc.disable()
+    try:
+        scheduler = made()
+        with pytest.raises(NotFoundError):
+            asyncio.run(scheduler.aio.wait("job@nothing"))
+        scheduler.stop()
+        wait_until(lambda: own_threads() == 0, within=SOON, what="the end of its threads")
+    finally:
+        gc.enable()
 
 
 def test_stopping_ends_its_threads_and_it_can_be_asked_again() -> None:

@@ -76,12 +76,10 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
             *(f"open {name}" for name in processes.open_sockets() - sockets),
         ]
 
-    if not left():
-        return
-    gc.collect()  # a socket in a reference cycle is nobody's any more
     until = time.monotonic() + GRACE
     nothing = threading.Event()
     while (rest := left()) and time.monotonic() < until:
+        gc.collect()  # a socket or a pool of threads may be in a cycle, and still in use when first looked at
         nothing.wait(0.02)
     if rest:
         pytest.fail("the test left behind: " + "; ".join(rest), pytrace=False)

@@ -12,7 +12,8 @@ from solocron.clock import SystemClock
 from solocron.testing.fleet import Fleet, Judge, Replica, wait_until
 from tests.e2e.conftest import MakeFleet
 
-LEASE = 2.0
+LEASE = 4.0
+"""Long enough that a busy machine costs no session: here only the clocks may."""
 LIBRARY = Path(libfaketime.__file__).parent / "vendor/libfaketime/src/libfaketime.so.1"
 HOUR = 3600
 
@@ -34,7 +35,7 @@ def test_wall_clocks_an_hour_off_and_stepping_change_nothing(make_fleet: MakeFle
     fleet.wait_ready(skewed)
     assert _minutes_off(fast) == pytest.approx(60, abs=5)
     assert _minutes_off(slow) == pytest.approx(-60, abs=5)
-    for step in (f"+{HOUR}s", f"-{HOUR}s", "+0s"):
+    for step in (f"+{HOUR}s", f"-{HOUR}s"):
         stepping.write_text(step)
         _wait_renewed(skewed)
     honest = fleet.of("replica-1")

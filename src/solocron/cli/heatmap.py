@@ -106,8 +106,8 @@ def _cell(runs: int | None, bounds: Sequence[int], marks: Palette) -> Cell:
 
 
 def _shade(level: int, bounds: Sequence[int]) -> int:
-    """Return the shade of a level; the highest level has the darkest one, also where there are fewer levels."""
-    return level + _LEVELS - len(bounds)
+    """Return the shade of a level: the highest is the darkest one, and few levels are far apart."""
+    return _LEVELS - 1 if len(bounds) == 1 else round(level * (_LEVELS - 1) / (len(bounds) - 1))
 
 
 def _legend(bounds: Sequence[int], marks: Palette) -> list[Cell]:

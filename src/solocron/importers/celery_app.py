@@ -20,9 +20,13 @@ def read_beat_schedule(app: Any, *, tz: str | None = None) -> list[ImportedJob |
     """Return a job for each entry, by name; `tz` is for an application whose zone is that of its machine."""
     if not hasattr(app, "conf") or not hasattr(app, "finalize"):
         raise InvalidError(f"{app!r:.80} is not a Celery application. Nothing was imported.")
-    app.loader.import_default_modules()  # tasks of these modules may add entries
-    app.finalize()
-    entries = app.conf.beat_schedule or {}
+    try:
+        app.loader.import_default_modules()  # tasks of these modules may add entries
+        app.finalize()
+        entries = app.conf.beat_schedule or {}
+    except Exception as error:  # noqa: BLE001 - it imports a user's modules and configuration
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InvalidError(f"the Celery application cannot be set up: {reason}. Nothing was imported.") from None
     if not isinstance(entries, Mapping):
         raise InvalidError(f"beat_schedule is a {type(entries).__name__}, not a mapping. Nothing was imported.")
     zone = tz or _zone(app.timezone)

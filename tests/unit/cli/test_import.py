@@ -53,6 +53,7 @@ HANDLERS = """
 def shop(write: Write) -> None:
     write("shop_celery.py", CELERY)
     write("shop_handlers.py", HANDLERS)
+    write("shop_half.py", "from celery import Celery\napp = Celery('half', include=['no_such_tasks'])\n")
 
 
 def by_name(answer: Answer) -> dict[str, Any]:
@@ -91,6 +92,7 @@ def test_a_beat_schedule_is_reported_and_a_dry_run_opens_no_store(cli: Cli, shop
     assert "nothing was added; handlers to have: shop.close, shop.nightly, shop.poll\n" in text
     assert sorted(path.name for path in elsewhere.iterdir() if path.suffix != "") == [
         "shop_celery.py",
+        "shop_half.py",
         "shop_handlers.py",
     ]
 
@@ -432,6 +434,10 @@ def test_a_system_crontab_has_users(cli: Cli, elsewhere: Path) -> None:
         (("--from", "celery", "shop_celery:nope"), "has no 'nope' that could be a Celery application"),
         (("--from", "celery", "shop_celery:CELERY_IS_NOT"), "has no 'CELERY_IS_NOT'"),
         (("--from", "celery", "shop_celery:crontab"), "is not a Celery application"),
+        (
+            ("--from", "celery", "shop_half:app"),
+            "cannot be set up: ModuleNotFoundError: No module named 'no_such_tasks'",
+        ),
         (("--from", "crontab", "nofile", "--tz", "UTC"), "nofile cannot be read: No such file"),
         (("--from", "crontab", "nofile"), "a crontab needs --tz"),
         (("--from", "crontab", "nofile", "--tz", "Mars/Base"), "Mars/Base"),

@@ -101,12 +101,12 @@ def _print(changed: Sequence[JobDifference], total: int) -> None:
         lines += [f"! {problem.kind}: {problem.text}" for problem in one.problems]
         for line in lines:
             output.say(f"    {line}")
+    if not changed:
+        output.say(f"no difference, {total} {'job' if total == 1 else 'jobs'}")
+        return
     same = total - len(changed)
-    output.say(
-        f"{same} {'job is' if same == 1 else 'jobs are'} the same, {len(changed)} differ"
-        if changed
-        else f"no difference, {total} jobs"
-    )
+    differ = "1 differs" if len(changed) == 1 else f"{len(changed)} differ"
+    output.say(f"{same} {'job is' if same == 1 else 'jobs are'} the same, {differ}")
 
 
 def _clipped(value: str) -> str:

@@ -6,12 +6,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from solocron import AsyncRun, Run, Scheduler, StaleFence, allow
+from solocron.effects import connections
 from solocron.effects.connections import adapt
 from solocron.effects.guard import guard
 from solocron.effects.tables import DDL
@@ -98,6 +100,41 @@ def test_items_are_claimed_once_and_in_the_order_given(connect: Connect) -> None
     assert items(second, 1, 2, 4, 3) == [4]
     second.rollback()
     assert items(first, 4, 5) == [4, 5]
+    first.commit()
+
+
+def test_thousands_of_items_take_few_statements(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was one statement an item: 2,500 of them over a network of 1 ms took 2.5 s with the rows locked."""
+    first, second = connect(), connect()
+    assert items(first, *range(0, 2_500, 2)) == list(range(0, 2_500, 2))
+    first.commit()
+    played: list[str] = []
+    adapted = connections.adapt
+
+    def counting(connection: Any) -> connections.ConnectionAdapter:
+        link = adapted(connection)
+
+        def execute(sql: str, values: tuple[Any, ...]) -> Any:
+            played.append(sql)
+            return link.execute(sql, values)
+
+        return replace(link, execute=execute)
+
+    monkeypatch.setattr(connections, "adapt", counting)
+    assert items(second, *range(2_500)) == list(range(1, 2_500, 2))
+    second.commit()
+    assert len(played) <= 45
+    with once(first, "invoices/1") as claim:
+        assert not claim
+        assert claim.value is None
+    first.rollback()
+
+
+def test_an_item_is_claimed_once_also_within_one_transaction(connect: Connect) -> None:
+    first = connect()
+    assert items(first, 1, 2) == [1, 2]
+    assert items(first, 2, 3) == [3]
+    assert items(first, 1, 2, 3) == []
     first.commit()
 
 

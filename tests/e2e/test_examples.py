@@ -74,7 +74,9 @@ def test_the_worker_runs_threads_and_coroutines_and_repeats_what_failed(tmp_path
     assert re.search(r"prices +(\S+) +part 0\n(.|\n)*prices +\1 +part 2\n", printed)
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres", "mariadb", "redis", "valkey"])
+@pytest.mark.parametrize(
+    "store", ["sqlite", "postgres", "mariadb", "redis", pytest.param("valkey", marks=pytest.mark.long)]
+)
 def test_three_nodes_share_a_store_and_survive_the_death_of_one(
     store: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ SEEDS = (3, 25, 27)
 
 
 def _all_faults(seed: int) -> Options:
-    return draw(seed, lease=3.0, hours=0.03)
+    return draw(seed, lease=3.0, hours=0.02)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.servers.fixtures import StartServer
 LONG = 60.0
 
 
-@pytest.mark.parametrize("kind", [Postgres, MariaDB, Redis, Valkey])
+@pytest.mark.parametrize("kind", [Postgres, MariaDB, Redis, pytest.param(Valkey, marks=pytest.mark.long)])
 def test_commands_end_with_a_code_and_a_node_is_patient(
     kind: type[Server], start_server: StartServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

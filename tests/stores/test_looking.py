@@ -18,7 +18,7 @@ from solocron.stores.url import make_store
 from tests.unit.cli.kit import Answer
 from tests.unit.effects.libraries import mysql_options
 
-STORES = ["sqlite", "postgres", "mariadb", "redis_server", "valkey"]
+STORES = ["sqlite", "postgres", "mariadb", "redis_server", pytest.param("valkey", marks=pytest.mark.long)]
 LOOKING = [
     ("jobs",), ("runs",), ("runs", "work"), ("show", "RUN"), ("nodes",), ("status",), ("next", "work"), ("calendars",),
     ("locks",), ("limits",), ("doctor",), ("resume", "work", "--dry-run"),

@@ -33,7 +33,9 @@ def fill(url: str, namespace: str, jobs: int) -> Scheduler:
     return scheduler
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mariadb", "redis_server", "valkey"])
+@pytest.mark.parametrize(
+    "kind", ["sqlite", "postgres", "mariadb", "redis_server", pytest.param("valkey", marks=pytest.mark.long)]
+)
 def test_every_namespace_of_a_store_is_listed_and_restored(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, cli: Cli
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from solocron import Scheduler, catch_up_all
 from solocron.clock import from_us
 
-STORES = ["sqlite", "postgres", "mariadb", "redis_server", "valkey"]
+STORES = ["sqlite", "postgres", "mariadb", "redis_server", pytest.param("valkey", marks=pytest.mark.long)]
 
 
 @pytest.fixture(params=STORES)

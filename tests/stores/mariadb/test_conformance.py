@@ -39,6 +39,6 @@ class TestMariaDB(StoreConformance):
         return True
 
 
-@pytest.mark.parametrize("seed", range(100, 102))
+@pytest.mark.parametrize("seed", [100, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(101, 108))])
 def test_a_random_story_goes_as_on_memory(mariadb: MariaDB, seed: int) -> None:
     same_as_memory(lambda: make_store(mariadb.fresh_url()), seed=seed)

@@ -36,6 +36,6 @@ class TestPostgres(StoreConformance):
         return True
 
 
-@pytest.mark.parametrize("seed", range(100, 102))
+@pytest.mark.parametrize("seed", [100, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(101, 108))])
 def test_a_random_story_goes_as_on_memory(postgres: Postgres, seed: int) -> None:
     same_as_memory(lambda: make_store(postgres.fresh_url()), seed=seed)

@@ -28,6 +28,6 @@ class TestSQLite(StoreConformance):
         return True
 
 
-@pytest.mark.parametrize("seed", range(100, 103))
+@pytest.mark.parametrize("seed", [100, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(101, 108))])
 def test_a_random_story_goes_as_on_memory(tmp_path: Path, seed: int) -> None:
     same_as_memory(lambda: make_store(f"sqlite:///{tmp_path}/solocron.db"), seed=seed)

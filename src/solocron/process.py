@@ -24,7 +24,7 @@ _SAME_REQUEST = 0.1
 and its group."""
 
 
-def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | str = "30s") -> None:
+def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | str | None = None) -> None:
     """Start; drain at SIGTERM or the first SIGINT; a second signal ends the process at once with exit code 130."""
     signalled = threading.Event()
     first = 0.0

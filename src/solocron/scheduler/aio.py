@@ -49,7 +49,7 @@ class AsyncScheduler:
         self._scheduler._core.loop = asyncio.get_running_loop()
         await _alone(self._scheduler.start)
 
-    async def stop(self, grace: Span = "30s") -> bool:
+    async def stop(self, grace: Span | None = None) -> bool:
         """Drain: stop claiming, let runs end within the grace, hand back the rest; return True if nothing was left."""
         return await _alone(partial(self._scheduler.stop, grace))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from solocron import surroundings
+from solocron.duration import parse_duration
 from solocron.engine.settings import Settings
 from solocron.errors import ConfigurationError
 from solocron.jobs.checks import check_name, check_names
@@ -33,6 +34,8 @@ class Configuration:
     enabled: bool
     node: str | None
     """The name that was given; None: each process gets a new one."""
+    grace: float
+    """Seconds that runs may take to end at a stop that names no other time."""
     settings: Settings
 
     @classmethod
@@ -49,6 +52,7 @@ class Configuration:
         max_running: int = 32,
         revision: int | None = None,
         keep: Span = "30d",
+        grace: Span = "30s",
     ) -> Configuration:
         """Check the options of `Scheduler` and complete them from the environment."""
         if revision is not None and not whole(revision):
@@ -61,6 +65,7 @@ class Configuration:
             namespace=check_name(surroundings.namespace() if namespace is None else namespace, "namespace"),
             enabled=surroundings.enabled() if enabled is None else enabled,
             node=None if node is None else check_name(node, "node"),
+            grace=parse_duration(grace, what="grace").total_seconds(),
             settings=Settings.make(
                 node="",
                 host=os.uname().nodename,

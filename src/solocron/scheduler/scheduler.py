@@ -63,6 +63,7 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
         max_running: int = 32,
         revision: int | None = None,
         keep: Span = "30d",
+        grace: Span = "30s",
     ) -> None:
         self._assemble(
             Core(
@@ -77,6 +78,7 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
                     max_running=max_running,
                     revision=revision,
                     keep=keep,
+                    grace=grace,
                 )
             )
         )
@@ -171,20 +173,21 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
         refuse_store_per_replica(self._core)
         self._start_node(ticking=False)
 
-    def stop(self, grace: Span = "30s") -> bool:
+    def stop(self, grace: Span | None = None) -> bool:
         """Drain: stop claiming, let runs end within the grace, hand back the rest; return True if nothing was left."""
         core, clean = self._core, True
+        seconds = None if grace is None else parse_duration(grace, what="grace").total_seconds()
         self._locks.release()
         node, core.node = core.running_node, None
         if node is not None:
-            clean = node.drain(parse_duration(grace, what="grace").total_seconds())
+            clean = node.drain(core.configuration.grace if seconds is None else seconds)
         self._deliver_the_rest()
         if self._aio is not None:
             self._aio._close()
         core.store.close()
         return clean
 
-    def run_forever(self, grace: Span = "30s") -> None:
+    def run_forever(self, grace: Span | None = None) -> None:
         """Start, and drain at SIGTERM or the first SIGINT; a second signal ends the process at once."""
         from solocron.process import run_until_signalled
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from solocron import Cancelled, LeaseLost, LockLost, Run, RunStopped, Scheduler, SolocronError, TimedOut
+from solocron import Cancelled, InvalidError, LeaseLost, LockLost, Run, RunStopped, Scheduler, SolocronError, TimedOut
 from tests.unit.face import stopped_jobs
 
 FAR = "1d"
@@ -178,3 +179,40 @@ def test_a_result_that_raises_it_when_it_is_let_go_costs_neither_outcome_nor_thr
 class _once_more:  # noqa: N801 - awaited once
     def __await__(self) -> Any:
         yield None
+
+
+@pytest.mark.parametrize("how", ["with", "async with"])
+def test_a_block_gives_runs_the_grace_of_the_scheduler(how: str) -> None:
+    """The end of a web application waited for half a minute, whatever its supervisor allowed it."""
+    scheduler, begun, told = Scheduler("memory://", grace="10ms"), threading.Event(), list[bool]()
+
+    @scheduler.every("1000d")
+    def endless(run: Run) -> None:
+        begun.set()
+        while True:
+            run.check()
+
+    scheduler.on("cancelling", lambda event: told.append(event.reason.startswith("cut off")))
+
+    def start() -> None:
+        scheduler.trigger("endless")
+        assert begun.wait(30)
+
+    async def in_a_loop() -> None:
+        async with scheduler:
+            await asyncio.to_thread(start)
+
+    asked = time.monotonic()
+    if how == "with":
+        with scheduler:
+            start()
+    else:
+        asyncio.run(in_a_loop())
+    assert told == [True]
+    assert time.monotonic() - asked < 25
+
+
+@pytest.mark.parametrize("bad", ["soon", -1, "1x"])
+def test_a_grace_that_is_no_duration_is_refused(bad: object) -> None:
+    with pytest.raises(InvalidError, match="grace"):
+        Scheduler("memory://", grace=bad)  # type: ignore[arg-type]

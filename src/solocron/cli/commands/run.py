@@ -14,7 +14,7 @@ __all__ = ["add_arguments", "execute"]
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_node(parser)
-    parser.add_argument("--grace", metavar="TIME", default="30s", help="for runs to end at SIGTERM (default: 30s)")
+    parser.add_argument("--grace", metavar="TIME", help="for runs to end at SIGTERM (default: the scheduler's, 30s)")
 
 
 def execute(args: Namespace) -> int:
@@ -22,7 +22,7 @@ def execute(args: Namespace) -> int:
     from solocron.cli.target import scheduler_of
     from solocron.process import run_until_signalled
 
-    grace = parse_duration(args.grace, what="--grace")
+    grace = None if args.grace is None else parse_duration(args.grace, what="--grace")
     with logging_to_stderr(args.log_format, args.log_level):
         run_until_signalled(scheduler_of(args.target, Overrides.of(args)), grace)
     return OK

@@ -16,7 +16,9 @@ __all__ = [
     "is_terminal",
     "namespace",
     "node_name",
+    "password_command",
     "refuse_node",
+    "store_file",
     "store_url",
 ]
 
@@ -47,6 +49,16 @@ def enabled(environ: Mapping[str, str] = os.environ) -> bool:
 def store_url(environ: Mapping[str, str] = os.environ) -> str | None:
     """Return `SOLOCRON_STORE`, or None if it is not set."""
     return environ.get("SOLOCRON_STORE", "").strip() or None
+
+
+def store_file(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return `SOLOCRON_STORE_FILE`, or None if it is not set."""
+    return environ.get("SOLOCRON_STORE_FILE", "").strip() or None
+
+
+def password_command(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return `SOLOCRON_PASSWORD_COMMAND`, or None if it is not set."""
+    return environ.get("SOLOCRON_PASSWORD_COMMAND", "").strip() or None
 
 
 def namespace(environ: Mapping[str, str] = os.environ) -> str:

@@ -89,18 +89,20 @@ def named_store(args: Namespace, *, make: bool = False) -> Store:
 
     A missing file is refused, unless the purpose is to `make` one.
     """
-    from solocron.stores.url import make_store, parse
+    from solocron.stores.url import make_store, parse, url_of_environment
     from solocron.stores.weakness import nothing_at
 
-    url = args.store or surroundings.store_url() or surroundings.DEFAULT_STORE
+    named = None if args.store else url_of_environment()
+    url = named or args.store or surroundings.DEFAULT_STORE
     parts = parse(url)
-    store = make_store(parts.secret, namespace=args.namespace or surroundings.namespace())
+    store = make_store(url, namespace=args.namespace or surroundings.namespace())
     if parts.scheme == "sqlite" and not make:
         from solocron.stores.sql.sqlite.file import place_of
 
         path = place_of(parts).path
         # A link that leads nowhere is left to the store, which refuses links and says so.
         if not path.exists() and not path.is_symlink():
-            where = "" if args.store else " (from SOLOCRON_STORE)" if surroundings.store_url() else " (the default)"
+            source = "SOLOCRON_STORE" if surroundings.store_url() else "SOLOCRON_STORE_FILE"
+            where = "" if args.store else " (the default)" if named is None else f" (from {source})"
             raise EmptyStore(nothing_at(f"{parts.masked}{where}", f"there is no file {path}"))
     return store

@@ -13,7 +13,7 @@ from solocron.jobs.checks import check_name
 from solocron.scheduler import Scheduler
 from solocron.scheduler.configuration import Configuration
 from solocron.scheduler.hooks import core_of
-from solocron.stores.url import Secret
+from solocron.stores.url import Secret, url_of_environment
 
 __all__ = ["Overrides"]
 
@@ -71,11 +71,12 @@ class Overrides:
         """Return the URL to make the store from: namespace and lease are fixed when it is made."""
         url = self.store
         if url is None:
-            url = surroundings.store_url() or surroundings.DEFAULT_STORE
-            if Secret(url).masked != old.store_url:
+            named = url_of_environment() or Secret(surroundings.DEFAULT_STORE)
+            if named.masked != old.store_url:
                 flag = "--namespace" if self.namespace else "--lease"
                 raise InvalidError(
                     f"{target} makes its own store ({old.store_url}), so {flag} alone cannot change it; nothing was "
                     "started. Give --store as well, or change it in the code."
                 )
+            return named
         return Secret(url)

@@ -14,7 +14,7 @@ from solocron.jobs.checks import check_name, check_names
 from solocron.jobs.options import Span
 from solocron.model.policy import whole
 from solocron.stores.contract import Store
-from solocron.stores.url import Secret
+from solocron.stores.url import Secret, url_of_environment
 from solocron.version import __version__
 
 __all__ = ["Configuration"]
@@ -57,11 +57,11 @@ class Configuration:
         """Check the options of `Scheduler` and complete them from the environment."""
         if revision is not None and not whole(revision):
             raise ConfigurationError(f"revision={revision!r}: give a whole number. {_NOTHING}")
-        named = store is not None or surroundings.store_url() is not None
-        place = store if store is not None else surroundings.store_url() or surroundings.DEFAULT_STORE
+        named = url_of_environment() if store is None else store
+        place = surroundings.DEFAULT_STORE if named is None else named
         return cls(
-            store=Secret(place) if isinstance(place, str | Secret) else place,
-            store_named=named,
+            store=Secret(place) if isinstance(place, str) else place,
+            store_named=named is not None,
             namespace=check_name(surroundings.namespace() if namespace is None else namespace, "namespace"),
             enabled=surroundings.enabled() if enabled is None else enabled,
             node=None if node is None else check_name(node, "node"),

@@ -7,19 +7,31 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import parse_qsl, quote, unquote
 
-from solocron.errors import ConfigurationError, MissingExtra
+from solocron import surroundings
+from solocron.errors import ConfigurationError, MissingExtra, StoreUnavailable
+from solocron.stores.credentials import printed_by, written_in
 
 if TYPE_CHECKING:
     from solocron.stores.contract import Store
 
-__all__ = ["IDENTIFIER", "Secret", "StoreUrl", "hidden", "make_store", "parse", "revealed"]
+__all__ = [
+    "IDENTIFIER",
+    "Renewed",
+    "Secret",
+    "StoreUrl",
+    "hidden",
+    "make_store",
+    "parse",
+    "revealed",
+    "url_of_environment",
+]
 
 IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 """What may become part of a table's name; everything else is refused before it gets near a statement."""
@@ -68,6 +80,11 @@ class Secret:
         return self._text
 
     @property
+    def last(self) -> str:
+        """The text as it was last revealed, for what must not be shown."""
+        return self._text
+
+    @property
     def masked(self) -> str:
         """What may be shown: of a URL scheme, user, host and path; of anything else nothing."""
         scheme, separator, rest = self._text.partition("://")
@@ -103,9 +120,30 @@ class Secret:
         return (Secret, (self.masked,))
 
 
+class Renewed(Secret):
+    """A secret that is asked for again each time it is revealed, so that a new connection has the present one."""
+
+    __slots__ = ("_ask",)
+
+    def __init__(self, ask: Callable[[], str]) -> None:
+        self._ask = ask
+        super().__init__(ask())
+
+    def reveal(self) -> str:
+        """Ask for the text. What could be had at the start and cannot be had now is an outage, which may end."""
+        try:
+            self._text = self._ask()
+        except ConfigurationError as error:
+            raise StoreUnavailable(str(error)) from None
+        return self._text
+
+
 def hidden(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A driver's arguments, fit to be kept: what is a password is a secret."""
-    return {name: Secret(value) if "password" in name and value else value for name, value in arguments.items()}
+    return {
+        name: Secret(value) if "password" in name and isinstance(value, str) and value else value
+        for name, value in arguments.items()
+    }
 
 
 def revealed(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,7 +175,7 @@ class StoreUrl:
         return text
 
     def _secrets(self) -> list[str]:
-        found = [self.password.reveal()] if self.password else []
+        found = [self.password.last] if self.password else []
         found += [value for name, value in self.options.items() if "password" in name.lower() and value]
         escaped = [quote(secret, safe="") for secret in found]
         return sorted({*found, *escaped}, key=len, reverse=True)
@@ -155,8 +193,8 @@ class StoreUrl:
 
 def parse(url: str | Secret) -> StoreUrl:
     """Take a store's URL apart; an error never shows more of it than its scheme."""
-    secret = Secret(url)
-    text = secret.reveal()
+    source, secret = url, Secret(url)
+    text = secret.last
     scheme, separator, rest = text.partition("://")
     if not separator:
         raise ConfigurationError(
@@ -190,11 +228,41 @@ def parse(url: str | Secret) -> StoreUrl:
         secret=secret,
         scheme=scheme,
         user=unquote(user) if user else None,
-        password=Secret(unquote(password)) if colon else None,
+        password=_password(source, Secret(unquote(password)) if colon else None, named=bool(user)),
         hosts=hosts,
         path=unquote(slash + path),
         options=options,
     )
+
+
+def _password(source: str | Secret, written: Secret | None, *, named: bool) -> Secret | None:
+    """Return the password of a URL: as written, as its file has it now, or as a command prints it."""
+    if isinstance(source, Renewed):
+        return Renewed(lambda: _written_password(source.reveal())) if written is not None else _by_command(named)
+    return _by_command(named) if written is None else written
+
+
+def _by_command(named: bool) -> Secret | None:
+    """Return the password that SOLOCRON_PASSWORD_COMMAND prints, for a URL that names a user and no password."""
+    command = surroundings.password_command()
+    return Renewed(lambda: printed_by(command)) if command and named else None
+
+
+def _written_password(url: str) -> str:
+    credentials, _, _ = url.partition("://")[2].partition("/")[0].rpartition("@")
+    return unquote(credentials.partition(":")[2])
+
+
+def url_of_environment() -> Secret | None:
+    """Return the URL of SOLOCRON_STORE, or of the file that SOLOCRON_STORE_FILE names; None if neither is set."""
+    url, file = surroundings.store_url(), surroundings.store_file()
+    if url and file:
+        raise ConfigurationError(
+            "SOLOCRON_STORE and SOLOCRON_STORE_FILE are both set; nothing was opened. Leave one of them out."
+        )
+    if file:
+        return Renewed(lambda: written_in(file))
+    return Secret(url) if url else None
 
 
 def make_store(url: str | Secret, *, namespace: str = "default", lease: timedelta = _LEASE) -> Store:
@@ -219,7 +287,7 @@ def make_store(url: str | Secret, *, namespace: str = "default", lease: timedelt
         name = (parts.hosts + parts.path).strip("/")
         return module.MemoryStore(name, namespace=namespace)  # type: ignore[no-any-return]
     store = getattr(module, known.store)
-    return store(parts if known.store != "RedisStore" else parts.secret, namespace=namespace, lease=lease)  # type: ignore[no-any-return]
+    return store(parts if known.store != "RedisStore" else url, namespace=namespace, lease=lease)  # type: ignore[no-any-return]
 
 
 def _refuse_scheme(scheme: str) -> NoReturn:

@@ -13,11 +13,12 @@ from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
+from redis.credentials import CredentialProvider
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from solocron.errors import ConfigurationError
-from solocron.stores.url import StoreUrl
+from solocron.stores.url import Renewed, StoreUrl
 
 __all__ = ["OPTIONS", "Address", "is_cluster"]
 
@@ -58,8 +59,7 @@ class Address:
         self._sentinels = self._ask_sentinels(parts) if self.sentinel is not None else None
         # Everything that the driver would else choose by its version: protocol, timeouts, retries.
         self._options: dict[str, Any] = {
-            "username": parts.user,
-            "password": parts.password.reveal() if parts.password else None,
+            **_credentials(parts),
             "db": self.database,
             "socket_timeout": timeout,
             "socket_connect_timeout": timeout,
@@ -159,3 +159,22 @@ def _tls(parts: StoreUrl) -> dict[str, Any]:
         if file is not None and not Path(file).is_file():
             raise ConfigurationError(f"store {parts.masked}: {name}= names no file. Nothing was opened.")
     return files | {"ssl_cert_reqs": "required" if verify else "none", "ssl_check_hostname": verify}
+
+
+def _credentials(parts: StoreUrl) -> dict[str, Any]:
+    """Return user and password; a password that may change is asked for by the driver at each connection."""
+    if isinstance(parts.password, Renewed):
+        return {"credential_provider": _Provider(parts.user, parts.password)}
+    return {"username": parts.user, "password": parts.password.last if parts.password else None}
+
+
+class _Provider(CredentialProvider):
+    """Gives the driver the present password."""
+
+    def __init__(self, user: str | None, password: Renewed) -> None:
+        self._user = user
+        self._password = password
+
+    def get_credentials(self) -> tuple[str] | tuple[str, str]:
+        password = self._password.reveal()
+        return (self._user, password) if self._user else (password,)

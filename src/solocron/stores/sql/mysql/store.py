@@ -343,7 +343,7 @@ def _connection_options(url: StoreUrl, lease: int) -> dict[str, Any]:
         "host": host,
         "port": port,
         "user": url.user,
-        "password": url.password.reveal() if url.password else "",
+        "password": url.password or "",
         "database": database,
         "connect_timeout": max(1, int(lease / SECOND / 3)),
         "read_timeout": bound,

@@ -159,7 +159,8 @@ class PostgresStore(SqlStore[PostgresLink]):
         info.setdefault("keepalives_idle", max(1, fifth // 1000))
         info.setdefault("keepalives_interval", 1)
         info.setdefault("keepalives_count", 3)
-        return hidden(info)
+        # Perhaps another password at each connection.
+        return hidden(info) | ({} if self._url.password is None else {"password": self._url.password})
 
     def _prepare(self) -> None:
         with self.pool.link() as link:

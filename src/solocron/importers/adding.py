@@ -81,7 +81,7 @@ def add_jobs(client: Client, jobs: Iterable[ImportedJob], receipt: Path, origin:
 def _add(client: Client, job: ImportedJob) -> Added:
     there = find_job(client.store, job.name)
     if there is not None and not there.removed:
-        if there.source is None and there.definition.fingerprint == check_job(job):
+        if there.definition.fingerprint == check_job(job):
             return Added(job, ImportResult.THERE)
         return Added(job, ImportResult.REFUSED, f"there is another job named {job.name}; it was not changed.")
     try:

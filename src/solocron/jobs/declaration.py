@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from functools import lru_cache
 from typing import Any
 
@@ -46,7 +46,7 @@ class Declaration:
     when: Schedule | str
     """A schedule, or a cron expression whose `H` and `spread` wait for the job's name."""
     name: str | None
-    tz: str
+    tz: str | tzinfo
     dst: Dst | None
     spread: timedelta | None
     calendar: str | None

@@ -6,27 +6,36 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from solocron.errors import InvalidError
 from solocron.jobs.decorators import declarations
 from solocron.jobs.registry import Declared, Registry
 
-__all__ = ["discover", "functions_of"]
+__all__ = ["Discovered", "discover", "functions_of"]
 
 
-def discover(registry: Registry, *targets: object) -> list[Declared]:
-    """Register the jobs of the targets and return the new ones; jobs that are known already stay as they are."""
-    found = [function for target in targets for function in _functions(target)]
+class Discovered(NamedTuple):
+    """The jobs that are new, and the targets in which no job is declared at all."""
+
+    new: list[Declared]
+    empty: list[object]
+
+
+def discover(registry: Registry, *targets: object, prefix: str = "") -> Discovered:
+    """Register the jobs of the targets, each name behind the prefix; jobs that are known already stay as they are."""
+    if not isinstance(prefix, str):
+        raise InvalidError(f"prefix={prefix!r:.80} is not a string; nothing was registered.")
+    found = [(target, list(_functions(target))) for target in targets]
     trial = registry.copy()
     new = []
-    for function in found:
+    for function in (function for _, functions in found for function in functions):
         for declaration in declarations(function):
-            declared = trial.add(function, declaration)
+            declared = trial.add(function, declaration, prefix=prefix)
             if declared is not None:
                 new.append(declared)
     registry.take(trial)
-    return new
+    return Discovered(new, [target for target, functions in found if not functions])
 
 
 def _functions(target: object) -> Iterator[Any]:

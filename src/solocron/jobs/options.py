@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from typing import Any, Final, Literal, TypedDict, TypeVar
 
 from solocron.errors import InvalidError
@@ -87,8 +87,8 @@ class _Policies(TypedDict, total=False):
 class _Zone(TypedDict, total=False):
     """The options that only a cron expression has."""
 
-    tz: str
-    """The zone of the expression, an IANA name."""
+    tz: str | tzinfo
+    """The zone of the expression: an IANA name, a ZoneInfo, or UTC."""
     dst: Dst | None
     """Slots in hours that a clock change skips or repeats."""
 

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from solocron.errors import InvalidError
@@ -125,9 +126,9 @@ class Registry:
         self.handlers.update(other.handlers)
         self._limits.update(other._limits)
 
-    def add(self, function: Callable[..., Any], declaration: Declaration) -> Declared | None:
+    def add(self, function: Callable[..., Any], declaration: Declaration, *, prefix: str = "") -> Declared | None:
         """Register one job; return None if this very one is known already. Two jobs of one name are refused."""
-        name = declaration.name or default_name(function)
+        name = prefix + (declaration.name or default_name(function))
         check_name(name)
         handler = make_handler(name, function, declaration.on_retry)
         definition, schedule = declaration.define(name, name)
@@ -145,9 +146,12 @@ class Registry:
         if known is not None:
             if _same(self.handlers[name].function, function) and known.definition == declared.definition:
                 return None
+            own = "a name= of its own"
+            if known.place == declared.place and hasattr(function, "__self__"):  # two objects of one class
+                own = 'a prefix: discover(it, prefix="eu:")'
             raise InvalidError(
                 f"two jobs are named {name!r}: {known.place} and {declared.place}. "
-                "The first stays, the second was not registered; give one of them a name= of its own."
+                f"The first stays, the second was not registered; give one of them {own}."
             )
         limit = self._one_bound(declared)
         self._add_handler(handler)
@@ -176,6 +180,32 @@ class Registry:
         handler = make_handler(check_name(name or default_name(function)), function)
         self._add_handler(handler)
         return handler
+
+    def name_of(self, job: str | Callable[..., Any]) -> str:
+        """Return the name of a job, of which either that or the declared function is given."""
+        if isinstance(job, str):
+            return job
+        if not callable(job):
+            raise InvalidError(f"{job!r:.80} is neither the name of a job nor a function; nothing was done.")
+        names = [name for name in self.jobs if _same(self.handlers[name].function, job)]
+        if len(names) == 1:
+            return names[0]
+        if names:
+            listed = ", ".join(sorted(names))
+            raise InvalidError(f"{place_of(job)} has several jobs: {listed}. Nothing was done; give the name of one.")
+        raise InvalidError(
+            f"{place_of(job)} is not declared as a job of this scheduler; nothing was done. Discover it first, or give "
+            "the name of a job."
+        )
+
+    def handler_of(self, handler: str | Callable[..., Any]) -> str:
+        """Return the name of a handler; a function that is not registered yet is registered under its own name."""
+        if isinstance(handler, str):
+            return handler
+        if not callable(handler):
+            raise InvalidError(f"{handler!r:.80} is neither the name of a handler nor a function; nothing was added.")
+        known = [name for name, one in self.handlers.items() if _same(one.function, handler)]
+        return known[0] if known else self.add_handler(handler).name
 
     def resolve(self, spec: Mapping[str, Any] | None) -> Timetable:
         """Turn a schedule as stored into its slots; a user's own class is known only to the code that has it."""
@@ -233,7 +263,9 @@ def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[...
 
 
 def default_name(function: Callable[..., Any]) -> str:
-    """Return the function's name, `Class.method` for methods."""
+    """Return the function's name, `Class.method` for methods; refuse what has none."""
+    if isinstance(function, partial):
+        raise InvalidError(f"{function!r:.120} has no name of its own; give it one with name=. It was not registered.")
     qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(qualified).rpartition("<locals>.")[2]
 

@@ -98,7 +98,7 @@ class AsyncScheduler:
 
     async def trigger(
         self,
-        job: str,
+        job: str | Callable[..., Any],
         payload: Any = None,
         *,
         at: datetime | None = None,
@@ -106,15 +106,17 @@ class AsyncScheduler:
         shard: int | str | None = None,
         connection: Any = None,
     ) -> str:
-        """Schedule a run now, or at an instant, and return its id. The same key returns the same run.
+        """Schedule a run of a job, by its name or its function, now or at an instant, and return the run's id.
 
+        The same key returns the same run.
         With `connection` the run is requested in the transaction that you have open there: no commit, no run.
         """
         if connection is None:
             return await self._call(self._scheduler.trigger, job, payload, at=at, key=key, shard=shard)
         client = await self._call(self._scheduler.open)
         check_connection(client.store, connection)
-        request = await self._call(client.request, job, payload, at=at, key=key, shard=shard)
+        name = self._scheduler.registry.name_of(job)
+        request = await self._call(client.request, name, payload, at=at, key=key, shard=shard)
         await leave_async(client.store, connection, request)  # on the caller's loop: the connection may be awaited
         return run_named(request)
 
@@ -196,8 +198,13 @@ class AsyncScheduler:
         """
         return await self._call(self._scheduler.cancel, run)
 
-    async def add(self, name: str, handler: str, schedule: str | Schedule, **options: Unpack[AddOptions]) -> JobView:
-        """Add or change a job as data."""
+    async def add(
+        self, name: str, handler: str | Callable[..., Any], schedule: str | Schedule, **options: Unpack[AddOptions]
+    ) -> JobView:
+        """Add or change a job as data; its handler is the name of a declared job or registered function, or a function.
+
+        A function that is given is registered here; other nodes need it registered under the same name.
+        """
         return await self._call(self._scheduler.add, name, handler, schedule, **options)
 
     async def remove(self, name: str) -> None:

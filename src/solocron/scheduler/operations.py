@@ -69,7 +69,7 @@ class Operations:
 
     def trigger(
         self,
-        job: str,
+        job: str | Callable[..., Any],
         payload: Any = None,
         *,
         at: datetime | None = None,
@@ -77,11 +77,13 @@ class Operations:
         shard: int | str | None = None,
         connection: Any = None,
     ) -> str:
-        """Schedule a run now, or at an instant, and return its id. The same key returns the same run.
+        """Schedule a run of a job, by its name or its function, now or at an instant, and return the run's id.
 
+        The same key returns the same run.
         With `connection` the run is requested in the transaction that you have open there: no commit, no run.
         """
-        return self.open().trigger(job, payload, at=at, key=key, shard=shard, connection=connection)
+        name = self._core.registry.name_of(job)
+        return self.open().trigger(name, payload, at=at, key=key, shard=shard, connection=connection)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
         """Wait until a run is over, retries included, and return its last attempt."""
@@ -156,9 +158,14 @@ class Operations:
         """
         return self.open().cancel(run)
 
-    def add(self, name: str, handler: str, schedule: str | Schedule, **options: Unpack[AddOptions]) -> JobView:
-        """Add or change a job as data."""
-        return self.open().add(name, handler, schedule, **options)
+    def add(
+        self, name: str, handler: str | Callable[..., Any], schedule: str | Schedule, **options: Unpack[AddOptions]
+    ) -> JobView:
+        """Add or change a job as data; its handler is the name of a declared job or registered function, or a function.
+
+        A function that is given is registered here; other nodes need it registered under the same name.
+        """
+        return self.open().add(name, self._core.registry.handler_of(handler), schedule, **options)
 
     def remove(self, name: str) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""

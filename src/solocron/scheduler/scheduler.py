@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from solocron import surroundings
@@ -94,12 +94,19 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
 
     # --- declaring -------------------------------------------------------------------------------------------
 
-    def discover(self, *targets: object) -> list[str]:
-        """Register the jobs of modules, packages, instances and classes; return the names that are new."""
-        found = discover(self.registry, *targets)
-        for declared in found:
+    def discover(self, *targets: object, prefix: str = "") -> list[str]:
+        """Register the jobs of modules, packages, instances and classes; return the names that are new.
+
+        `prefix` goes before each name, so that two instances of a class can be told apart.
+        """
+        found = discover(self.registry, *targets, prefix=prefix)
+        for target in found.empty:
+            log.warning(
+                "no job is declared in %s: nothing was registered from it", _shown(target), extra={"event": "no jobs"}
+            )
+        for declared in found.new:
             self._registered(declared)
-        return [declared.name for declared in found]
+        return [declared.name for declared in found.new]
 
     def cron(self, expression: str | Schedule, **options: Unpack[CronOptions]) -> Callable[[F], F]:
         """Declare a job as `solocron.cron` does, and register it with this scheduler at once."""
@@ -278,3 +285,12 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aio.stop()
+
+
+def _shown(target: object) -> str:
+    """Return a target of `discover` as its writer knows it."""
+    if isinstance(target, str):
+        return f"module {target}"
+    if isinstance(target, ModuleType):
+        return f"module {target.__name__}"
+    return f"{target!r:.80}"

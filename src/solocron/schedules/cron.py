@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from solocron.schedules.native import FIRST, LAST, MICRO, Native
 from solocron.schedules.parse import is_wildcard, parse
 from solocron.schedules.readings import Wall
 from solocron.schedules.shorthand import resolve, tidy, uses_hash
-from solocron.schedules.zone import load_zone, zone_data_version
+from solocron.schedules.zone import load_zone, zone_data_version, zone_name
 from solocron.schedules.zoned import Local
 
 __all__ = ["DEFAULT_DST", "Cron", "new_year_of_the_zone_data"]
@@ -42,20 +42,24 @@ class Cron(Native):
     _line: Wall | Local
 
     def __init__(
-        self, expression: str, *, tz: str = "UTC", dst: Mapping[str, str] | None = None, seed: str | None = None
+        self,
+        expression: str,
+        *,
+        tz: str | tzinfo = "UTC",
+        dst: Mapping[str, str] | None = None,
+        seed: str | None = None,
     ) -> None:
         try:
             text = tidy(expression)
             seed = seed if uses_hash(text) else None
             gap, fold = _rules(dst)
-            if not isinstance(tz, str):
-                raise ScheduleError(f"tz={tz!r:.80} is not a string; give an IANA name such as 'Europe/Paris'.")
-            line = _line(" ".join(resolve(text, seed)), tz, gap, fold)
+            zone = zone_name(tz)
+            line = _line(" ".join(resolve(text, seed)), zone, gap, fold)
         except ScheduleError as refused:
             raise ScheduleError(f"cron {_shown(expression)}: {refused}") from None
         put = object.__setattr__
         put(self, "expression", sys.intern(text))
-        put(self, "zone", tz)
+        put(self, "zone", zone)
         put(self, "gap", gap)
         put(self, "fold", fold)
         put(self, "seed", seed)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import timedelta, tzinfo
+from datetime import UTC, timedelta, tzinfo
 from functools import lru_cache
 from io import BytesIO
 from typing import NamedTuple
@@ -17,12 +17,24 @@ import tzdata  # type: ignore[import-untyped]  # it is data, and one constant
 from solocron.clock import EPOCH
 from solocron.errors import ScheduleError
 
-__all__ = ["MARGIN", "ClockChange", "Zone", "load_zone", "zone_data_version", "zone_names"]
+__all__ = ["MARGIN", "ClockChange", "Zone", "load_zone", "zone_data_version", "zone_name", "zone_names"]
 
 _PROBE = 172_800
 
 MARGIN = 172_800
 """More seconds than any reading is away from its instant, clock change included: never above 40 hours."""
+
+
+def zone_name(tz: str | tzinfo) -> str:
+    """Return the IANA name of a zone that is given by its name or as an object."""
+    if isinstance(tz, str):
+        return tz
+    if tz is UTC:
+        return "UTC"
+    key = getattr(tz, "key", None)  # of a ZoneInfo; None for one that was read from a file
+    if isinstance(tz, tzinfo) and isinstance(key, str):
+        return key
+    raise ScheduleError(f"tz={tz!r:.80} names no zone; give an IANA name such as 'Europe/Paris', or a ZoneInfo.")
 
 
 class ClockChange(NamedTuple):

@@ -8,8 +8,11 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import partial
 from pathlib import Path
+from types import ModuleType
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -18,6 +21,7 @@ from solocron import (
     Cron,
     Every,
     InvalidError,
+    NotFoundError,
     Run,
     ScheduleError,
     Scheduler,
@@ -305,3 +309,87 @@ def test_a_subscriber_is_declared_like_a_job_and_stays_what_it_was() -> None:
     scheduler.every("1h", name="a")(lambda: None)
     note(Event("registered", {"job": "b"}))
     assert heard == ["a", "b"]
+
+
+# --- by the function, and in a zone as an object ---------------------------------------------------------------------
+
+
+def work(run: Run) -> None: ...
+
+
+def test_a_job_is_triggered_by_its_function() -> None:
+    scheduler = Scheduler("memory://by-function", enabled=True)
+    scheduler.every("1d", name="daily")(work)
+    with pytest.raises(NotFoundError, match="'daily'"):
+        scheduler.trigger(work)
+    scheduler.tick()
+    assert scheduler.get_run(scheduler.trigger(work, key="k")).job == "daily"
+    assert scheduler.trigger("daily", key="k") == scheduler.trigger(work, key="k")
+
+
+def test_a_function_with_no_job_or_with_two_is_refused_by_its_place() -> None:
+    scheduler = Scheduler("memory://by-function-2", enabled=True)
+    with pytest.raises(InvalidError, match=r"test_declaring\.work is not declared as a job of this scheduler"):
+        scheduler.trigger(work)
+    scheduler.every("1d", name="a")(work)
+    scheduler.every("2d", name="b")(work)
+    with pytest.raises(InvalidError, match="has several jobs: a, b"):
+        scheduler.trigger(work)
+    with pytest.raises(InvalidError, match="5 is neither the name of a job nor a function"):
+        scheduler.trigger(5)  # type: ignore[arg-type]
+
+
+def test_a_job_is_added_with_its_function_as_handler() -> None:
+    scheduler = Scheduler("memory://add-function", enabled=True)
+    assert scheduler.add("eu", work, "@daily").handler == "work"
+    assert scheduler.add("us", work, "@daily").handler == "work"
+    assert list(scheduler.registry.handlers) == ["work"]
+    with pytest.raises(InvalidError, match=r"\['work'\] is neither the name of a handler nor a function"):
+        scheduler.add("x", ["work"], "@daily")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("tz", "zone"), [(ZoneInfo("Europe/Paris"), "Europe/Paris"), (UTC, "UTC")])
+def test_a_zone_may_be_an_object(tz: tzinfo, zone: str) -> None:
+    scheduler = Scheduler("memory://zones")
+    scheduler.cron("0 3 * * *", tz=tz, name="night")(work)
+    assert scheduler.registry.jobs["night"].spec == {"kind": "cron", "expression": "0 3 * * *", "tz": zone}
+
+
+def test_an_object_that_names_no_zone_is_refused() -> None:
+    with pytest.raises(ScheduleError, match="names no zone; give an IANA name"):
+        Scheduler("memory://zones").cron("0 3 * * *", tz=timezone(timedelta(hours=2)), name="night")(work)
+
+
+def test_a_partial_is_asked_for_a_name() -> None:
+    scheduler = Scheduler("memory://partial")
+    with pytest.raises(InvalidError, match="has no name of its own; give it one with name="):
+        scheduler.every("1d")(partial(work))
+    scheduler.every("1d", name="half")(partial(work))
+    assert list(scheduler.registry.jobs) == ["half"]
+
+
+class Shop:
+    @every("1d")
+    def bill(self, run: Run) -> None: ...
+
+
+def test_two_instances_of_a_class_are_told_apart_by_a_prefix() -> None:
+    scheduler = Scheduler("memory://prefix")
+    scheduler.discover(Shop())
+    with pytest.raises(InvalidError, match=r'discover\(it, prefix="eu:"\)'):
+        scheduler.discover(Shop())
+    assert scheduler.discover(Shop(), prefix="eu:") == ["eu:Shop.bill"]
+    assert list(scheduler.registry.jobs) == ["Shop.bill", "eu:Shop.bill"]
+
+
+def test_a_target_without_jobs_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    scheduler = Scheduler("memory://none")
+    shop = Shop()
+    assert scheduler.discover("json", ModuleType("empty"), shop) == ["Shop.bill"]
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "no job is declared in module json: nothing was registered from it",
+        "no job is declared in module empty: nothing was registered from it",
+    ]
+    caplog.clear()
+    assert scheduler.discover(shop) == [], "known already, which is nothing to warn of"
+    assert caplog.records == []

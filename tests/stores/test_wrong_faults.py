@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 import redis
 
 from solocron.errors import StoreError, StoreRefused, StoreUnavailable
-from solocron.stores.contract import Applied, Store, Verdict
+from solocron.stores.contract import Applied, HeldBy, Store, Verdict
 from solocron.stores.redis import RedisStore
 from solocron.testing.proxy import ChaosProxy
 from tests.servers import Redis
@@ -85,11 +86,17 @@ class TakesARefusalForAnOutage(RedisStore):
 
 
 class ClaimsForTheDead(RedisStore):
-    """The session of a claim is not looked at."""
+    """The session of a claim is not looked at: it claims once more, and again when that claim was swept."""
 
     def update(self, which: Any, change: Any, *, session: str | None = None, **more: Any) -> Applied:
-        gone = session is not None and not super().update(which, lambda doc, now: None, session=session).alive
-        return replace(super().update(which, change, **more), alive=not gone)
+        if session is None or super().update(which, lambda doc, now: None, session=session).alive:
+            return super().update(which, change, **more)
+        super().update(which, change, **more)
+        for _ in range(100):  # a claim that is still there after a second came after the sweep
+            if not self.read(HeldBy(session)):
+                break
+            threading.Event().wait(0.01)
+        return replace(super().update(which, change, **more), alive=False)
 
 
 class Forgets(RedisVictim):

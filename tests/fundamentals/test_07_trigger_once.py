@@ -49,5 +49,5 @@ def test_a_run_may_be_asked_for_at_a_later_time() -> None:
 def test_a_job_that_does_not_exist_is_refused() -> None:
     scheduler = ManualClock().scheduler(invoice)
     scheduler.tick()
-    with pytest.raises(NotFoundError, match="did you mean 'invoice'"):
+    with pytest.raises(NotFoundError, match="there is no job 'invoce'"):
         scheduler.trigger("invoce")

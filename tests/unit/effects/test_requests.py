@@ -313,7 +313,7 @@ def test_a_request_for_which_there_is_no_room_is_on_record_as_dropped(home: Any)
 def test_the_wrong_question_is_refused_at_once_and_the_transaction_goes_on(home: Any) -> None:
     house, connection = home
     trigger = house.scheduler.trigger
-    with pytest.raises(NotFoundError, match="did you mean 'mail'"):
+    with pytest.raises(NotFoundError, match="there is no job 'mial'"):
         trigger("mial", connection=connection)
     with pytest.raises(InvalidError, match="has no time zone"):
         trigger("mail", at=__import__("datetime").datetime(2030, 1, 1), connection=connection)

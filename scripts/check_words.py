@@ -50,10 +50,10 @@ NAMES = {
 }
 """Words of identifiers that were given up, each with the one to use instead."""
 
-STILL_IN_PROSE = {"stores"}
-STILL_IN_NAMES = {"stores"}
+STILL_IN_PROSE: set[str] = set()
+STILL_IN_NAMES: set[str] = set()
 
-STILL_TWICE = {"Draft", "Link", "Outcome", "Row", "Status", "Update"}
+STILL_TWICE: set[str] = set()
 """Names of classes that are still to be told apart."""
 
 _BUILT_IN = {"slice"}

@@ -26,12 +26,12 @@ class Floor:
     def pass_once(self, batch: int) -> int:
         """Claim up to `batch` and finish them; how many there were."""
         due = Due(handlers=frozenset((HANDLER,)), pools=frozenset(("default",)), limit=min(batch, 250))
-        fetched = self._access.fetch_due(due, self._session, offer=True)
+        fetched = self._access.fetch_due(due, self._session, reserve=True)
         if not fetched.rows:
             return 0
         now = fetched.now
         held = claimed([tuple(row) for row in fetched.rows], self._session, now)
-        words = [self._session, "job", fetched.offer, str(len(held)), "", "", ""]
+        words = [self._session, "job", fetched.reservation, str(len(held)), "", "", ""]
         for one in held:
             words += ["state", one.name, one.version, "0", one.state, str(one.due), self._holder, "0"]
         verdicts, version, now = self._commit(words)

@@ -277,7 +277,7 @@ class Check:
 
 
 def wakes(before: Doc | Absent, after: Doc | None) -> bool:
-    """Whether other nodes should look again because of this change; ordinary claims and renewals wake nobody.
+    """Whether other nodes should look again because of this change; ordinary claims and renewals wake none.
 
     They should when a job became due earlier than they know, when a holder was asked to stop, when a session
     came or went, and when the namespace opened or shut.

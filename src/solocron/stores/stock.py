@@ -23,13 +23,13 @@ from weakref import WeakSet, WeakValueDictionary
 
 from solocron.stores import forking
 
-__all__ = ["Link", "Stock", "bequeath", "stock_of"]
+__all__ = ["Stock", "StockedLink", "bequeath", "stock_of"]
 
 IDLE_FOR = 60.0
 """Seconds after which an idle connection is closed."""
 
 
-class Link(Protocol):
+class StockedLink(Protocol):
     """One connection. While it lies idle it knows nothing of the store that made it."""
 
     def is_stale(self) -> bool: ...
@@ -39,7 +39,7 @@ class Link(Protocol):
     def discard(self) -> None: ...
 
 
-L = TypeVar("L", bound=Link)
+L = TypeVar("L", bound=StockedLink)
 
 
 class Stock(Generic[L]):
@@ -95,7 +95,7 @@ class Stock(Generic[L]):
             link.close()
 
     def drop(self) -> None:
-        """Close what lies idle, whoever uses the stock."""
+        """Close what lies idle, for every user of the stock."""
         with self._mutex:
             self.drops += 1
             idle = self._empty()
@@ -129,7 +129,7 @@ def _outdated(links: list[tuple[L, float]], least: int, now: float) -> list[L]:
     return found
 
 
-def _is_stale(link: Link) -> bool:
+def _is_stale(link: StockedLink) -> bool:
     """Whether an idle connection has died. One that cannot even be looked at is replaced: that is never fatal."""
     try:
         return link.is_stale()
@@ -163,7 +163,7 @@ class _Stocks:
             return stock
 
     def before_fork(self) -> None:
-        """Nothing: whoever has the mutex does not keep it."""
+        """Do nothing: a caller that has the mutex does not keep it."""
 
     def after_fork(self) -> None:
         """Nothing, as before it."""

@@ -1,6 +1,6 @@
 """From a store's URL to its store. The URL is a secret: it masks itself wherever it could be shown.
 
-Drivers are imported when a store of theirs is made, so that nobody pays for, or needs, the others.
+Drivers are imported when a store of theirs is made, so that no program pays for, or needs, the others.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _ALIASES = {"sqlite3": "sqlite", "pg": "postgresql", "psql": "postgresql", "mari
 
 
 class Secret:
-    """A text that shows itself to nobody by accident: `repr`, `str`, formats, errors and pickles see it masked."""
+    """A string that is never shown by accident: `repr`, `str`, formats, errors and pickles see it masked."""
 
     __slots__ = ("_text",)
 
@@ -76,7 +76,7 @@ class Secret:
         self._text = text.reveal() if isinstance(text, Secret) else text
 
     def reveal(self) -> str:
-        """The text itself, for the driver and nobody else."""
+        """Return the string itself, for the driver alone."""
         return self._text
 
     @property
@@ -147,7 +147,7 @@ def hidden(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def revealed(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, for the driver and nobody else."""
+    """Return the same, for the driver alone."""
     return {name: value.reveal() if isinstance(value, Secret) else value for name, value in arguments.items()}
 
 

@@ -17,7 +17,7 @@ LEFT = {
 
 
 def nothing_at(where: str, what: str) -> str:
-    """The sentence for whoever looks at an empty place: most often it is not the one that they meant."""
+    """Return the sentence for an empty place: most often it is not the one that was meant."""
     return (
         f"nothing of Solocron's is at {where}: {what}. Nothing was made. Name the store and the namespace that the "
         "nodes use (--store, --namespace, SOLOCRON_STORE), or start the first node: solocron run TARGET."
@@ -25,7 +25,7 @@ def nothing_at(where: str, what: str) -> str:
 
 
 def warn_of(url: str, found: Capabilities) -> None:
-    """One line for whoever reads the log; a store of tier A has nothing to say."""
+    """Log one line about a weak store; a store of tier A has nothing to say."""
     if found.tier in LEFT:
         log.warning(
             "%s is a store of tier %s, %s: %s. `solocron doctor` says what to change.",

@@ -224,7 +224,7 @@ class TestBudget:
         write(store, Kind.SESSION, "s", beat)
         for wrong in (60 * SECOND, -60 * SECOND):
             now = store.clock()
-            store.renewals.heard(now + wrong)
+            store.cache.observe(now + wrong)
             assert verdicts(write(store, Kind.SESSION, "s", beat)) == {"s": Verdict.APPLIED}
             assert 0 <= get(store, Kind.SESSION, "s").expires_at - MINE.lease - now < 10 * SECOND
 

@@ -20,6 +20,6 @@ class TestMemory(StoreConformance):
 
     def corrupt(self, store: Store, kind: Kind, name: str) -> bool:
         assert isinstance(store, MemoryStore)
-        rows = store.world.spaces[store.namespace].rows[kind]
-        rows[name] = replace(rows[name], state='{"c": 1, "broken')
+        docs = store.world.spaces[store.namespace].docs[kind]
+        docs[name] = replace(docs[name], row=docs[name].row._replace(state='{"c": 1, "broken'))
         return True

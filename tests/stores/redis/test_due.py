@@ -115,7 +115,7 @@ def test_the_cost_of_a_look_does_not_grow_with_the_jobs_that_are_stored(store: R
 
     def commands(which: Due) -> int:
         raw.config_resetstat()
-        store._access.fetch_due(which, "", offer=False)
+        store._access.fetch_due(which, "", reserve=False)
         return sum(s["calls"] for name, s in raw.info("commandstats").items() if not name.startswith("cmdstat_config"))
 
     which = Due(handlers=handlers, pools=frozenset({"default"}), limit=20)
@@ -189,8 +189,7 @@ def test_a_claim_is_not_ended_by_a_time_that_the_server_has_not_reached(url: str
     with closing(RedisStore(url)) as store:
         put(store, job("j", due_at=store.clock() - SECOND), session("s", expires_at=store.clock() + 60 * SECOND))
         assert take(store, "s", session="s") == ["j"]
-        server, boot = store._access._heard
-        store._access._heard = (server + 60 * SECOND, boot)  # its clock was put back, or another server answers now
+        store._cache.observe(store.clock() + 60 * SECOND)  # its clock was put back, or another server answers now
         times = []
 
         def end(doc: Any, now: int) -> Change:
@@ -237,8 +236,7 @@ def test_a_lock_that_was_taken_when_the_servers_clock_stood_elsewhere_is_looked_
         assert held is not None
         store = lock.place.store
         assert isinstance(store, RedisStore)
-        (name, (row, server, *rest)), *_ = store._notes._kept.items()
-        store._notes._kept[name] = (row, server + 60 * SECOND, *rest)  # type: ignore[assignment]
+        store._cache.observe(store.clock() + 60 * SECOND)
         store.statements.clear()
         assert held.release() is True
         assert store.statements == {"fetch": 1, "swap": 2, "commit": 2}
@@ -250,10 +248,8 @@ def test_a_session_is_renewed_with_one_call_that_also_tells_what_it_holds(store:
     described = Session(name="s", node="n", host="h", pid=1, lease=15 * SECOND)
     store.update(which, lambda doc, now: begin(doc, described, now=now))
     for ahead, sent in ((0, {"swap": 1, "commit": 1}), (60, {"fetch": 1, "swap": 2, "commit": 2})):
-        (name, (row, server, *rest)), *_ = store._notes._kept.items()
-        store._notes._kept[name] = (row, server + ahead * SECOND, *rest)  # type: ignore[assignment]
-        store.statements.clear()
         before = store.clock()
+        store._cache.observe(before + ahead * SECOND)
         store.statements.clear()
         applied = store.update(which, lambda doc, now: renew(doc, now=now))
         assert store.statements == sent

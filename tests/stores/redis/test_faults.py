@@ -179,7 +179,7 @@ class TestReplies:
     ) -> None:
         put(store, job("j"))
         (row,) = store._access.fetch_named(Kind.JOB, ["j"], "").rows
-        late = ["", "job", "0", "1", "", "", "", "delete", "j", row.version, "0", "0"]
+        late = ["", "job", "0", "1", "", "", "", "delete", "j", row.mark, "0", "0"]
         assert store._caller.run("ask", ("node.1", "7", "60000")) == b"void"
         assert store._caller.run("swap", ("node.1", "7", "60000", *late)) == b"void"
         assert store._caller.run("swap", ("node.1", "6", "60000", *late)) == b"void"
@@ -200,7 +200,7 @@ class TestReplies:
             "",
             "",
             "",
-            "note",
+            "small",
             "n",
             "",
             "0",
@@ -417,7 +417,9 @@ class TestForeignKeys:
             k: v for k, v in before.items() if k not in aside | counters
         }
 
-    @pytest.mark.parametrize("key", ["names:job", "commits", "rings", "blocked", "holders", "offers", "spans"])
+    @pytest.mark.parametrize(
+        "key", ["names:job", "commits", "notifications", "blocked", "holders", "reservations", "spans"]
+    )
     def test_a_spoiled_key_of_the_namespace_refuses_the_whole_call(
         self, store: RedisStore, raw: redis.Redis, key: str
     ) -> None:
@@ -462,7 +464,7 @@ class TestBeginnings:
             assert rival == [["j2", "j3"]]
             # A client that dies with documents in its hands keeps them from nobody for long.
             put(store, job("k", due_at=store.clock() - SECOND))
-            store._access.fetch_due(everything(), "", offer=True)
+            store._access.fetch_due(everything(), "", reserve=True)
             first = other.update(everything(), claim)
             assert first.results == ()
             assert first.next_due is not None

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from solocron.model.change import Kind
+from solocron.model.change import Absent, Change, Kind
 from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Verdict, Which
-from solocron.stores.memory import Draft, MemoryStore
-from solocron.stores.memory_state import Row, Space
+from solocron.stores.drafts import Draft, Row
+from solocron.stores.memory import MemoryStore
+from solocron.stores.memory_state import Kept, Space
 from tests.stores.wrong_stores.registry import breaks
 
 
@@ -18,9 +19,13 @@ from tests.stores.wrong_stores.registry import breaks
 class HandsOverNone(MemoryStore):
     """A missing calendar is None instead of Absent."""
 
-    def _draft(self, kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int) -> Draft:
-        missing = row is None and kind is Kind.CALENDAR
-        return super()._draft(kind, name, row, lambda doc, now: change(None if missing else doc, now), now)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        def blind(doc: Any, now: int) -> Change | None:
+            return change(None if isinstance(doc, Absent) and doc.kind is Kind.CALENDAR else doc, now)
+
+        return super().update(which, blind, session=session, gate=gate)
 
 
 @breaks(
@@ -33,8 +38,8 @@ class HandsOverNone(MemoryStore):
 class InsertsOnly(MemoryStore):
     """An existing document is never replaced."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
-        if new is None or name not in space.rows[kind]:
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
+        if new is None or name not in space.docs[kind]:
             super()._put(space, kind, name, new)
 
 
@@ -48,7 +53,7 @@ class InsertsOnly(MemoryStore):
 class NeverDeletes(MemoryStore):
     """A deletion is accepted and forgotten."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
         if new is not None:
             super()._put(space, kind, name, new)
 
@@ -78,10 +83,14 @@ class HidesTheDeclined(_Rewrites):
 class DropsTheAnswer(MemoryStore):
     """Nothing to write, so nothing to answer."""
 
-    def _commit(self, space: Space, kind: Kind, draft: Draft, now: int) -> Result:
-        if draft.change is not None and not draft.writes:
-            return Result(draft.name, Verdict.DECLINED, draft.doc)
-        return super()._commit(space, kind, draft, now)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        def silent(doc: Any, now: int) -> Change | None:
+            made = change(doc, now)
+            return made if made is None or made.doc is not doc or made.records else None
+
+        return super().update(which, silent, session=session, gate=gate)
 
 
 @breaks(
@@ -91,17 +100,17 @@ class DropsTheAnswer(MemoryStore):
 class MixesKinds(MemoryStore):
     """Locks, keys, steps and calendars lie in one table without their kind."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
         plain = (Kind.LOCK, Kind.KEY, Kind.STEP, Kind.CALENDAR)
         for other in plain if kind in plain else (kind,):
-            super()._put(space, other, name, new and replace(new, kind=other))
+            super()._put(space, other, name, new)
 
 
 @breaks("test_named_answers_in_the_order_of_the_names_each_once")
 class SortsNames(MemoryStore):
     """Answers in its own order."""
 
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         return dict(sorted(super()._select(space, which, now).items()))
 
 
@@ -109,7 +118,7 @@ class SortsNames(MemoryStore):
 class CutsBatches(MemoryStore):
     """More names than the driver takes parameters: the rest is left out."""
 
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         return dict(list(super()._select(space, which, now).items())[:999])
 
 
@@ -126,7 +135,7 @@ class FoldsNames(MemoryStore):
 
     def _known(self, kind: Kind, names: Iterable[str]) -> Iterable[str]:
         with self._locked("collate") as space:
-            known = {name.casefold(): name for name in space.rows[kind]}
+            known = {name.casefold(): name for name in space.docs[kind]}
         for name in names:
             yield known.setdefault(name.casefold(), name)
 
@@ -135,7 +144,7 @@ class FoldsNames(MemoryStore):
 class OrdersByLanguage(MemoryStore):
     """ORDER BY name in the collation of some country."""
 
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         found = super()._select(space, which, now)
         return found if isinstance(which, Named) else dict(sorted(found.items(), key=lambda item: item[0].casefold()))
 
@@ -143,11 +152,10 @@ class OrdersByLanguage(MemoryStore):
 class _Mangles(MemoryStore):
     """Writes other texts than it was given."""
 
-    def _draft(self, kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int) -> Draft:
-        draft = super()._draft(kind, name, row, change, now)
-        return (
-            replace(draft, texts=(self.mangled(draft.texts[0]), self.mangled(draft.texts[1]))) if draft.texts else draft
-        )
+    def prepare(self, draft: Draft) -> None:
+        if draft.fixed is not None:
+            draft.fixed = self.mangled(draft.fixed)
+        draft.state = draft.state and self.mangled(draft.state)
 
     def mangled(self, text: str) -> str:
         return text
@@ -198,10 +206,9 @@ class KnowsTheOldFields(_Mangles):
 class MakesPlaceholders(MemoryStore):
     """A change that fails for a missing name leaves a document behind."""
 
-    def _set_aside(self, space: Space, kind: Kind, draft: Draft, reason: str, now: int) -> Result:
-        if draft.row is None:
-            empty = Row(
-                kind=kind, name=draft.name, fixed='{"d":{"handler":"h"},"i":1}', state='{"c":0,"f":0}', version=0
-            )
-            self._put(space, kind, draft.name, empty)
-        return super()._set_aside(space, kind, draft, reason, now)
+    def fails_again(self, kind: Kind, name: str, reason: str) -> None:
+        with self._locked("placeholder") as space:
+            if name not in space.docs[kind]:
+                empty = Row(name, 0, '{"d":{"handler":"h"},"i":1}', '{"c":0,"f":0}')
+                self._put(space, kind, name, Kept(row=empty))
+        super().fails_again(kind, name, reason)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from solocron.clock import MILLISECOND, SECOND
 from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
-from solocron.model.codec import decode
-from solocron.stores.contract import Applied, Blocked, ChangeFn, Check, Doc, Due, Gate, HeldBy, Result, Verdict, Which
-from solocron.stores.memory import Draft, MemoryStore
-from solocron.stores.memory_state import Row, Space, World
+from solocron.model.documents.run import Record
+from solocron.stores.contract import Applied, Blocked, ChangeFn, Check, Doc, Due, Gate, HeldBy, Verdict, Which
+from solocron.stores.documents import kind_of
+from solocron.stores.drafts import Draft
+from solocron.stores.memory import MemoryStore
+from solocron.stores.memory_state import Kept, Space, World
 from tests.stores.wrong_stores.registry import a_moment, breaks
 
 # --- poison
@@ -32,13 +34,13 @@ class BlocksTheBatch(MemoryStore):
         self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
     ) -> Applied:
         with self._locked("savepoint") as space:
-            rows = {kind: dict(of_kind) for kind, of_kind in space.rows.items()}
+            docs = {kind: dict(of_kind) for kind, of_kind in space.docs.items()}
             log = dict(space.log)
         applied = super().update(which, change, session=session, gate=gate)
         if not any(result.verdict is Verdict.BLOCKED for result in applied.results):
             return applied
         with self._locked("rollback") as space:
-            space.rows, space.log = rows, log
+            space.docs, space.log = docs, log
         return replace(applied, results=tuple(replace(each, verdict=Verdict.BLOCKED) for each in applied.results))
 
 
@@ -48,24 +50,21 @@ class FailsToRead(MemoryStore):
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         with self._locked("select") as space:
-            rows = self._select(space, which, self.world.now())
-        return tuple(decode(row.kind, row.name, row.fixed, row.state) for row in rows.values() if row)
+            found = self._select(space, which, self.world.now())
+        return tuple(self.document(kind_of(which), kept.row) for kept in found.values() if kept)
 
 
 @breaks("test_what_is_set_aside_is_not_due_until_its_time_is_over")
 class KeepsPoisonDue(MemoryStore):
     """What is set aside heads the next batch again."""
 
-    def _ready_at(self, space: Space, row: Row) -> int:
-        return row.due_at or 0
+    def _ready_at(self, space: Space, kept: Kept) -> int:
+        return kept.due_at or 0
 
 
 class _SetsAside(MemoryStore):
-    def _set_aside(self, space: Space, kind: Kind, draft: Draft, reason: str, now: int) -> Result:
-        result = super()._set_aside(space, kind, draft, reason, now)
-        if (aside := space.aside.get((kind, draft.name))) is not None:
-            space.aside[kind, draft.name] = self.instead(aside, now)
-        return result
+    def put_aside(self, aside: Blocked) -> None:
+        super().put_aside(self.instead(aside, self.clock()))
 
     def instead(self, aside: Blocked, now: int) -> Blocked:
         return aside
@@ -111,12 +110,12 @@ class UnblocksNothing(MemoryStore):
 class KeepsTheCuredAside(MemoryStore):
     """A new definition does not help."""
 
-    def _commit(self, space: Space, kind: Kind, draft: Draft, now: int) -> Result:
-        aside = space.aside.get((kind, draft.name))
-        result = super()._commit(space, kind, draft, now)
-        if aside and (kind, draft.name) not in space.aside:
-            space.aside[kind, draft.name] = aside
-        return result
+    def _write(self, space: Space, draft: Draft) -> tuple[Record, ...]:
+        aside = space.aside.get((draft.kind, draft.name))
+        firsts = super()._write(space, draft)
+        if aside:
+            space.aside[draft.kind, draft.name] = aside
+        return firsts
 
 
 @breaks("test_what_is_set_aside_can_still_be_named_and_held")
@@ -132,18 +131,16 @@ class HidesWhatIsAside(MemoryStore):
 class SwallowsInterrupts(MemoryStore):
     """Control-C sets a job aside."""
 
-    def _draft(self, kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int) -> Draft:
-        try:
-            return super()._draft(kind, name, row, change, now)
-        except BaseException as error:
-            return super()._draft(kind, name, row, _raising(repr(error)), now)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        def guarded(doc: Any, now: int) -> Change | None:
+            try:
+                return change(doc, now)
+            except BaseException as error:
+                raise ValueError(repr(error)) from error
 
-
-def _raising(text: str) -> ChangeFn:
-    def change(doc: object, now: int) -> Change:
-        raise ValueError(text)
-
-    return change
+        return super().update(which, guarded, session=session, gate=gate)
 
 
 # --- time and news
@@ -165,8 +162,10 @@ class HasItsOwnClock(MemoryStore):
 class TellsAnOldTime(MemoryStore):
     """Its time is a second behind what its clock says."""
 
-    def _draft(self, kind: Kind, name: str, row: Row | None, change: ChangeFn, now: int) -> Draft:
-        return super()._draft(kind, name, row, change, now - SECOND)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        return super().update(which, lambda doc, now: change(doc, now - SECOND), session=session, gate=gate)
 
 
 @breaks("test_the_time_of_a_renewal_is_the_one_that_the_store_told_meanwhile")
@@ -224,7 +223,7 @@ class HearsOnlyWhileWaiting(MemoryStore):
     """A signal between two waits is lost, and the node sleeps over a due job."""
 
     def wait(self, timeout: float) -> bool:
-        with self.world.bell:
+        with self.world.condition:
             self._seen = self.world.changes - self._own
         return super().wait(timeout)
 
@@ -233,11 +232,11 @@ class HearsOnlyWhileWaiting(MemoryStore):
 class KeepsNewsToItself(MemoryStore):
     """Only signals wake; a trigger is found a beat later."""
 
-    def _commit(self, space: Space, kind: Kind, draft: Draft, now: int) -> Result:
+    def _write(self, space: Space, draft: Draft) -> tuple[Record, ...]:
         changes, own = self.world.changes, self._own
-        result = super()._commit(space, kind, draft, now)
+        firsts = super()._write(space, draft)
         self.world.changes, self._own = changes, own
-        return result
+        return firsts
 
 
 # --- the house

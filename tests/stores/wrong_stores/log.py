@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from solocron.model.change import Kind
+from solocron.model.change import Change, Kind
 from solocron.model.documents.run import Record
-from solocron.model.documents.session import Life
-from solocron.stores.contract import Page, Query, Result
-from solocron.stores.memory import Draft, MemoryStore
-from solocron.stores.memory_state import Row, Space
+from solocron.model.documents.session import Life, Session
+from solocron.stores.contract import All, Named, Page, Query
+from solocron.stores.drafts import Draft
+from solocron.stores.memory import MemoryStore
+from solocron.stores.memory_state import Kept, Space
 from tests.stores.wrong_stores.registry import breaks
 
 
@@ -21,11 +22,11 @@ from tests.stores.wrong_stores.registry import breaks
 class RefusesTheSecond(MemoryStore):
     """A record that is there already keeps its document from being written: the end is repeated forever."""
 
-    def _commit(self, space: Space, kind: Kind, draft: Draft, now: int) -> Result:
-        for record in () if draft.change is None else draft.change.records:
-            if space.log.get((record.run, record.attempt), record) != record:
-                return self._set_aside(space, kind, draft, "duplicate record", now)
-        return super()._commit(space, kind, draft, now)
+    def prepare(self, draft: Draft) -> None:
+        with self._locked("look") as space:
+            for record in () if draft.change is None else draft.change.records:
+                if space.log.get((record.run, record.attempt), record) != record:
+                    raise ValueError("duplicate record")
 
 
 @breaks(
@@ -56,20 +57,19 @@ class CallsEveryRepeatADuplicate(MemoryStore):
 class ForgetsRecordsAlone(MemoryStore):
     """The document is the same, so nothing is written, not even its records."""
 
-    def _commit(self, space: Space, kind: Kind, draft: Draft, now: int) -> Result:
-        if draft.change is not None and draft.change.doc is draft.doc:
-            draft = replace(draft, change=replace(draft.change, records=()))
-        return super()._commit(space, kind, draft, now)
+    def _write(self, space: Space, draft: Draft) -> tuple[Record, ...]:
+        assert draft.change is not None
+        return () if draft.change.doc is draft.doc else super()._write(space, draft)
 
 
 @breaks("test_the_records_of_a_document_are_appended_with_it", "test_a_job_that_is_removed_goes_with_its_last_hold")
 class ForgetsLastRecords(MemoryStore):
     """A deleted document takes its records along."""
 
-    def _commit(self, space: Space, kind: Kind, draft: Draft, now: int) -> Result:
+    def _write(self, space: Space, draft: Draft) -> tuple[Record, ...]:
         if draft.change is not None and draft.change.doc is None:
             draft = replace(draft, change=replace(draft.change, records=()))
-        return super()._commit(space, kind, draft, now)
+        return super()._write(space, draft)
 
 
 @breaks(
@@ -143,8 +143,7 @@ class CountsRecords(MemoryStore):
     """A year of missed slots is one."""
 
     def tally(self, since: int) -> dict[str, int]:
-        with self._locked("tally") as space:
-            found = [record.status for record in space.log.values() if record.recorded_at >= since]
+        found = [record.status for record in self.records() if record.recorded_at >= since]
         return {status: found.count(status) for status in found}
 
 
@@ -161,10 +160,9 @@ class PrunesTheDead(MemoryStore):
     """A dead session whose holds nobody has taken over yet is gone."""
 
     def prune(self, before: int, limit: int) -> int:
-        with self._locked("prune") as space:
-            for row in list(space.rows[Kind.SESSION].values()):
-                if row.life is Life.DEAD and (row.ended_at or 0) < before:
-                    self._put(space, Kind.SESSION, row.name, None)
+        dead = [doc for doc in self.read(All(Kind.SESSION)) if isinstance(doc, Session) and doc.state is Life.DEAD]
+        names = tuple(doc.name for doc in dead if (doc.ended_at or 0) < before)
+        self.update(Named(Kind.SESSION, names), lambda doc, now: Change(None))
         return super().prune(before, limit)
 
 
@@ -172,6 +170,6 @@ class PrunesTheDead(MemoryStore):
 class KeepsTheSwept(MemoryStore):
     """A session for every start of every node, for ever."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
         if new is not None or kind is not Kind.SESSION:
             super()._put(space, kind, name, new)

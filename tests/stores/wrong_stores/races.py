@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import pytest
+
 from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
-from solocron.stores import memory
-from solocron.stores.contract import Applied, Capabilities, ChangeFn, Due, Gate, Named, Which
-from solocron.stores.memory import Draft, MemoryStore
-from solocron.stores.memory_state import Row, Space
+from solocron.stores import drafts
+from solocron.stores import update as rounds
+from solocron.stores.contract import Applied, Capabilities, ChangeFn, Gate, Named, Which
+from solocron.stores.drafts import Draft
+from solocron.stores.memory import MemoryStore
+from solocron.stores.memory_state import Kept, Space
 from tests.stores.wrong_stores.registry import a_moment, breaks
 
 
@@ -45,7 +50,7 @@ class ReadsThenWrites(MemoryStore):
 
         return super().update(which, slow, session=session, gate=gate)
 
-    def _is_current(self, space: Space, kind: Kind, draft: Draft) -> bool:
+    def _is_current(self, space: Space, draft: Draft) -> bool:
         return True
 
 
@@ -53,17 +58,18 @@ class ReadsThenWrites(MemoryStore):
 class Upserts(MemoryStore):
     """INSERT ... ON CONFLICT UPDATE: a late renewal brings back what was pruned."""
 
-    def _is_current(self, space: Space, kind: Kind, draft: Draft) -> bool:
-        return draft.name not in space.rows[kind] or super()._is_current(space, kind, draft)
+    def _is_current(self, space: Space, draft: Draft) -> bool:
+        return draft.name not in space.docs[draft.kind] or super()._is_current(space, draft)
 
 
 @breaks("test_a_document_deleted_and_made_anew_is_another_document")
 class CountsVersionsAnew(MemoryStore):
     """A document made anew has the version of the one that was deleted."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
-        old = space.rows[kind].get(name)
-        super()._put(space, kind, name, new and replace(new, version=old.version + 1 if old else 1))
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
+        old = space.docs[kind].get(name)
+        mark = old.row.mark + 1 if old else 1
+        super()._put(space, kind, name, new and replace(new, row=new.row._replace(mark=mark)))
 
 
 @breaks("test_what_was_lost_to_another_is_tried_again")
@@ -73,26 +79,21 @@ class GivesUp(MemoryStore):
     def update(
         self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
     ) -> Applied:
-        rounds = memory._ROUNDS
-        memory._ROUNDS = 1
-        try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rounds, "ROUNDS", 1)
             return super().update(which, change, session=session, gate=gate)
-        finally:
-            memory._ROUNDS = rounds
 
 
 @breaks("test_a_due_job_that_another_took_in_between_is_not_claimed_again")
 class HandsOverWhatIsTaken(MemoryStore):
     """Tries a lost document again though it has left the selection."""
 
-    def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
-        row = space.rows[Kind.JOB].get(name)
-        taken = isinstance(which, Due) and row is not None and row.due_at is None
-        return bool(taken and row and row.holders) or super()._selects(space, which, name, now)
-
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
-        found = super()._select(space, which, now)
-        return {name: row for name, row in found.items() if not isinstance(which, Due) or (row and row.due_at)}
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(drafts, "is_selected", lambda which, doc, now: True)
+            return super().update(which, change, session=session, gate=gate)
 
 
 @breaks("test_a_renewal_never_says_that_a_session_holds_nothing_while_it_does")
@@ -121,7 +122,7 @@ class SkipsWhatIsLocked(MemoryStore):
         finally:
             self.locked.difference_update(mine)
 
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         found = super()._select(space, which, now)
         return {name: row for name, row in found.items() if isinstance(which, Named) or name not in self.locked}
 
@@ -195,7 +196,7 @@ class SaysThatItIsShared(MemoryStore):
 class IgnoresSessions(MemoryStore):
     """Whoever claims, claims."""
 
-    def _is_live(self, space: Space, session: str | None) -> bool:
+    def _is_live(self, space: Space, session: str) -> bool:
         return True
 
 
@@ -210,7 +211,7 @@ class ChecksSessionsTooSoon(MemoryStore):
         self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
     ) -> Applied:
         with self._locked("session") as space:
-            if not self._is_live(space, session):
+            if session is not None and not self._is_live(space, session):
                 return Applied(results=(), now=self.world.now(), alive=False)
         if session is not None:
             a_moment()
@@ -232,9 +233,10 @@ class TiesJobsAlone(MemoryStore):
 class BuriesByTheClock(MemoryStore):
     """Expiry ends a session, so one step of the clock ends them all."""
 
-    def _is_live(self, space: Space, session: str | None) -> bool:
-        row = space.rows[Kind.SESSION].get(session or "")
-        return super()._is_live(space, session) and (row is None or row.expires_at > self.world.now())
+    def _is_live(self, space: Space, session: str) -> bool:
+        row = space.row(Kind.SESSION, session)
+        expires_at = json.loads(row.state)["expires_at"] if row else 0
+        return super()._is_live(space, session) and bool(expires_at > self.world.now())
 
 
 @breaks("test_claims_and_renewals_of_one_session_do_not_hinder_each_other")
@@ -243,9 +245,9 @@ class ComparesTheSessionsVersion(MemoryStore):
 
     seen: tuple[str | None, int | None] = (None, None)
 
-    def _is_live(self, space: Space, session: str | None) -> bool:
-        row = space.rows[Kind.SESSION].get(session or "")
-        now = (session, row.version if row else None)
+    def _is_live(self, space: Space, session: str) -> bool:
+        row = space.row(Kind.SESSION, session)
+        now = (session, row.mark if row else None)
         if self.seen[0] != session:
             self.seen = now
         return super()._is_live(space, session) and self.seen == now

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from solocron.clock import MILLISECOND
 from solocron.model.change import Kind
-from solocron.stores.contract import All, Applied, ChangeFn, Doc, Due, Gate, HeldBy, HeldByAny, Result, Which
-from solocron.stores.memory import Draft, MemoryStore
-from solocron.stores.memory_state import Row, Space
+from solocron.stores.contract import All, Applied, ChangeFn, Doc, Due, Gate, HeldBy, HeldByAny, Verdict, Which
+from solocron.stores.documents import kind_of
+from solocron.stores.drafts import readable
+from solocron.stores.memory import MemoryStore
+from solocron.stores.memory_state import Kept, Space
 from tests.stores.wrong_stores.registry import breaks
 
 
@@ -16,7 +18,7 @@ from tests.stores.wrong_stores.registry import breaks
 class ComesEarly(MemoryStore):
     """Looks a millisecond ahead, as a node whose own clock decides would."""
 
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         return super()._select(space, which, now + (MILLISECOND if isinstance(which, Due) else 0))
 
 
@@ -24,7 +26,7 @@ class ComesEarly(MemoryStore):
 class NewestFirst(MemoryStore):
     """Without ORDER BY, or with the wrong one."""
 
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         found = super()._select(space, which, now)
         return dict(reversed(found.items())) if isinstance(which, Due) else found
 
@@ -37,23 +39,23 @@ class NewestFirst(MemoryStore):
 class IgnoresHandlers(MemoryStore):
     """Every job is due here."""
 
-    def _fits(self, which: Due, row: Row) -> bool:
-        return row.pool in which.pools and row.name not in which.exclude
+    def _fits(self, which: Due, kept: Kept) -> bool:
+        return kept.pool in which.pools and kept.row.name not in which.exclude
 
 
 @breaks("test_only_jobs_of_these_handlers_and_pools_are_due", "test_next_due_knows_handlers_and_pools")
 class IgnoresPools(MemoryStore):
     """Jobs of other pools are due here too."""
 
-    def _fits(self, which: Due, row: Row) -> bool:
-        return row.handler in which.handlers and row.name not in which.exclude
+    def _fits(self, which: Due, kept: Kept) -> bool:
+        return kept.handler in which.handlers and kept.row.name not in which.exclude
 
 
 @breaks("test_excluded_jobs_are_left_out_and_make_room")
 class ExcludesAfterTheLimit(MemoryStore):
     """What is excluded still takes a place of the limit: n of them starve all others."""
 
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         if not isinstance(which, Due):
             return super()._select(space, which, now)
         found = super()._select(space, replace(which, exclude=frozenset()), now)
@@ -88,8 +90,8 @@ class CountsWhatItReturned(MemoryStore):
 class NeverReindexes(MemoryStore):
     """The columns are written with the first version of a document and then forgotten."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
-        old = space.rows[kind].get(name)
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
+        old = space.docs[kind].get(name)
         if old and new:
             new = replace(new, due_at=old.due_at, holders=old.holders, handler=old.handler, pool=old.pool)
         super()._put(space, kind, name, new)
@@ -99,10 +101,14 @@ class NeverReindexes(MemoryStore):
 class SetsTheDeclinedAside(MemoryStore):
     """What one node declines, no node gets."""
 
-    def _commit(self, space: Space, kind: Kind, draft: Draft, now: int) -> Result:
-        if draft.change is None and draft.error is None:
-            self._set_aside(space, kind, draft, "declined", now)
-        return super()._commit(space, kind, draft, now)
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        applied = super().update(which, change, session=session, gate=gate)
+        for result in applied.results:
+            if result.verdict is Verdict.DECLINED:
+                self.fails_again(kind_of(which), result.name, "declined")
+        return applied
 
 
 @breaks(
@@ -112,7 +118,7 @@ class SetsTheDeclinedAside(MemoryStore):
 class KnowsOneHolder(MemoryStore):
     """The index has room for one holder of a document."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
         super()._put(space, kind, name, new and replace(new, holders=frozenset(sorted(new.holders)[:1])))
 
 
@@ -120,8 +126,8 @@ class KnowsOneHolder(MemoryStore):
 class ForgetsHoldersOnUpdate(MemoryStore):
     """A second write of a document loses it from the index, though it is still held."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
-        again = name in space.rows[kind]
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
+        again = name in space.docs[kind]
         super()._put(space, kind, name, new and replace(new, holders=frozenset()) if again else new)
 
 
@@ -129,8 +135,8 @@ class ForgetsHoldersOnUpdate(MemoryStore):
 class KeepsOldHolders(MemoryStore):
     """Who once held a document holds it for ever."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
-        old = space.rows[kind].get(name)
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
+        old = space.docs[kind].get(name)
         super()._put(space, kind, name, replace(new, holders=new.holders | old.holders) if old and new else new)
 
 
@@ -138,7 +144,7 @@ class KeepsOldHolders(MemoryStore):
 class SweepsAFew(MemoryStore):
     """A sweep that passes over some documents leaves holds that nobody will ever end."""
 
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         found = super()._select(space, which, now)
         return dict(list(found.items())[:3]) if isinstance(which, HeldBy) else found
 
@@ -151,7 +157,7 @@ class SweepsAFew(MemoryStore):
 class IndexesJobsAlone(MemoryStore):
     """Locks and keys have holders too."""
 
-    def _put(self, space: Space, kind: Kind, name: str, new: Row | None) -> None:
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
         held = kind is Kind.JOB or new is None
         super()._put(space, kind, name, new if held else replace(new, holders=frozenset()))  # type: ignore[type-var]
 
@@ -162,7 +168,7 @@ class NamesKnownHolders(MemoryStore):
 
     def holders(self) -> frozenset[str]:
         with self._locked("holders") as space:
-            known = space.rows[Kind.SESSION].keys()
+            known = space.docs[Kind.SESSION].keys()
         return super().holders() & known
 
 
@@ -176,9 +182,9 @@ class HoldsNothingAnyMore(MemoryStore):
     def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
         return isinstance(which, HeldByAny) or super()._selects(space, which, name, now)
 
-    def _select(self, space: Space, which: Which, now: int) -> dict[str, Row | None]:
+    def _select(self, space: Space, which: Which, now: int) -> dict[str, Kept | None]:
         if isinstance(which, HeldByAny):
-            return {name: row for name, row in sorted(space.rows[which.kind].items()) if row is not None}
+            return {name: row for name, row in sorted(space.docs[which.kind].items()) if row is not None}
         return super()._select(space, which, now)
 
 
@@ -206,4 +212,6 @@ class CutsPagesShort(MemoryStore):
     """Drops what it cannot read after it has counted the page, so that the page looks like the last one."""
 
     def read(self, which: Which) -> tuple[Doc, ...]:
-        return tuple(doc for _, doc in self._read(which) if doc is not None)
+        rows = self.select(which).rows.values()
+        found = [readable(kind_of(which), row) for row in rows if row is not None]
+        return tuple(doc for doc in found if doc is not None)

@@ -151,7 +151,7 @@ def test_a_change_that_answers_with_another_document_is_refused() -> None:
     for other in (job("k"), note(Kind.LOCK, "j")):
         (result,) = write(store, Kind.JOB, "j", lambda doc, now, other=other: Change(other)).results  # type: ignore[misc]
         assert result.verdict is Verdict.BLOCKED
-        assert "answered with" in (result.error or "")
+        assert "returned" in (result.error or "")
     assert store.read(All(Kind.JOB)) == (job("j"),)
     assert store.read(All(Kind.LOCK)) == ()
 
@@ -185,8 +185,8 @@ def test_everybody_wakes_also_the_threads_of_the_client_that_rang(wake: Callable
 
     def ring() -> bool:
         for _ in patience():
-            with world.bell:
-                if len(world.bell._waiters) == 3:  # type: ignore[attr-defined]
+            with world.condition:
+                if len(world.condition._waiters) == 3:  # type: ignore[attr-defined]
                     break
         wake(a)
         return True
@@ -213,7 +213,7 @@ def test_after_a_fork_the_child_goes_on_with_a_copy_of_its_own() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def hold_the_mutex() -> None:
-        with store.world.bell:
+        with store.world.condition:
             inside.set()
             leave.wait(30)
 

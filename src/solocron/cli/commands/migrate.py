@@ -36,7 +36,7 @@ def execute(args: Namespace) -> int:
     try:
         if not isinstance(store, SqlStore):
             return _show(args, None, None, f"{store.url} has no schema: there is nothing to migrate")
-        before = migrations.status(store) if store.exists() else migrations.Status(None)
+        before = migrations.status(store) if store.exists() else migrations.SchemaStatus(None)
         if args.status:
             return _show(args, before, before, _standing(before))
         store.migrate()
@@ -62,7 +62,7 @@ def _print_sql(args: Namespace) -> int:
     return OK
 
 
-def _standing(status: migrations.Status) -> str:
+def _standing(status: migrations.SchemaStatus) -> str:
     if status.applied is None:
         return f"0 of {status.latest}: there is none yet; run `solocron migrate`"
     if status.applied < status.latest:
@@ -72,7 +72,9 @@ def _standing(status: migrations.Status) -> str:
     return f"{status.applied} of {status.latest}: up to date"
 
 
-def _show(args: Namespace, before: migrations.Status | None, after: migrations.Status | None, message: str) -> int:
+def _show(
+    args: Namespace, before: migrations.SchemaStatus | None, after: migrations.SchemaStatus | None, message: str
+) -> int:
     if args.json:
         output.dump(
             {

@@ -6,53 +6,49 @@ import hashlib
 import itertools
 import logging
 from collections.abc import Callable, Sequence
-from math import inf
 
 from solocron.clock import SECOND
 from solocron.errors import StoreError
 from solocron.model.change import Kind
 from solocron.model.documents.run import Record
-from solocron.stores.contract import All, Due, Gate, HeldBy, HeldByAny, Named, Which
+from solocron.stores.contract import All, Blocked, Due, Gate, HeldBy, HeldByAny, Named, Which
+from solocron.stores.drafts import Draft
 from solocron.stores.redis.caller import VOID, Caller
-from solocron.stores.redis.drafts import Draft
 from solocron.stores.redis.link import UnknownHandlers
 from solocron.stores.redis.records import record_of
 from solocron.stores.redis.wire import Fetched, unpack
-from solocron.stores.server_time import surely_reached
+from solocron.stores.write_cache import WriteCache
 
 __all__ = ["Access"]
 
 log = logging.getLogger("solocron")
 
-_OFFER = SECOND // 4
-"""How long a due document is offered to the client that fetched it for an update, in microseconds."""
-_LATELY = 5.0
+_RESERVED = SECOND // 4
+"""How long a due document is reserved for the client that fetched it for an update, in microseconds."""
 _PAGE = 500
 _HANDLERS_KEPT = 7 * 86_400
-_ASIDE, _ASIDE_MOST = 10 * SECOND, 3600 * SECOND
 
 
 class Access:
-    """Fetches and commits. `rang` is told the number of each ring of our own, `lost` that the server forgot commits."""
+    """Fetches and commits. `notified` gets the number of each own notification, `lost` what the server forgot."""
 
     def __init__(
         self,
         caller: Caller,
         *,
         url: str,
-        boot: Callable[[], float],
-        rang: Callable[[int], None],
+        cache: WriteCache,
+        notified: Callable[[int], None],
         lost: Callable[[str], None],
     ) -> None:
         self.shift = 0
-        self._boot = boot
-        self._heard = (0, -inf)
+        self._cache = cache
         self._caller = caller
         self._url = url
-        self._rang = rang
+        self._notified = notified
         self._lost = lost
         self._commits = 0
-        self._offers = itertools.count(1)
+        self._reservations = itertools.count(1)
         self._handlers: tuple[frozenset[str], str] = (frozenset(), "")
 
     # --- finding
@@ -60,7 +56,7 @@ class Access:
     def pages(self, which: Which) -> list[Fetched]:
         """All documents of a selection."""
         if isinstance(which, Due):
-            return [self.fetch_due(which, "", offer=False)]
+            return [self.fetch_due(which, "", reserve=False)]
         if isinstance(which, Named | HeldByAny):
             names = list(dict.fromkeys(which.names)) if isinstance(which, Named) else self.names(which)
             return [self.fetch_named(which.kind, names[i : i + _PAGE], "") for i in range(0, len(names), _PAGE)]
@@ -68,24 +64,29 @@ class Access:
             return self._paged("held", which.kind, "", None, which.session)
         return self._paged("all", which.kind, which.after, which.limit)
 
-    def fetch_due(self, which: Due, session: str, *, offer: bool, counted_as: str | None = None) -> Fetched:
-        """Due documents; with `offer` they are this client's to change for a moment."""
+    def fetch_due(self, which: Due, session: str, *, reserve: bool) -> Fetched:
+        """Fetch due documents; with `reserve` the other clients pass them over for a moment."""
         digest = self._digest(which.handlers)
         pools = sorted(which.pools)
-        name = f"{self._caller.link.client}.{next(self._offers)}" if offer else ""
-        lasts = str(_OFFER if offer else 0)
+        name = f"{self._caller.link.client}.{next(self._reservations)}" if reserve else ""
+        lasts = str(_RESERVED if reserve else 0)
         words = (str(which.limit), lasts, name, digest, str(len(pools)), *pools, *which.exclude)
         try:
-            fetched = self._fetch("due", Kind.JOB, session, *words, counted_as=counted_as)
+            fetched = self._fetch("due", Kind.JOB, session, *words)
         except UnknownHandlers:
             self._tell_handlers(which.handlers, digest)
-            fetched = self._fetch("due", Kind.JOB, session, *words, counted_as=counted_as)
-        fetched.offer = name if fetched.rows else ""
+            fetched = self._fetch("due", Kind.JOB, session, *words)
+        fetched.reservation = name if fetched.rows else ""
         return fetched
 
     def fetch_named(self, kind: Kind, names: Sequence[str], session: str) -> Fetched:
         """The documents of these names, an empty row where there is none."""
         return self._fetch("named", kind, session, *names)
+
+    def fetch_page(self, which: HeldBy | HeldByAny | All, session: str) -> Fetched:
+        """Fetch one page of a kind."""
+        assert isinstance(which, All)
+        return self._fetch("all", which.kind, session, which.after, str(which.limit))
 
     def names(self, which: HeldBy | HeldByAny | All) -> list[str]:
         """Return the names of a selection that may take more than one page, in their order."""
@@ -111,11 +112,10 @@ class Access:
             left = None if left is None else left - size
         return pages
 
-    def _fetch(self, mode: str, kind: Kind, session: str, *words: str, counted_as: str | None = None) -> Fetched:
+    def _fetch(self, mode: str, kind: Kind, session: str, *words: str) -> Fetched:
         known = self._commits
-        reply = self._caller.run("fetch", (mode, kind, str(self.shift), session, *words), counted_as=counted_as)
-        fetched = unpack(reply)
-        self._heard = (fetched.now - self.shift, self._boot())
+        fetched = unpack(self._caller.run("fetch", (mode, kind, str(self.shift), session, *words)))
+        self._cache.observe(fetched.now - self.shift)
         self._saw(fetched.commits, known)
         return fetched
 
@@ -134,12 +134,6 @@ class Access:
         self._caller.command("SADD", key, "", *handlers)
         self._caller.command("EXPIRE", key, str(_HANDLERS_KEPT))
 
-    def time(self) -> int | None:
-        """A time that the server has surely reached; None if it has not told us one lately."""
-        told, boot = self._heard
-        passed = self._boot() - boot
-        return surely_reached(told, passed) if passed < _LATELY else None
-
     # --- replacing
 
     def swap(
@@ -147,22 +141,23 @@ class Access:
         kind: Kind,
         drafts: Sequence[Draft],
         session: str,
-        offer: str = "",
+        *,
+        reservation: str = "",
         window: tuple[int, int] | None = None,
         gate: Gate | None = None,
     ) -> str | None:
-        """Commit, and end the offer of this name. With `window`, only if the server's own time is in it."""
-        words = [session, kind, offer, str(len(drafts))]
+        """Commit, and end the reservation of this name. With `window`, only if the server's own time is in it."""
+        words = [session, kind, reservation, str(len(drafts))]
         words += ["", ""] if window is None else map(str, window)
         words.append("" if gate is None else "\n".join((str(gate.beats), *gate.words)))
         known = self._commits
-        answer = self._caller.commit(words, [draft.spelt for draft in drafts])
+        answer = self._caller.commit(words, [draft.extra.words for draft in drafts])
         if answer is not None and answer not in (VOID, "dead", "shut"):
-            _, rang, commits, _, time, _, _ = answer.partition("\n")[0].split(" ")
-            self._heard = (int(time), self._boot())
+            _, number, commits, _, time, _, _ = answer.partition("\n")[0].split(" ")
+            self._cache.observe(int(time))
             self._saw(int(commits), known)
-            if rang != "0":
-                self._rang(int(rang))
+            if number != "0":
+                self._notified(int(number))
         return answer
 
     def records(self, members: Sequence[str]) -> tuple[Record, ...]:
@@ -172,17 +167,22 @@ class Access:
         texts = self._caller.command("MGET", *(self._caller.key(f"run:{member}") for member in members))
         return tuple(record_of(member, text.decode()) for member, text in zip(members, texts, strict=True) if text)
 
-    def release(self, offer: str) -> None:
-        """Offered documents that were not changed are anybody's again, at once if the server can be told."""
+    def release(self, reservation: str) -> None:
+        """End a reservation, at once if the server can be reached."""
         try:
-            self._caller.command("HDEL", self._caller.key("offers"), offer)
+            self._caller.command("HDEL", self._caller.key("reservations"), reservation)
         except StoreError:
-            pass  # they are by themselves, in a moment
+            pass  # it ends by itself, in a moment
 
-    def set_aside(self, kind: Kind, name: str, reason: str) -> None:
-        """Keep a document out of the way that fails on its own."""
-        reason = reason.encode(errors="replace").decode()
-        self._caller.run("block", (kind, name, str(self.shift), str(_ASIDE), str(_ASIDE_MOST), reason))
+    def times_aside(self, kind: Kind, name: str) -> int:
+        """Return how often in a row a document was set aside."""
+        found = self._caller.command("HGET", self._caller.key("blocked"), f"{kind}:{name}")
+        return int(found.split(b" ", 2)[1]) if found else 0
+
+    def put_aside(self, aside: Blocked) -> None:
+        """Keep a document out of the way until an instant."""
+        reason = aside.reason.encode(errors="replace").decode()
+        self._caller.run("block", (aside.kind, aside.name, str(aside.until), str(aside.times), reason))
 
     def _saw(self, commits: int, known: int) -> None:
         """Notice a server that has forgotten commits which it had acknowledged before this call was sent."""

@@ -35,7 +35,7 @@ class Host:
 
 
 class Address:
-    """Makes connections to whoever takes the writes at the moment."""
+    """Make connections to the server that takes the writes at the moment."""
 
     def __init__(self, parts: StoreUrl, *, timeout: float) -> None:
         parts.refuse_unknown(OPTIONS)
@@ -97,7 +97,7 @@ class Address:
         self._moved = Host(host or self.hosts[0].name, port)
 
     def failed(self) -> None:
-        """Whoever was asked did not answer: begin again with the next of the hosts that were given."""
+        """Begin again with the next of the given hosts: the last one did not reply."""
         self._moved = None
         if self.cluster:
             self.hosts = (*self.hosts[1:], self.hosts[0])

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from solocron.errors import StoreError
-from solocron.stores.redis.link import Link, Moved, ReplyLost, ScriptUnknown, Wire
+from solocron.stores.redis.link import Moved, RedisLink, ReplyLost, ScriptUnknown, Wire
 from solocron.stores.redis.scripts import Script, script
 from solocron.stores.redis.wire import Words, pack
 
@@ -30,11 +30,11 @@ _FOLLOWED = 5
 class Caller:
     """The scripts of one namespace on one link."""
 
-    def __init__(self, link: Link, prefix: str, *, lease: float) -> None:
+    def __init__(self, link: RedisLink, prefix: str, *, lease: float) -> None:
         self.link = link
         self.prefix = prefix
-        # A channel is the server's, whichever database one has chosen; each database counts rings of its own.
-        self.channel = self.key(f"ring:{link.address.database}")
+        # A channel is the server's, whichever database was chosen; each database counts notifications of its own.
+        self.channel = self.key(f"changed:{link.address.database}")
         self.statements: Counter[str] = Counter()
         self._counting = (os.getpid(), threading.Lock())
         # Asked for within a third of the lease, or never.
@@ -56,10 +56,10 @@ class Caller:
         """A plain command that may be repeated: nothing, or a little work, is done twice."""
         return self._harmless(words[0].lower(), lambda wire: self.link.send(wire, pack(words)))
 
-    def run(self, name: str, words: Sequence[str], *, counted_as: str | None = None) -> Any:
+    def run(self, name: str, words: Sequence[str]) -> Any:
         """A script that may be repeated."""
         source = script(name)
-        return self._harmless(counted_as or name, lambda wire: self._eval(wire, source, words))
+        return self._harmless(name, lambda wire: self._eval(wire, source, words))
 
     def commit(self, words: Sequence[str], more: Sequence[Words] = ()) -> str | None:
         """The answer of `swap`; `VOID` if it certainly did nothing, None if that cannot be learnt."""

@@ -24,7 +24,7 @@ from solocron.stores.redis.wire import pack
 from solocron.stores.stock import Stock
 from solocron.stores.url import StoreUrl
 
-__all__ = ["IDLE_MOST", "Link", "Moved", "ReplyLost", "ScriptUnknown", "UnknownHandlers", "Wire"]
+__all__ = ["IDLE_MOST", "Moved", "RedisLink", "ReplyLost", "ScriptUnknown", "UnknownHandlers", "Wire"]
 
 IDLE_MOST = 8
 """Connections that may lie idle for each store."""
@@ -88,7 +88,7 @@ class Wire:
         self.connection.disconnect()
 
 
-class Link:
+class RedisLink:
     """A client of one server. `client` names it to the others; after a fork it is a new one."""
 
     def __init__(self, parts: StoreUrl, *, timeout: float, stock: Stock[Wire]) -> None:
@@ -150,7 +150,7 @@ class Link:
         self._stock.leave(self)
 
     def _connect(self) -> Wire:
-        """Connect to whoever takes the writes; of several seeds of a cluster, to the first that answers."""
+        """Connect to the server that takes the writes; of several seeds of a cluster, to the first that replies."""
         for _ in range(self.address.seeds - 1):
             try:
                 return self._connect_once()

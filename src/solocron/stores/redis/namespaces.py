@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from solocron.stores.redis.link import Link
+from solocron.stores.redis.link import RedisLink
 from solocron.stores.stock import Stock
 from solocron.stores.url import StoreUrl
 
@@ -33,7 +33,7 @@ def namespaces_of(parts: StoreUrl, *, timeout: float) -> frozenset[str]:
     return frozenset(found)
 
 
-def _names(link: Link) -> Iterator[str]:
+def _names(link: RedisLink) -> Iterator[str]:
     cursor = "0"
     while True:
         reply, keys = link.call(("SCAN", cursor, "MATCH", f"{_OPEN}*{_CLOSE}*", "COUNT", _AT_ONCE))
@@ -47,8 +47,8 @@ def _names(link: Link) -> Iterator[str]:
 
 
 @contextmanager
-def _linked(parts: StoreUrl, timeout: float) -> Iterator[Link]:
-    link = Link(parts, timeout=timeout, stock=Stock(keep=1))
+def _linked(parts: StoreUrl, timeout: float) -> Iterator[RedisLink]:
+    link = RedisLink(parts, timeout=timeout, stock=Stock(keep=1))
     try:
         yield link
     finally:

@@ -1,7 +1,7 @@
-"""Waits for the bell of a namespace on connections of its own; a bell that cannot be heard is only a slower poll.
+"""Waits for notifications of a namespace on connections of its own; without them it is only a slower poll.
 
-Every ring has a number. A listener that connects, or connects again, compares it with the last one that this client
-knows of, so that a ring that fell into a gap is noticed.
+Every notification has a number. A listener that connects, or connects again, compares it with the last one that this
+client knows of, so that one that fell into a gap is noticed.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 import redis.exceptions as driver
 
 from solocron.errors import StoreError
-from solocron.stores.redis.link import Link
+from solocron.stores.redis.link import RedisLink
 
-__all__ = ["AGAIN", "Bell"]
+__all__ = ["AGAIN", "Notifications"]
 
 _IDLE_MOST = 4
 _LOOK = 0.25
 """Seconds after which a waiting thread looks whether the store was closed."""
 AGAIN = 0.5
-"""Seconds after which a bell that could not be heard is tried again."""
+"""Seconds after which listening is tried again."""
 
 
-class Bell:
-    """The last ring that this client knows of, and the connections that listen while someone waits."""
+class Notifications:
+    """The last notification that this client knows of, and the connections that listen while a thread waits."""
 
-    def __init__(self, link: Link, channel: str, rings: Callable[[], int]) -> None:
+    def __init__(self, link: RedisLink, channel: str, last: Callable[[], int]) -> None:
         self._link = link
         self._channel = channel
-        self._rings = rings
+        self._number = last
         self._begin()
 
     def _begin(self) -> None:
@@ -45,23 +45,23 @@ class Bell:
         self._missed = False
 
     def open(self) -> None:
-        """From here on every ring counts, whether or not anybody listens yet."""
+        """From here on every notification counts, whether or not a thread listens yet."""
         if self._process != os.getpid():
             self._begin()
         self._closed.clear()
         if self._last is None:
-            self._last = self._rings()
+            self._last = self._number()
 
     @property
     def closed(self) -> bool:
         return self._closed.is_set()
 
     def nudge(self) -> None:
-        """Wake those who wait in this process and cannot hear the bell."""
+        """Wake the threads of this process that wait and cannot listen."""
         self._nudged.set()
 
-    def rang(self, number: int) -> None:
-        """This client rang itself, which is no news to it; a gap before that number is."""
+    def sent(self, number: int) -> None:
+        """Count our own notification, so that `wait()` in this process ignores it; a gap before that number counts."""
         if self._process != os.getpid():
             self._begin()
         with self._mutex:
@@ -70,23 +70,23 @@ class Bell:
                 self._last = number
 
     def wait(self, timeout: float) -> bool:
-        """True when someone else rang, or anybody for everybody, since the last wait; False after `timeout` seconds."""
+        """Return True when another client notified since the last wait; False after `timeout` seconds."""
         if self._process != os.getpid():
             self._begin()
         until = time.monotonic() + timeout
         while True:
-            heard = self._hear(until)
+            observed = self._listen(until)
             left = until - time.monotonic()
-            if heard is not None or left <= 0 or self._closed.is_set():
-                return bool(heard)
+            if observed is not None or left <= 0 or self._closed.is_set():
+                return bool(observed)
             if self.sleep(min(left, AGAIN)):
                 return True
 
-    def _hear(self, until: float) -> bool | None:
-        """Whether there was news until then; None where the bell cannot be heard."""
+    def _listen(self, until: float) -> bool | None:
+        """Return whether there was news until then; None where notifications cannot be received."""
         connection = self._listener()
         with self._mutex:
-            # A copy: several threads may wait, and each hears every ring.
+            # A copy: several threads may wait, and each observes every notification.
             known, news, self._missed = self._last or 0, self._missed, False
         try:
             while not news and connection is not None and not self._closed.is_set():
@@ -105,7 +105,7 @@ class Bell:
         return None if connection is None and not news else news
 
     def sleep(self, left: float) -> bool:
-        """The bell cannot be heard: let the time pass, or the caller would ask a dead server in a tight loop."""
+        """Let the time pass without notifications, or the caller would ask a dead server in a tight loop."""
         self._nudged.clear()
         return self._nudged.wait(max(0.0, left)) and not self._closed.is_set()
 
@@ -131,7 +131,7 @@ class Bell:
             connection = self._link.new_connection()
             connection.send_command("SUBSCRIBE", self._channel)
             connection.read_response()
-            number = self._rings()
+            number = self._number()
         except (driver.RedisError, OSError, StoreError):
             _discard(connection)
             return None

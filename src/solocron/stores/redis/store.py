@@ -1,4 +1,4 @@
-"""The Redis store: it finds documents, replaces those that nobody else has, keeps the log, and tells Redis' time."""
+"""The Redis store: finds documents, replaces those that no other client changed, keeps the log, tells Redis' time."""
 
 from __future__ import annotations
 
@@ -6,53 +6,61 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import redis.exceptions as driver
 
-from solocron.clock import SECOND, SystemClock
+from solocron.clock import SECOND
+from solocron.duration import to_us
 from solocron.errors import EmptyStore, InvalidError, StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.stores.contract import (
     All,
-    Applied,
     Blocked,
     Capabilities,
-    ChangeFn,
     Check,
     Doc,
-    Gate,
+    HeldBy,
+    HeldByAny,
+    Named,
     Page,
     Query,
     Tier,
     Which,
 )
 from solocron.stores.documents import kind_of
+from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, readable
+from solocron.stores.kernel import StoreKernel, Transaction
 from solocron.stores.paging import read_page
 from solocron.stores.redis import layout, settings
 from solocron.stores.redis.access import Access
 from solocron.stores.redis.address import is_cluster
 from solocron.stores.redis.caller import Caller
-from solocron.stores.redis.drafts import readable
-from solocron.stores.redis.link import IDLE_MOST, Link, Wire
+from solocron.stores.redis.drafts import spelt
+from solocron.stores.redis.link import IDLE_MOST, RedisLink, Wire
 from solocron.stores.redis.log import Log
 from solocron.stores.redis.namespaces import namespaces_of
-from solocron.stores.redis.notes import RecentSmallDocuments
-from solocron.stores.redis.pubsub import AGAIN, Bell
-from solocron.stores.redis.update import Update
+from solocron.stores.redis.pubsub import AGAIN, Notifications
+from solocron.stores.redis.transaction import PORTION, RedisTransaction
 from solocron.stores.stock import Stock, stock_of
 from solocron.stores.url import Secret, StoreUrl, parse
 from solocron.stores.weakness import nothing_at, warn_of
-from solocron.stores.write_cache import Recent
+from solocron.stores.write_cache import WriteCache
 
 __all__ = ["RedisStore"]
 
 
-class RedisStore:
+_RECALLED = frozenset((Kind.SESSION, Kind.JOB, Kind.LOCK))
+
+
+class RedisStore(StoreKernel):
     """One client of a namespace in Redis or Valkey."""
 
     statements: Counter[str]
+    portion = PORTION
 
     def __init__(
         self, url: str | Secret, *, namespace: str = "default", lease: timedelta = timedelta(seconds=15)
@@ -63,15 +71,15 @@ class RedisStore:
         seconds = lease.total_seconds()
         # A commit and the question for its lost answer both fit into a third of the lease.
         timeout = min(5.0, max(seconds / 6, 0.05))
-        self._link = Link(self._parts, timeout=timeout, stock=_stock(self._parts, timeout))
+        self._link = RedisLink(self._parts, timeout=timeout, stock=_stock(self._parts, timeout))
         self._namespace = namespace
         self._caller = Caller(self._link, f"{{solocron:{namespace}}}", lease=seconds)
         self.statements = self._caller.statements
-        self._bell = Bell(self._link, self._caller.channel, self._rings)
-        boot = SystemClock().boot
-        self._access = Access(self._caller, url=self.url, boot=boot, rang=self._bell.rang, lost=self._writes_lost)
-        self._recent = Recent()
-        self._notes = RecentSmallDocuments(boot)
+        self._notifications = Notifications(self._link, self._caller.channel, self._last_number)
+        self._cache = WriteCache(self.boot, to_us(lease), recalls=_RECALLED, jobs_within=SECOND)
+        self._access = Access(
+            self._caller, url=self.url, cache=self._cache, notified=self._notifications.sent, lost=self._writes_lost
+        )
         self._log = Log(self._caller)
         self._facts: settings.Facts | None = None
         self._lost = ""
@@ -114,7 +122,7 @@ class RedisStore:
                 self._find_layout()
             else:
                 layout.apply_layout(self._caller, self._place)
-                self._bell.open()
+                self._notifications.open()
             if self._facts is None:
                 found = settings.capabilities(facts, self._link.address)
                 if found.tier is Tier.C:  # B is what a well-kept Redis is
@@ -123,13 +131,13 @@ class RedisStore:
             self._opened, self._looking = not read_only, read_only
 
     def _open_for_reading(self) -> None:
-        """Whoever has opened it for reading goes on reading; else it is opened as ever."""
+        """Open the store, unless it is open for reading already."""
         if not self._looking:
             self.open()
 
     def close(self) -> None:
         self._opened = self._looking = False
-        self._bell.close()
+        self._notifications.close()
         self._link.close()
 
     def clock(self) -> int:
@@ -198,11 +206,38 @@ class RedisStore:
         told: str = self._caller.run("server", ()).decode()
         return told
 
-    def update(
-        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
-    ) -> Applied:
-        self.open()
-        return Update(self._access, which, change, session, gate=gate, recent=self._recent, notes=self._notes).run()
+    @contextmanager
+    def transaction(self, kind: Kind) -> Iterator[Transaction]:
+        round_ = RedisTransaction(self._access)
+        try:
+            yield round_
+        finally:
+            round_.abandon()
+
+    def document(self, kind: Kind, row: Row) -> Doc:
+        if row.mark == "!":
+            raise ValueError(f"the key of {kind} {row.name!r} is not a document: {row.fixed}")
+        known = self._cache.parsed(kind, row) if kind is Kind.JOB else None
+        return decoded(kind, row) if known is None else known
+
+    def prepare(self, draft: Draft) -> None:
+        draft.extra = spelt(draft)
+
+    def names_of(self, which: Named | HeldBy | HeldByAny) -> Sequence[str] | None:
+        return tuple(dict.fromkeys(which.names)) if isinstance(which, Named) else self._access.names(which)
+
+    def recall(self, which: Named) -> Selection | None:
+        found, shift = self._cache.recall(which), self._access.shift
+        return found and replace(found, now=found.now + shift, latest=(found.latest or 0) + shift)
+
+    def remember(self, drafts: Sequence[Draft], outcome: Written, session: str | None) -> None:
+        self._cache.remember(drafts, lambda one: outcome.mark and f"{outcome.mark}{one.extra.mark}", session)
+
+    def times_aside(self, kind: Kind, name: str) -> int:
+        return self._access.times_aside(kind, name)
+
+    def put_aside(self, aside: Blocked) -> None:
+        self._access.put_aside(aside)
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         return read_page(which, self._read)
@@ -210,7 +245,8 @@ class RedisStore:
     def _read(self, which: Which) -> list[tuple[str, Doc | None]]:
         self._open_for_reading()
         kind = kind_of(which)
-        return [(row.name, readable(kind, row)) for page in self._access.pages(which) for row in page.rows]
+        rows = [row for page in self._access.pages(which) for row in page.rows]
+        return [(row.name, readable(kind, row, self.document) if row.mark else None) for row in rows]
 
     def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
         self._open_for_reading()
@@ -255,17 +291,17 @@ class RedisStore:
         self.open()
         number = int(self._caller.run("unblock", (kind, name, f"{self._link.client}.")))
         if number:
-            self._bell.rang(number)
+            self._notifications.sent(number)
         return number > 0
 
     # --- waking up
 
     def signal(self) -> None:
-        self._bell.nudge()
+        self._notifications.nudge()
         try:
             self._caller.run("signal", ())
         except StoreUnavailable:
-            pass  # a wake-up is a bonus: those who wait poll, and whoever needs the store will say that it is away
+            pass  # a wake-up is a bonus: waiting clients poll, and the next call reports that the store is away
 
     def wait(self, timeout: float) -> bool:
         until = time.monotonic() + timeout
@@ -276,15 +312,15 @@ class RedisStore:
             except StoreError:  # those who need the store will say that it is away
                 if left <= 0:
                     return False
-                if self._bell.sleep(min(left, AGAIN)):
+                if self._notifications.sleep(min(left, AGAIN)):
                     return True
-                if self._bell.closed:
+                if self._notifications.closed:
                     return False
             else:
-                return self._bell.wait(max(left, 0.0))
+                return self._notifications.wait(max(left, 0.0))
 
-    def _rings(self) -> int:
-        return int(self._caller.command("GET", self._caller.key("rings")) or 0)
+    def _last_number(self) -> int:
+        return int(self._caller.command("GET", self._caller.key("notifications")) or 0)
 
 
 def _stock(parts: StoreUrl, timeout: float) -> Stock[Wire]:

@@ -10,24 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["NOTHING", "Fetched", "Row", "Words", "pack", "spell", "unpack"]
+from solocron.stores.drafts import Row
+
+__all__ = ["Fetched", "Words", "pack", "spell", "unpack"]
 
 _new = tuple.__new__  # the constructor of a named tuple costs three times as much, and a run makes four
 _SIZES = struct.Struct(">4I")
 
 
-class Row(NamedTuple):
-    """A document as it lies in Redis; the version is empty where there is none, `!` where the key is no document."""
-
-    name: str
-    version: str
-    fixed: str
-    state: str
-
-
 @dataclass(slots=True)
 class Fetched:
-    """A reply of `fetch`: the time, the first due instant that was left, and the documents."""
+    """A reply of `fetch`: the time, the first due instant that was left, and the documents.
+
+    The mark of a row is empty where there is no document, and `!` where the key is not a document.
+    """
 
     now: int
     next_due: int | None
@@ -35,8 +31,8 @@ class Fetched:
     more: bool
     commits: int
     rows: list[Row]
-    offer: str = ""
-    """The name under which they are this client's to change for a moment."""
+    reservation: str = ""
+    """The name under which they are reserved for this client for a moment."""
 
 
 class Words(NamedTuple):
@@ -44,9 +40,6 @@ class Words(NamedTuple):
 
     number: int
     text: str
-
-
-NOTHING = Words(0, "")
 
 
 def spell(words: Sequence[str]) -> Words:

@@ -6,7 +6,7 @@ import time
 
 from solocron.clock import SECOND
 from solocron.stores.contract import Check
-from solocron.stores.sql.migrations import Status
+from solocron.stores.sql.migrations import SchemaStatus
 
 __all__ = ["check_clock", "check_connections", "check_encryption", "check_rights", "check_schema", "loopback"]
 
@@ -14,7 +14,7 @@ _SKEW = SECOND
 _NEARLY_ALL = 0.8
 
 
-def check_schema(found: Status) -> Check:
+def check_schema(found: SchemaStatus) -> Check:
     """Whether the tables are what this code expects."""
     detail = f"{'none' if found.applied is None else found.applied}/{found.latest}"
     if not found.current:
@@ -34,7 +34,7 @@ def check_clock(skew: int) -> Check:
 
 
 def check_rights(may_change_tables: bool, where: str) -> Check:
-    """Nodes need no right to change tables, as long as somebody else migrates."""
+    """Nodes need no right to change tables, as long as another user migrates."""
     if may_change_tables:
         return Check("rights", "OK", f"may change tables in {where}: migrations are applied at start")
     return Check(

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
-from solocron.stores.stock import Link, Stock, bequeath
+from solocron.stores.stock import Stock, StockedLink, bequeath
 
 __all__ = ["Lendable", "Pool"]
 
 
-class Lendable(Link, Protocol):
+class Lendable(StockedLink, Protocol):
     """A connection that one store after another may use."""
 
     fresh: bool

@@ -15,7 +15,7 @@ from solocron.model.documents.run import Origin, Record, Status
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Doc, wakes
 from solocron.stores.documents import holders_of
-from solocron.stores.sql.drafts import Draft
+from solocron.stores.drafts import Draft
 
 __all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of", "record_row"]
 
@@ -74,7 +74,7 @@ class Batch:
     let_go: list[tuple[Any, ...]] = field(default_factory=list)
     appended: list[tuple[Any, ...]] = field(default_factory=list)
     rings: bool = False
-    """Whether somebody who sleeps could act on it sooner than they know."""
+    """Whether other nodes should look again because of it."""
 
     @classmethod
     def of(cls, namespace: str, kind: Kind, drafts: Iterable[Draft]) -> Batch:
@@ -125,16 +125,16 @@ class Batch:
         )
 
     def _add_job(self, namespace: str, one: Draft, new: Doc | None) -> None:
-        where = (namespace, one.name, one.version)
+        where = (namespace, one.name, one.mark)
         if new is one.doc:
             self.touched.append(where)
         elif new is None:
-            if one.version is not None:
+            if one.mark is not None:
                 self.removed.append(where)
         else:
             assert isinstance(new, Job)
             state = (new.due_at, new.cursor, int(new.paused is not None), len(new.active), one.state)
-            if one.version is None:
+            if one.mark is None:
                 self.added.append((new.definition.pool, new.definition.handler, one.fixed, *state, *where[:2], birth()))
             elif one.fixed is not None:
                 self.redefined.append((new.definition.pool, new.definition.handler, one.fixed, *state, *where))
@@ -142,18 +142,18 @@ class Batch:
                 self.moved.append((*state, *where))
 
     def _add_document(self, namespace: str, one: Draft, new: Doc | None) -> None:
-        where = (namespace, one.kind, one.name, one.version)
+        where = (namespace, one.kind, one.name, one.mark)
         if new is one.doc:
             self.touched.append(where)
             return
         if new is None:
-            if one.version is not None:
+            if one.mark is not None:
                 self.removed.append(where)
             return
         ended_at = new.ended_at if isinstance(new, Session) else None
         expires_at = None if isinstance(new, Job) else new.expires_at
         row = (_life(new), expires_at, ended_at, one.fixed_now, one.state, *where)
-        if one.version is None:
+        if one.mark is None:
             self.added.append((*row[:-1], birth()))
         else:
             self.redefined.append(row)

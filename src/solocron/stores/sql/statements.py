@@ -4,8 +4,9 @@
     SELECT ... FROM {jobs} WHERE namespace = :namespace ...
 
 `{jobs}` and the other words in braces are filled in by the dialect: table names, clocks, `{in:names}` for a list of
-texts, `{rows:job_moved}` for the rows of a batch. Values are never written into a statement: `:name` is a bound
-parameter.
+strings, `{rows:job_moved}` for the rows of a batch. `{lock}` ends a selection that is read, or read and locked: a
+dialect that has a word for locking gets both, the second as `..._locked`; with `{lock:skip_locked}` it passes over
+locked rows. Values are never written into a statement: `:name` is a bound parameter.
 """
 
 from __future__ import annotations
@@ -39,22 +40,28 @@ class Statement:
 
 
 def load(
-    files: tuple[str, ...], words: Mapping[str, str], macros: Mapping[str, Macro], *, driver: str = "named"
+    files: tuple[str, ...], words: dict[str, str], macros: Mapping[str, Macro], *, driver: str = "named"
 ) -> dict[str, Statement]:
-    """Every statement of these files, rendered; a later file replaces what an earlier one says under the same name.
+    """Return every statement of these files, rendered; a later file replaces a statement of an earlier one.
 
     Parameters are written as the driver likes them: `named` or `pyformat`.
     """
-    return {
-        name: Statement(name, about, _render(sql, words, macros, driver))
-        for file in files
-        for name, about, sql in _parse(file)
-    }
+    found: dict[str, Statement] = {}
+    for file in files:
+        for name, about, sql in _parse(file):
+            plain = words | {"lock": ""}
+            found[name] = Statement(name, about, _render(sql, plain, macros, driver).rstrip())
+            if "lock" in words and "{lock" in sql:
+                locked = f"{name}_locked"
+                found[locked] = Statement(locked, f"{about} Locked.", _render(sql, words, macros, driver))
+    return found
 
 
 def _render(sql: str, words: Mapping[str, str], macros: Mapping[str, Macro], driver: str) -> str:
     def word(match: re.Match[str]) -> str:
         name, argument = match.groups()
+        if name == "lock" and argument:
+            return words[name] and f"{words[name]} {argument.replace('_', ' ').upper()}"
         return macros[name](argument) if argument else words[name]
 
     if driver == "pyformat":

@@ -1,4 +1,4 @@
-"""The contract over SQL, once for all dialects. Everything that a caller can notice is decided here or in `update`.
+"""The contract over SQL, once for all dialects. The loop of an update is the kernel's.
 
 A dialect says how to select (with row locks, or with versions to compare), how to commit a batch, how to tell the
 time, and what the errors of its driver mean.
@@ -7,10 +7,11 @@ time, and what the errors of its driver mean.
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
@@ -23,10 +24,8 @@ from solocron.model.documents.run import Record
 from solocron.stores import forking
 from solocron.stores.contract import (
     All,
-    Applied,
     Blocked,
     Capabilities,
-    ChangeFn,
     Check,
     Doc,
     Gate,
@@ -35,32 +34,28 @@ from solocron.stores.contract import (
     Named,
     Page,
     Query,
-    Result,
     Which,
 )
 from solocron.stores.documents import kind_of
+from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, readable
+from solocron.stores.kernel import StoreKernel, Transaction
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.paging import read_page
 from solocron.stores.sql import migrations
-from solocron.stores.sql.drafts import Draft, readable
 from solocron.stores.sql.history import page_of
 from solocron.stores.sql.pool import Pool
-from solocron.stores.sql.renewals import Renewals
 from solocron.stores.sql.rows import record_of
-from solocron.stores.sql.types import Outcome, Poisoned, Retry, Selection, SqlLink, UnknownOutcome
-from solocron.stores.sql.update import Update
+from solocron.stores.sql.types import Committed, SqlLink
 from solocron.stores.stock import stock_of
+from solocron.stores.update import Poisoned, Retry, UnknownOutcome
 from solocron.stores.url import StoreUrl
 from solocron.stores.weakness import nothing_at, warn_of
-from solocron.stores.write_cache import Recent
+from solocron.stores.write_cache import WriteCache
 
 __all__ = ["SqlStore"]
 
-_ASIDE = 10 * SECOND
-_ASIDE_MOST = 3600 * SECOND
 _TRIES = 8
 _PAGE = 500
-"""Documents per transaction where a selection may be of any size."""
 _EVER = 2**62
 
 
@@ -68,9 +63,12 @@ L = TypeVar("L", bound=SqlLink)
 T = TypeVar("T")
 
 
-class SqlStore(ABC, Generic[L]):
+class SqlStore(StoreKernel, Generic[L]):
     """A namespace in a SQL database."""
 
+    portion = 500
+    recalls: ClassVar[frozenset[Kind]] = frozenset((Kind.SESSION,))
+    """The kinds that can be written from the write cache, without a read before."""
     options: ClassVar[frozenset[str]] = frozenset()
     """What may stand behind the question mark of its URL."""
 
@@ -88,8 +86,7 @@ class SqlStore(ABC, Generic[L]):
             partial(self._connect, read_only=True), stock=stock_of(reading, keep=2), lent=self._lent
         )
         self._shift = 0
-        self.renewals = Renewals(self.boot, self._lease)
-        self.recent = Recent()
+        self.cache = WriteCache(self.boot, self._lease, recalls=self.recalls)
         self._own_rings = 0
         self._heard_rings = 0
         self._opened = False
@@ -150,7 +147,7 @@ class SqlStore(ABC, Generic[L]):
         """The number of the newest migration that was applied; None where there is no schema."""
 
     def migrate(self) -> None:
-        """Bring the schema up to date, whoever runs it; needs the right to change tables."""
+        """Bring the schema up to date; needs the right to change tables."""
         self.open()
 
     @abstractmethod
@@ -160,10 +157,6 @@ class SqlStore(ABC, Generic[L]):
     @abstractmethod
     def select(self, link: L, which: Which, session: str | None, *, change: bool) -> Selection:
         """Find the documents; with `change`, locked, or so that a change by others will be noticed."""
-
-    def recall(self, which: Which, session: str | None) -> Selection | None:
-        """What `select` would find, if we know without asking."""
-        return None
 
     @property
     def patience(self) -> float:
@@ -177,7 +170,7 @@ class SqlStore(ABC, Generic[L]):
     @abstractmethod
     def commit(
         self, link: L, drafts: Sequence[Draft], session: str | None, selection: Selection, gate: Gate | None
-    ) -> Outcome:
+    ) -> Committed:
         """Write them all, except what others have changed in the meantime; all at once or nothing."""
 
     @abstractmethod
@@ -226,7 +219,7 @@ class SqlStore(ABC, Generic[L]):
         """Make sure that there is something to read, and that this code can read it."""
         with self._reading.link() as link:
             self._inspect(link)
-            found = migrations.Status(self._schema(link))
+            found = migrations.SchemaStatus(self._schema(link))
         if found.applied is None:
             raise EmptyStore(nothing_at(self.url, "there are no tables"))
         if not found.current:
@@ -241,7 +234,7 @@ class SqlStore(ABC, Generic[L]):
         return self._reading if self._looking else self.pool
 
     def _open_for_reading(self) -> None:
-        """Whoever has opened it for reading goes on reading; else it is opened as ever."""
+        """Open the store, unless it is open for reading already."""
         if not self._looking:
             self.open()
 
@@ -251,7 +244,7 @@ class SqlStore(ABC, Generic[L]):
         self._opened = self._looking = False
 
     def before_fork(self) -> None:
-        """Somebody is about to fork this process: get ready, if a copy of a connection could do harm."""
+        """Get ready for a fork of this process, if a copy of a connection could do harm."""
 
     def after_fork(self) -> None:
         """The fork is over, and we are the parent."""
@@ -260,8 +253,7 @@ class SqlStore(ABC, Generic[L]):
         """We are the child of a fork: locks may be held by threads that do not exist here, connections are not ours."""
         self._opening = threading.Lock()
         self._counting = threading.Lock()
-        self.renewals.forget()
-        self.recent.forget()
+        self.cache.forget()
         self.pool.forked()
         self._reading.forked()
 
@@ -271,7 +263,7 @@ class SqlStore(ABC, Generic[L]):
             self._own_rings += by
 
     def is_news(self, rings: int) -> bool:
-        """Whether somebody else has rung since we asked last, from how often the bell was rung in all.
+        """Return whether another client has notified since the last call, from the number of notifications in all.
 
         Ours may be counted before it is rung, never after: then we may look once too often, but miss nothing.
         """
@@ -294,29 +286,21 @@ class SqlStore(ABC, Generic[L]):
     def identity(self) -> str:
         return self.call(self.who_answers)
 
-    def update(
-        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
-    ) -> Applied:
-        self.open()
-        if isinstance(which, All) and which.limit is None:
-            return self._update_in_pages(which, change, session)
-        return Update(self, which, change, session, gate).run()
+    @contextmanager
+    def transaction(self, kind: Kind) -> Iterator[Transaction]:
+        with self.pool.link(renews=kind is Kind.SESSION) as link:
+            yield SqlTransaction(self, link)
 
-    def _update_in_pages(self, which: All, change: ChangeFn, session: str | None) -> Applied:
-        """Every document of a kind, a page per transaction: nobody else has to wait for all of them."""
-        results: list[Result] = []
-        now = None
-        after: str | None = which.after
-        while after is not None:
-            update = Update(self, All(which.kind, after, _PAGE), change, session)
-            page = update.run()
-            if not page.alive and not results:
-                return page
-            now = page.now if now is None else now
-            results += page.results
-            after = update.last
-        assert now is not None
-        return Applied(results=tuple(results), now=now)
+    def document(self, kind: Kind, row: Row) -> Doc:
+        known = self.cache.parsed(kind, row) if kind is Kind.JOB else None
+        return decoded(kind, row) if known is None else known
+
+    def recall(self, which: Named) -> Selection | None:
+        found = self.cache.recall(which, whole=True)
+        return found and replace(found, now=found.now + self._shift, latest=(found.latest or 0) + self._shift)
+
+    def remember(self, drafts: Sequence[Draft], outcome: Written, session: str | None) -> None:
+        self.cache.remember(drafts, _mark_after, session)
 
     def read(self, which: Which) -> tuple[Doc, ...]:
         return read_page(which, self._read)
@@ -379,15 +363,15 @@ class SqlStore(ABC, Generic[L]):
             self.signal()
         return found > 0
 
-    def set_aside(self, kind: Kind, name: str, reason: str) -> None:
-        """Keep a document that fails on its own out of the way, longer each time."""
+    def times_aside(self, kind: Kind, name: str) -> int:
         table = "job" if kind is Kind.JOB else "document"
-        where = {"kind": kind, "name": name}
-        before = self._all(f"{table}_aside_before", where)
-        if before:
-            times = before[0][0] + 1
-            until = self.clock() + min(_ASIDE << min(times - 1, 16), _ASIDE_MOST)
-            self._run(f"set_{table}_aside", where | {"until": until, "reason": reason[:1000], "times": times})
+        found = self._all(f"{table}_aside_before", {"kind": kind, "name": name})
+        return int(found[0][0]) if found else 0
+
+    def put_aside(self, aside: Blocked) -> None:
+        table = "job" if aside.kind is Kind.JOB else "document"
+        facts = {"kind": aside.kind, "name": aside.name, "until": aside.until, "reason": aside.reason}
+        self._run(f"set_{table}_aside", facts | {"times": aside.times})
 
     def shift_clock(self, by: int) -> None:
         self._shift += by
@@ -437,3 +421,28 @@ class SqlStore(ABC, Generic[L]):
     def _run(self, name: str, params: Mapping[str, Any]) -> int:
         self.open()
         return self.call(lambda link: link.run(name, {"namespace": self._namespace, **params}))
+
+
+class SqlTransaction:
+    """A round on one connection: what was selected stays locked, or is compared by its version, until the commit."""
+
+    def __init__(self, store: SqlStore[L], link: L) -> None:
+        self._store = store
+        self._link = link
+
+    def select(self, which: Which, session: str | None) -> Selection:
+        return self._store.select(self._link, which, session, change=True)
+
+    def commit(self, drafts: Sequence[Draft], selection: Selection, session: str | None, gate: Gate | None) -> Written:
+        outcome = self._store.commit(self._link, drafts, session, selection, gate)
+        if outcome.short:
+            outcome.duplicates = self._store.duplicates(drafts)
+        return outcome
+
+    def abandon(self) -> None:
+        self._store.abandon(self._link)
+
+
+def _mark_after(draft: Draft) -> int | None:
+    """Return the version of a document that was just written; a new one has a version that only the database knows."""
+    return None if draft.mark is None else draft.mark + 1

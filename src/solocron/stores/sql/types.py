@@ -1,33 +1,31 @@
-"""What the parts of the family hand to each other: a connection, what was found with it, what became of a batch."""
+"""What the parts of the family pass to each other: a connection, and the rows that were found with it."""
 
 from __future__ import annotations
 
 import selectors
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from solocron.stores.contract import Named, Which
-from solocron.stores.sql.drafts import Row
+from solocron.stores.drafts import Row, Written
 
-__all__ = ["Outcome", "Poisoned", "Retry", "Selection", "SqlLink", "UnknownOutcome", "arrange", "has_spoken"]
+__all__ = ["Committed", "SqlLink", "arrange", "has_spoken"]
 
+
+_new = tuple.__new__  # the constructor of a named tuple costs three times as much
 
 # Not `select`, which refuses descriptors above 1,023; only Windows, where it has no such limit, lacks `poll`.
 _Look: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
-class Retry(Exception):
-    """The database settled a conflict against us (deadlock, serialization failure, lock timeout); nothing written."""
+@dataclass(slots=True)
+class Committed(Written):
+    """What became of a batch, as a dialect knows it."""
 
-
-class Poisoned(Exception):
-    """The database refused the data of a batch: nothing was written, and one of its documents is to blame."""
-
-
-class UnknownOutcome(Exception):
-    """The connection broke while committing: the batch may or may not be in the store."""
+    short: bool = False
+    """Whether some records were not appended, because the log had their run and attempt already."""
 
 
 class SqlLink(ABC):
@@ -64,37 +62,6 @@ class SqlLink(ABC):
         self.close()
 
 
-@dataclass(slots=True)
-class Selection:
-    """What was found: rows by name in the order of the answer (None: no such document), and the store's time."""
-
-    rows: dict[str, Row | None]
-    now: int
-    """When it is decided; of what is recalled, a time that the store has surely reached."""
-    alive: bool = True
-    next_due: int | None = None
-    recalled: bool = False
-    """Not asked of the store but remembered from our own last write: only good with a version to compare."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What became of a batch: whether the session was live, and which documents others had changed."""
-
-    alive: bool = True
-    lost: set[str] = field(default_factory=set)
-    short: bool = False
-    """Whether some records were not appended, because the log had their run and attempt already."""
-    holds: bool | None = None
-    """Of a session that was renewed: whether it holds any job, if the statement could tell."""
-    told: int = 0
-    """Of what was recalled: the store's time, as the statement that wrote it told it."""
-    shut: bool = False
-    """Whether the gate did not stand open: then nothing was written."""
-    gate: tuple[str, str] | None = None
-    """Of a session that was renewed: what the namespace's document bears, and which server says so, if it was told."""
-
-
 def _uncounted(name: str) -> None:
     """An idle connection sends nothing."""
 
@@ -108,5 +75,5 @@ def has_spoken(descriptor: int) -> bool:
 
 def arrange(which: Which, found: Iterable[tuple[Any, ...]]) -> dict[str, Row | None]:
     """The rows in the order of the answer; of a named selection also the names that have none."""
-    rows: dict[str, Row | None] = {row[0]: (row[0], row[1], row[2], row[3]) for row in found}
+    rows: dict[str, Row | None] = {row[0]: _new(Row, row[:4]) for row in found}
     return {name: rows.get(name) for name in which.names} if isinstance(which, Named) else rows

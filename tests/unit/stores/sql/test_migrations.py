@@ -11,7 +11,7 @@ from solocron.errors import InvalidError, StoreRefused
 from solocron.model.change import Kind
 from solocron.stores.contract import All
 from solocron.stores.sql import migrations
-from solocron.stores.sql.migrations import LATEST, Status
+from solocron.stores.sql.migrations import LATEST, SchemaStatus
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.url import make_store
 from solocron.testing.conformance.kit import note, put
@@ -45,10 +45,10 @@ def test_five_processes_may_open_an_empty_file_at_once(tmp_path: Path) -> None:
 def test_an_open_store_says_how_far_its_schema_has_come(tmp_path: Path) -> None:
     store = made(tmp_path / "a.db")
     (tmp_path / "a.db").touch()
-    assert migrations.status(store) == Status(None)
+    assert migrations.status(store) == SchemaStatus(None)
     assert not migrations.status(store).current
     store.migrate()
-    assert migrations.status(store) == Status(LATEST)
+    assert migrations.status(store) == SchemaStatus(LATEST)
     assert migrations.status(store).current
     store.close()
 
@@ -76,7 +76,7 @@ def test_old_code_works_on_a_newer_schema_that_says_so(tmp_path: Path) -> None:
     _made_with(tmp_path / "a.db", schema=LATEST + 5)
     store = made(tmp_path / "a.db")
     put(store, note(Kind.KEY, "n"))
-    assert migrations.status(store) == Status(LATEST + 5)
+    assert migrations.status(store) == SchemaStatus(LATEST + 5)
     (line,) = [check for check in store.checks() if check.name == "schema"]
     assert (line.level, line.remedy) == ("WARN", "pip install -U solocron")
     store.close()

@@ -16,13 +16,13 @@ from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Status
 from solocron.stores.contract import All, Due, HeldBy, HeldByAny, Named, Verdict
-from solocron.stores.sql.drafts import Draft, Row, draft, is_selected, readable
+from solocron.stores.drafts import Draft, Row, draft, is_selected, readable
 from solocron.stores.sql.rows import COLUMNS, Batch, as_json
-from solocron.testing.conformance.kit import hold, job, note, record, session
+from solocron.testing.conformance.kit import everything, hold, job, note, record, session
 
 
 def row(doc: Any, version: int = 7) -> Row:
-    return (doc.name, version, *encode(doc))
+    return Row(doc.name, version, *encode(doc))
 
 
 def drafted(doc: Any, change: Any, kind: Kind = Kind.JOB) -> Draft:
@@ -113,10 +113,10 @@ class TestPoison:
         assert one.result().verdict is Verdict.BLOCKED
 
     def test_an_unreadable_row_is_blocked_and_cannot_be_read(self) -> None:
-        one = draft(Kind.JOB, "j", ("j", 1, "{}", "nonsense"), lambda doc, now: Change(doc), 1)
+        one = draft(Kind.JOB, "j", Row("j", 1, "{}", "nonsense"), lambda doc, now: Change(doc), 1)
         assert one is not None
         assert one.error
-        assert readable(Kind.JOB, ("j", 1, "{}", "nonsense")) is None
+        assert readable(Kind.JOB, Row("j", 1, "{}", "nonsense")) is None
 
     def test_an_interrupt_is_nobodys_fault(self) -> None:
         def interrupted(doc: Job, now: int) -> Change:
@@ -139,8 +139,12 @@ class TestSelection:
     @pytest.mark.parametrize(
         ("which", "doc", "selected"),
         [
-            (Due(handlers=frozenset(), pools=frozenset(), limit=1), job("j", due_at=100), True),
-            (Due(handlers=frozenset(), pools=frozenset(), limit=1), job("j"), False),
+            (everything(), job("j", due_at=100), True),
+            (everything(), job("j", due_at=101), False),
+            (everything(), job("j"), False),
+            (everything(), job("j", due_at=100, handler="other"), False),
+            (everything(), job("j", due_at=100, pool="other"), False),
+            (everything(exclude=("j",)), job("j", due_at=100), False),
             (HeldBy("s"), job("j", active=(hold("r", "s"),)), True),
             (HeldBy("s"), job("j", active=(hold("r", "t"),)), False),
             (HeldBy("s", Kind.LOCK), note(Kind.LOCK, "l", by="s"), True),

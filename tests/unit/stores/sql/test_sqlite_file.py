@@ -76,12 +76,12 @@ def test_a_sticky_folder_will_do_for_a_file_of_our_own(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file that belongs to somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file that belongs to another user")
 def test_somebody_elses_file_in_a_sticky_folder_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     (tmp_path / "a.db").touch()
     os.chown(tmp_path / "a.db", 12345, 12345)
-    assert "belongs to somebody else" in refused(tmp_path / "a.db")
+    assert "belongs to another user" in refused(tmp_path / "a.db")
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -72,6 +72,18 @@ def test_no_statement_waits_that_nobody_asks_for() -> None:
     assert unused == set()
 
 
+def test_a_selection_that_locks_differs_from_the_one_that_reads_by_a_word() -> None:
+    """A copy of it would go its own way one day."""
+    for found in (mysql("p_", True), mysql("p_", False)):
+        for name in ("named_jobs", "held_documents", "all_jobs"):
+            assert found[f"{name}_locked"].sql == f"{found[name].sql} FOR UPDATE"
+        assert found["due_jobs_locked"].sql == f"{found['due_jobs'].sql} FOR UPDATE SKIP LOCKED"
+    for name in ("named_jobs", "held_documents", "all_jobs"):
+        found = postgres("p_", None)
+        assert f"({found[name].sql} FOR UPDATE)" in found[f"{name}_locked"].sql
+    assert not any(name.endswith("_locked") for name in sqlite())
+
+
 def test_a_later_file_replaces_what_an_earlier_one_says() -> None:
     words = dict.fromkeys((*statements.TABLES, "share", "text", "identity"), "x")
     found = statements.load(("common", "common"), words, {"in": lambda name: f"IN :{name}"})

@@ -15,9 +15,8 @@ from solocron.errors import InvalidError, StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.documents.session import Life
 from solocron.stores.contract import All, HeldBy, Named, Query, Verdict
-from solocron.stores.sql import store as family
 from solocron.stores.sql.sqlite import SQLiteStore
-from solocron.stores.sql.types import Poisoned, Retry, UnknownOutcome
+from solocron.stores.update import Poisoned, Retry, UnknownOutcome
 from solocron.stores.url import make_store
 from solocron.testing.conformance.kit import add_hold, everything, get, hold, job, note, put, session, take, verdicts
 
@@ -151,7 +150,7 @@ class TestPoison:
         def away(*args: Any) -> None:
             raise StoreUnavailable("away")
 
-        monkeypatch.setattr(SQLiteStore, "set_aside", away)
+        monkeypatch.setattr(SQLiteStore, "put_aside", away)
         with caplog.at_level(logging.WARNING):
             assert verdicts(store.update(Named(Kind.JOB, ("j0",)), lambda doc, now: 1 / 0)) == {"j0": B}
         assert [record.message for record in caplog.records] == ["document not set aside"]
@@ -185,7 +184,7 @@ class TestSession:
 
 class TestPages:
     def test_all_of_a_kind_is_written_page_by_page(self, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(family, "_PAGE", 4)
+        monkeypatch.setattr(SQLiteStore, "portion", 4)
         put(store, *(note(Kind.KEY, f"n{i:02}", {"count": 0}) for i in range(10)))
         before = store.statements["commit"]
         applied = store.update(All(Kind.KEY), lambda doc, now: Change(replace(doc, body={"count": 1})))
@@ -196,7 +195,7 @@ class TestPages:
     def test_documents_that_vanish_on_the_way_do_not_end_it_early(
         self, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(family, "_PAGE", 2)
+        monkeypatch.setattr(SQLiteStore, "portion", 2)
         put(store, *(note(Kind.KEY, f"n{i}") for i in range(6)))
         gone: list[str] = []
 

@@ -3,9 +3,9 @@ local PREFIX = KEYS[1] .. ':'
 local NAMES, HELD, LOG = PREFIX .. 'names:', PREFIX .. 'held:', PREFIX .. 'log:'
 local RUN, ATTEMPTS, SHARDS = PREFIX .. 'run:', PREFIX .. 'attempts:', PREFIX .. 'shards:'
 local STATUS, SPANS = PREFIX .. 'status:', PREFIX .. 'spans'
-local BLOCKED, HOLDERS, OFFERS = PREFIX .. 'blocked', PREFIX .. 'holders', PREFIX .. 'offers'
+local BLOCKED, HOLDERS, RESERVATIONS = PREFIX .. 'blocked', PREFIX .. 'holders', PREFIX .. 'reservations'
 local SWEPT = PREFIX .. 'swept'
-local COMMITS, RINGS, RING = PREFIX .. 'commits', PREFIX .. 'rings', KEYS[2]
+local COMMITS, NOTIFICATIONS, CHANNEL = PREFIX .. 'commits', PREFIX .. 'notifications', KEYS[2]
 local call, pcall_ = redis.call, redis.pcall
 
 -- Whole numbers up to 2^53 as text: tostring() would write 1.7e+15.
@@ -75,7 +75,7 @@ end
 
 -- What is due has two levels: a sorted set per (pool, handler), and per pool the earliest job of each handler. So a
 -- node finds its own in the order of their due times, and a handler it does not know costs it one look, however many
--- jobs that handler has. Changes are gathered, and written by settle_due(), which is called once after the last one.
+-- jobs that handler has. Changes are gathered, and written by write_due(), which is called once after the last one.
 local queues = {}
 
 local function place(pool, handler, name, due)
@@ -99,7 +99,7 @@ local function place(pool, handler, name, due)
   end
 end
 
-local function settle_due()
+local function write_due()
   for pool, of_pool in pairs(queues) do
     local adds, removes = {}, {}
     for handler, queue in pairs(of_pool) do
@@ -124,8 +124,8 @@ local function marked(mark)
 end
 
 -- Wakes those who wait. A user without the right to publish has stored nothing less; waiting clients then poll.
-local function ring(client)
-  local number = int(call('INCR', RINGS))
-  pcall_('PUBLISH', RING, client .. ' ' .. number)
+local function notify(client)
+  local number = int(call('INCR', NOTIFICATIONS))
+  pcall_('PUBLISH', CHANNEL, client .. ' ' .. number)
   return number
 end

@@ -1,7 +1,7 @@
 -- Finds documents (due, named, held by a session, or all of a kind) and returns them with the time.
 --
--- A due document that is handed out for an update is offered to that client for a moment: the others pass it over
--- instead of computing the same change and losing the race. An offer is no lock; the commit compares versions. It is
+-- A due document that is handed out for an update is names_at to that client for a moment: the others pass it over
+-- instead of computing the same change and losing the race. A reservation is not a lock; the commit compares versions. It is
 -- one field for all that were handed out together: until when, and the names.
 local mode, kind, shift, session = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local now = time(shift)
@@ -114,23 +114,23 @@ end
 
 -- Jobs of the node's handlers and pools whose time has come, oldest first, and the first instant after them.
 local function select_due()
-  local limit, offer_for, offer, handlers = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], PREFIX .. 'handlers:' .. ARGV[8]
+  local limit, reserve_for, reservation, handlers = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], PREFIX .. 'handlers:' .. ARGV[8]
   local pools = tonumber(ARGV[9])
   if call('EXISTS', handlers) == 0 then
     return redis.error_reply('NOHANDLERS the set of handlers is not known here')
   end
-  local skip, offers = {}, {}
+  local skip, reserved = {}, {}
   for i = 10 + pools, #ARGV do skip[ARGV[i]] = true end
   local clock = now - shift
-  if offer_for > 0 then
-    local known = call('HGETALL', OFFERS)
+  if reserve_for > 0 then
+    local known = call('HGETALL', RESERVATIONS)
     for i = 1, #known, 2 do
-      local till, offered = string.match(known[i + 1], '^(%d+) ()')
+      local till, names_at = string.match(known[i + 1], '^(%d+) ()')
       till = tonumber(till)
       if till <= clock then
-        call('HDEL', OFFERS, known[i])
+        call('HDEL', RESERVATIONS, known[i])
       else
-        for _, name in ipairs(cmsgpack.unpack(string.sub(known[i + 1], offered))) do offers[name] = till end
+        for _, name in ipairs(cmsgpack.unpack(string.sub(known[i + 1], names_at))) do reserved[name] = till end
       end
     end
   end
@@ -142,16 +142,16 @@ local function select_due()
         next_due = math.min(next_due or top[1], top[1])
         break
       end
-      if offers[top[2]] then
-        next_due = math.min(next_due or offers[top[2]] + shift, offers[top[2]] + shift)
+      if reserved[top[2]] then
+        next_due = math.min(next_due or reserved[top[2]] + shift, reserved[top[2]] + shift)
       else
         names[#names + 1] = top[2]
       end
     end
     top[3]()
   end
-  if offer_for > 0 and #names > 0 then
-    call('HSET', OFFERS, offer, int(clock + offer_for) .. ' ' .. cmsgpack.pack(names))
+  if reserve_for > 0 and #names > 0 then
+    call('HSET', RESERVATIONS, reservation, int(clock + reserve_for) .. ' ' .. cmsgpack.pack(names))
   end
 end
 
@@ -166,7 +166,7 @@ end
 
 local failed
 if not live then
-  names = {} -- nothing is offered to the dead
+  names = {} -- nothing is names_at to the dead
 elseif mode == 'due' then
   failed = select_due()
 elseif mode == 'named' then

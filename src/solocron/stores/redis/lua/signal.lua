@@ -1,3 +1,3 @@
 -- Wakes everybody who waits, the caller's own threads included.
-ring('*')
+notify('*')
 return 1

@@ -6,7 +6,7 @@
 -- The answer is kept for a while under the client's name and the request's number, so that a client whose connection
 -- broke can ask for it; a request that was called off meanwhile does nothing.
 local client, number, keep, session, kind = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local offer, count, position = ARGV[6], tonumber(ARGV[7]), 10
+local reservation, count, position = ARGV[6], tonumber(ARGV[7]), 10
 local earliest, latest, gate = ARGV[8], ARGV[9], ARGV[10]
 
 local memory = PREFIX .. 'client:' .. client
@@ -30,7 +30,7 @@ local function spoiled(key, wanted)
 end
 
 for key, wanted in pairs({
-  [COMMITS] = 'string', [RINGS] = 'string', [BLOCKED] = 'hash', [HOLDERS] = 'hash', [OFFERS] = 'hash',
+  [COMMITS] = 'string', [NOTIFICATIONS] = 'string', [BLOCKED] = 'hash', [HOLDERS] = 'hash', [RESERVATIONS] = 'hash',
   [NAMES .. kind] = 'zset', [SPANS] = 'zset', [SWEPT] = 'zset',
 }) do
   local wrong = spoiled(key, wanted)
@@ -231,7 +231,7 @@ local function write_session(key, name, fixed, state, life, ended, beats)
   if life == 'swept' then call('ZADD', SWEPT, ended == '' and '+inf' or ended, name) end
 end
 
-local function write_note(key, name, old, fixed, state, holders, bears)
+local function write_small(key, name, old, fixed, state, holders, bears)
   call('HSET', key, 'd', fixed, 's', state, 'm', new_version() .. '  ' .. holders)
   if bears ~= '' then call('HSET', key, 'g', bears) end
   hold(name, old[6], holders)
@@ -253,9 +253,9 @@ local function spoiled_indices(old, holders, pool, handler)
 end
 
 -- How many arguments each way of writing has.
-local WIDTH = { log = 0, delete = 0, state = 3, job = 6, session = 5, note = 4 }
+local WIDTH = { log = 0, delete = 0, state = 3, job = 6, session = 5, small = 4 }
 
-local verdicts, reasons, rings = {}, {}, false
+local verdicts, reasons, wakes_others = {}, {}, false
 
 local documents = PREFIX .. kind .. ':'
 
@@ -276,7 +276,7 @@ local function commit(i)
   else
     old[5], old[6] = marked(expected)
   end
-  local holders = (op == 'state' or op == 'note') and ARGV[p + 3] or op == 'job' and ARGV[p + 4] or ''
+  local holders = (op == 'state' or op == 'small') and ARGV[p + 3] or op == 'job' and ARGV[p + 4] or ''
   local wrong = spoiled_indices(old, holders, op == 'job' and ARGV[p + 5], ARGV[p + 6])
   if wrong then return 'b', wrong end
   new_version()
@@ -290,8 +290,8 @@ local function commit(i)
     write_job(key, name, old, ARGV[p + 2], ARGV[p + 3], holders, ARGV[p + 1], ARGV[p + 5], ARGV[p + 6])
   elseif op == 'session' then
     write_session(key, name, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p + 4], ARGV[p + 5])
-  elseif op == 'note' then
-    write_note(key, name, old, ARGV[p + 1], ARGV[p + 2], holders, ARGV[p + 4])
+  elseif op == 'small' then
+    write_small(key, name, old, ARGV[p + 1], ARGV[p + 2], holders, ARGV[p + 4])
   elseif op == 'delete' and expected ~= '' then
     delete(key, name, old)
   end
@@ -301,7 +301,7 @@ local function commit(i)
     call('HDEL', BLOCKED, kind .. ':' .. name)
   end
   index_records(i, first, last, new)
-  rings = rings or wakes == '1'
+  wakes_others = wakes_others or wakes == '1'
   return 'a'
 end
 
@@ -311,7 +311,7 @@ for i = 1, count do
   if reason then reasons[#reasons + 1] = '\n' .. i .. ' ' .. string.gsub(reason, '\n', ' ') end
 end
 
-settle_due()
+write_due()
 for _, command in ipairs({ 'ZADD', 'ZREM' }) do
   for key, list in pairs(gathered[command]) do
     local changed = many(command, key, list)
@@ -323,8 +323,8 @@ for _, command in ipairs({ 'ZADD', 'ZREM' }) do
     end
   end
 end
-if offer ~= '' then call('HDEL', OFFERS, offer) end -- what was not changed is anybody's again
-local rang = rings and ring(client) or '0'
+if reservation ~= '' then call('HDEL', RESERVATIONS, reservation) end -- what was not changed is anybody's again
+local notified = wakes_others and notify(client) or '0'
 -- A session that is renewed is told whether it holds any job, and what the namespace's document bears on which server:
 -- an idle node then need not ask.
 local holds, bears = '-', '-'
@@ -332,7 +332,7 @@ if kind == 'session' and count == 1 then
   holds = call('EXISTS', HELD .. 'job:' .. ARGV[12])
   bears = string.gsub(call('HGET', doc_key('namespace', 'namespace'), 'g') or '', ' ', '\t') .. '\t' .. server()
 end
-local answer = table.concat(verdicts) .. ' ' .. rang .. ' ' .. (call('GET', COMMITS) or '0') .. ' ' ..
+local answer = table.concat(verdicts) .. ' ' .. notified .. ' ' .. (call('GET', COMMITS) or '0') .. ' ' ..
   (version or '-') .. ' ' .. int(time(0)) .. ' ' .. holds .. ' ' .. bears .. table.concat(reasons) .. table.concat(duplicates)
 call('SET', memory, int(number) .. ' ' .. answer, 'PX', keep)
 return answer

@@ -8,7 +8,7 @@ if not old.err then
   local due = marked(old[1])
   if kind == 'job' and due ~= '' then
     place(old[2], old[3], name, due)
-    settle_due()
+    write_due()
   end
 end
-return tonumber(ring(client))
+return tonumber(notify(client))

@@ -20,7 +20,18 @@ from solocron.stores.url import IDENTIFIER
 if TYPE_CHECKING:
     from solocron.stores.sql.store import SqlStore
 
-__all__ = ["DIALECTS", "LATEST", "Migration", "Status", "check_compatible", "of", "sql", "status", "steps", "words"]
+__all__ = [
+    "DIALECTS",
+    "LATEST",
+    "Migration",
+    "SchemaStatus",
+    "check_compatible",
+    "of",
+    "sql",
+    "status",
+    "steps",
+    "words",
+]
 
 FILES = ("0001_start",)
 """The migrations, the same for every dialect, in their order."""
@@ -59,7 +70,7 @@ class Migration:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class SchemaStatus:
     """How far a store's schema has come: `applied` of `latest`; None: there is no schema yet."""
 
     applied: int | None
@@ -70,9 +81,9 @@ class Status:
         return self.applied is not None and self.applied >= self.latest
 
 
-def status(store: SqlStore[Any]) -> Status:
+def status(store: SqlStore[Any]) -> SchemaStatus:
     """How far the schema of a store has come; changes nothing."""
-    return Status(store.schema())
+    return SchemaStatus(store.schema())
 
 
 def sql(dialect: str, *, schema: str | None = None, prefix: str = "solocron_") -> str:
@@ -109,12 +120,12 @@ def words(dialect: str, prefix: str = "solocron_", schema: str | None = None) ->
     before = f"{quote}{schema}{quote}." if schema else ""
     found = {name: f"{before}{quote}{prefix}{name}{quote}" for name in TABLES}
     found |= {name: f"{quote}{prefix}{name}{quote}" for name in _INDEXES}
-    # Byte by byte, blanks at the end included; each of the two servers has a name of its own for that.
+    # Byte by byte, spaces at the end included; each of the two servers has a name of its own for that.
     return found | {"collation": "utf8mb4_0900_bin" if dialect == "mysql" else "utf8mb4_nopad_bin"}
 
 
 def steps(dialect: str, names: Mapping[str, str], applied: int | None) -> tuple[str, ...]:
-    """The statements that bring a schema from `applied` up to date; whoever runs them holds the lock."""
+    """Return the statements that bring a schema from `applied` up to date; the caller holds the lock."""
     folder = DIALECTS[dialect]
     text = {"sqlite": "TEXT", "postgres": 'TEXT COLLATE "C"', "mysql": "VARCHAR(191)"}[folder]
     out = [f"CREATE TABLE IF NOT EXISTS {names['meta']} (name {text} PRIMARY KEY, value TEXT NOT NULL)"]

@@ -54,7 +54,7 @@ def _look(store: MySQLStore, link: MySQLLink) -> list[Check]:
             store._url.hosts, bool(cipher and cipher[0][1]), verified="ssl_ca" in store._url.options, verify="ssl_ca="
         ),
         check_rights(_may_create(link), "this database"),
-        check_schema(migrations.Status(store._schema(link))),
+        check_schema(migrations.SchemaStatus(store._schema(link))),
         _collation(store, link),
         check_clock(middle - clock),
         Check("wake-up", "OK", "by polling once a second: the server cannot notify"),

@@ -13,7 +13,8 @@ from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.stores.certificates import refusal
 from solocron.stores.sql.rows import COLUMNS
 from solocron.stores.sql.statements import Statement
-from solocron.stores.sql.types import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
+from solocron.stores.sql.types import SqlLink, has_spoken
+from solocron.stores.update import Poisoned, Retry, UnknownOutcome
 from solocron.stores.url import StoreUrl
 
 __all__ = ["MySQLLink"]
@@ -108,9 +109,8 @@ class MySQLLink(SqlLink):
     def locked(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Run a query and keep its rows locked until the transaction ends."""
         self._count(name)
-        sql = self.sql[name].sql
         with self.translating():
-            return list(self._query(sql if "FOR UPDATE" in sql else f"{sql} FOR UPDATE", params).fetchall())
+            return list(self._query(self.sql[f"{name}_locked"].sql, params).fetchall())
 
     def begin(self) -> None:
         with self.translating():
@@ -207,7 +207,7 @@ class MySQLLink(SqlLink):
 
 
 def _settings(is_mariadb: bool, wait: int) -> str:
-    """What a session of ours is like: `wait` is the number of seconds that nobody may hold a row for.
+    """Return the settings of a session: `wait` is the number of seconds after which a held row is given up.
 
     A statement may take a little longer, so that a wait for rows ends as a conflict and not as a failure.
     """

@@ -23,7 +23,7 @@ __all__ = ["open_mailbox"]
 
 @contextmanager
 def open_mailbox(store: MySQLStore) -> Iterator[Mailbox]:
-    """Held open by a named lock that nobody else can know: a connection that sees it held is on the same server."""
+    """Hold open a named lock that no other client can know: a connection that sees it held is on the same server."""
     store.open()
     if any(sign in store.database for sign in "%?"):
         raise InvalidError(f"{store.url}: a database of such a name cannot take part; nothing was triggered.")

@@ -19,14 +19,15 @@ from solocron.errors import ConfigurationError, StoreRefused
 from solocron.model.change import Kind
 from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, Which
 from solocron.stores.documents import gate_in, is_open
+from solocron.stores.drafts import Draft, Selection
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
-from solocron.stores.sql.drafts import Draft
 from solocron.stores.sql.mysql.link import MySQLLink
 from solocron.stores.sql.rows import COLUMNS, Batch
 from solocron.stores.sql.statements import Statement, load
 from solocron.stores.sql.store import SqlStore
-from solocron.stores.sql.types import Outcome, Poisoned, Retry, Selection, arrange
+from solocron.stores.sql.types import Committed, arrange
+from solocron.stores.update import Poisoned, Retry
 from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["MySQLStore"]
@@ -75,7 +76,7 @@ class MySQLStore(SqlStore[MySQLLink]):
     def _prepare(self) -> None:
         with self.pool.link() as link:
             self._inspect(link)
-            if not migrations.Status(self._schema(link)).current:
+            if not migrations.SchemaStatus(self._schema(link)).current:
                 self._migrate(link)
             self.is_news(self._rings(link))
 
@@ -104,13 +105,13 @@ class MySQLStore(SqlStore[MySQLLink]):
         return migrations.check_compatible(dict(link.all("schema_version", {})), self.url)
 
     def _migrate(self, link: MySQLLink) -> None:
-        """Apply what is missing while everybody else waits at the same named lock; a table is never half made."""
+        """Apply what is missing while other clients wait at the same named lock; a table is never half made."""
         lock = {"lock": f"solocron {self.database} {self.prefix}"[:64], "seconds": 60}
         if link.all("migrating", lock)[0][0] != 1:
             raise StoreRefused(f"{self.url}: another process has been migrating for 60 s; nothing was written.")
         try:
             applied = self._schema(link)
-            if not migrations.Status(applied).current:
+            if not migrations.SchemaStatus(applied).current:
                 for statement in migrations.steps("mysql", words_for(self.prefix, link.is_mariadb), applied):
                     link.execute(statement)
         except StoreRefused as error:
@@ -127,7 +128,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         return self._heard(link.all("clock", {"shift": self._shift})[0][0])
 
     def _heard(self, now: int) -> int:
-        self.renewals.heard(now - self._shift)
+        self.cache.observe(now - self._shift)
         return now
 
     # --- documents
@@ -158,7 +159,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         }
         found: list[tuple[Any, ...]] = []
         for pool in sorted(which.pools):
-            found += (link.locked if change else link.all)("due_jobs" if change else "due_now", params | {"pool": pool})
+            found += (link.locked if change else link.all)("due_jobs", params | {"pool": pool})
         found.sort(key=lambda row: (row[4], row[0]))
         found = found[: which.limit]
         rows = arrange(which, [row[:4] for row in found])
@@ -174,52 +175,43 @@ class MySQLStore(SqlStore[MySQLLink]):
             following = now + _AGAIN  # due, but others are just changing them
         return Selection(rows, self._heard(now), alive=bool(alive), next_due=following)
 
-    def recall(self, which: Which, session: str | None) -> Selection | None:
-        """A session's own renewal: the row that we wrote last, at a time that the server has surely reached."""
-        row = self.renewals.row(which, session)
-        now = self.renewals.time
-        if row is None or now is None:
-            return None
-        return Selection({row[0]: row}, now + self._shift, recalled=True)
-
     def who_answers(self, link: MySQLLink) -> str:
         return str(link.all("who_answers", {})[0][0])
 
     def commit(
         self, link: MySQLLink, drafts: Sequence[Draft], session: str | None, selection: Selection, gate: Gate | None
-    ) -> Outcome:
+    ) -> Committed:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
-        if selection.recalled:
-            outcome = self._renew(link, batch, drafts[0], selection.now)
+        if selection.latest is not None:
+            outcome = self._renew(link, batch, drafts[0], selection)
         else:
             outcome = self._write(link, batch, session, gate)
             if batch.kind is Kind.SESSION and batch.alone and outcome.alive:
                 self._known = link.all("namespace", {"namespace": self._namespace})[0]
-        self.renewals.remember(drafts, outcome)
         return outcome
 
     def abandon(self, link: MySQLLink) -> None:
         link.rollback()
 
-    def _renew(self, link: MySQLLink, batch: Batch, one: Draft, now: int) -> Outcome:
+    def _renew(self, link: MySQLLink, batch: Batch, one: Draft, selection: Selection) -> Committed:
         if batch.rings or not batch.alone or not batch.redefined:
-            return Outcome(lost={one.name})  # not a plain renewal: ask the server first
+            return Committed(lost={one.name})  # not a plain renewal: ask the server first
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
-        window = {"now": now, "latest": now + self.renewals.window, "shift": self._shift}
+        window = {"now": selection.now, "latest": selection.latest, "shift": self._shift}
         body, identity = known = self._known
         found, told = link.told("session_renewed", columns | window | {"known_body": body, "known_server": identity})
         if not found:
-            return Outcome(lost={one.name})
+            return Committed(lost={one.name})
         if not told:
-            return Outcome()
+            return Committed()
         same, holds = told // 2 % 2 == 1, told % 2 == 1
         if not same:  # the engine asks what it is now; the next renewal compares with that
             known = link.all("namespace", {"namespace": self._namespace})[0]
             self._known = known
         gate = (gate_in(known[0]), known[1]) if known[0] else None
-        return Outcome(holds=holds, told=self._heard(told // 4), gate=gate)
+        return Committed(holds=holds, told=self._heard(told // 4), gate=gate)
 
-    def _write(self, link: MySQLLink, batch: Batch, session: str | None, gate: Gate | None) -> Outcome:
+    def _write(self, link: MySQLLink, batch: Batch, session: str | None, gate: Gate | None) -> Committed:
         # A batch of sessions may end the very one that is tested: it lives until the commit.
         first = batch.kind is Kind.SESSION
         refused = self._refused(link, session, gate) if first else None
@@ -239,9 +231,9 @@ class MySQLStore(SqlStore[MySQLLink]):
             self.ringing(1)
             link.inside("ring", {"namespace": self._namespace})
         link.commit()
-        return Outcome(short=short)
+        return Committed(short=short)
 
-    def _refused(self, link: MySQLLink, session: str | None, gate: Gate | None) -> Outcome | None:
+    def _refused(self, link: MySQLLink, session: str | None, gate: Gate | None) -> Committed | None:
         """Roll back and say why, if the session is not live or the gate not open."""
         if session is None:
             return None
@@ -249,7 +241,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         if own and (gate is None or is_open(gate, *own[0])):
             return None
         link.rollback()
-        return Outcome(shut=True) if own else Outcome(alive=False)
+        return Committed(shut=True) if own else Committed(alive=False)
 
     def _swap(self, link: MySQLLink, name: str, rows: Sequence[tuple[Any, ...]]) -> int:
         try:
@@ -276,7 +268,7 @@ class MySQLStore(SqlStore[MySQLLink]):
         slept = False
         while True:
             rings, requests = self.call(self._signals)
-            # Requests of which nobody could be told; one that cannot be taken in wakes nobody more than once a second.
+            # Requests that came without a notification; one that cannot be taken in wakes a node once a second at most.
             if self.is_news(rings) or (requests and slept):
                 return True
             left = end - time.monotonic()
@@ -329,7 +321,7 @@ def tier_of(found: Mapping[str, str]) -> Capabilities:
 
 
 def _wait(lease: int) -> int:
-    """How long somebody may hold a row or wait for one: a fifth of the lease; the server knows whole seconds only."""
+    """Return how long a client may hold a row or wait for one: a fifth of the lease, in whole seconds."""
     return max(1, lease // SECOND // 5)
 
 
@@ -378,6 +370,7 @@ def statements(prefix: str, is_mariadb: bool) -> dict[str, Statement]:
     clock = "CAST(UNIX_TIMESTAMP({}(6)) * 1000000 AS SIGNED)"
     words = words_for(prefix, is_mariadb) | {
         "share": "LOCK IN SHARE MODE",
+        "lock": "FOR UPDATE",
         "text": "CHAR",
         "clock": clock.format("SYSDATE"),
         "statement_clock": clock.format("NOW"),

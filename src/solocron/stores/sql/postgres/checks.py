@@ -61,7 +61,7 @@ def _look(store: PostgresStore, link: PostgresLink) -> list[Check]:
             store._url.hosts, link.db.pgconn.ssl_in_use, verified=link.verified, verify="sslmode=verify-full"
         ),
         check_rights(may_create, f"schema {store.schema_name or 'public'}"),
-        check_schema(migrations.Status(store._schema(link))),
+        check_schema(migrations.SchemaStatus(store._schema(link))),
         check_clock(middle - clock),
     ]
 

@@ -14,7 +14,8 @@ from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.stores.certificates import refusal
 from solocron.stores.sql.postgres.session import Pooled, Road, SessionSettings
 from solocron.stores.sql.statements import Statement
-from solocron.stores.sql.types import Poisoned, Retry, SqlLink, UnknownOutcome, has_spoken
+from solocron.stores.sql.types import SqlLink, has_spoken
+from solocron.stores.update import Poisoned, Retry, UnknownOutcome
 from solocron.stores.url import StoreUrl
 
 __all__ = ["GateShut", "LostRow", "PostgresLink", "SessionGone", "Socket"]
@@ -146,7 +147,7 @@ class PostgresLink(SqlLink):
             return self.db.execute(self._sql[name].sql, params).rowcount
 
     def returning(self, name: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Run a writing statement of its own transaction; the rows that it answers with."""
+        """Run a writing statement in its own transaction; return its rows."""
         return self.write_alone(name, self._sql[name].sql, params)
 
     def execute(self, sql: str) -> None:
@@ -159,7 +160,7 @@ class PostgresLink(SqlLink):
         self._count(name)
         with self.translating():
             # Not in one pipeline: psycopg ends one with a Flush after the Sync, and a Flush disarms the server's
-            # idle_in_transaction_session_timeout. A client frozen right after it would hold its rows for ever.
+            # idle_in_transaction_session_timeout. A client frozen right after it would hold its rows forever.
             self.db.execute(self._begin.encode())
             return self.db.execute(self._sql[name].sql, params).fetchall()
 

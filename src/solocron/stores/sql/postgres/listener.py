@@ -1,6 +1,6 @@
-"""Hears NOTIFY on a connection of its own. A wake-up is a bonus: whoever waits looks again after a while anyway.
+"""Listen for NOTIFY on a connection of its own. A wake-up is a bonus: a waiting node looks again after a while anyway.
 
-A connection that broke is made anew while somebody waits: a server that comes back is heard half a second later.
+A connection that broke is made anew while a node waits: a server that comes back is heard half a second later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Listener:
         self._mutex = threading.Lock()
 
     def wait(self, timeout: float, *, listen: bool) -> bool:
-        """True when somebody else has something to tell; also after the connection was made anew."""
+        """Return whether another client has notified; True also after the connection was made anew."""
         end = time.monotonic() + timeout
         if not listen:
             time.sleep(timeout)

@@ -11,16 +11,6 @@ from solocron.stores.sql.statements import Statement, load
 __all__ = ["statements", "writing"]
 
 _CLOCK = "(extract(epoch FROM {}()) * 1000000)::bigint"
-_SELECTIONS = (
-    "named_jobs",
-    "held_jobs",
-    "all_jobs",
-    "named_documents",
-    "held_documents",
-    "all_documents",
-    "held_by_any_jobs",
-    "held_by_any_documents",
-)
 
 
 def _rows(statement: str) -> str:
@@ -36,6 +26,8 @@ def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
     """PostgreSQL's statements for these table names."""
     words = migrations.words("postgres", prefix, schema) | {
         "share": "FOR SHARE",
+        "lock": "FOR UPDATE",
+        "pool_is": "= :pool",
         "clock": _CLOCK.format("clock_timestamp"),
         "statement_clock": _CLOCK.format("statement_timestamp"),
         # Not the timeline of the control file: that is the old one for seconds after a promotion.
@@ -48,17 +40,12 @@ def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
     }
     macros = {"in": lambda name: f"= ANY(:{name})", "rows": _rows}
     found = load(("common", "postgres"), words, macros, driver="pyformat")
-    for name in _SELECTIONS:
-        plain = found[name]
-        selection = plain.sql.replace(
-            "SELECT name, version, definition, state", "SELECT name, version, definition AS fixed, state"
-        )
-        selection = selection.replace("SELECT name, version, fixed, body", "SELECT name, version, fixed, body AS state")
-        sql = found["select"].sql.replace("{selection}", f"{selection} FOR UPDATE")
-        found[f"{name}_locked"] = Statement(f"{name}_locked", f"{plain.about} Locked.", sql)
-    one = found["due_jobs"]
-    many = one.sql.replace("pool = %(pool)s", "pool = ANY(%(pools)s)")
-    found["due_jobs_of_pools"] = Statement("due_jobs_of_pools", one.about, many)
+    for name, selection in found.items():
+        if name.endswith("_locked"):  # and then the clock, in the same statement
+            whole = found["select"].sql.replace("{selection}", selection.sql)
+            found[name] = Statement(name, selection.about, whole)
+    several = load(("postgres",), words | {"pool_is": "= ANY(:pools)"}, macros, driver="pyformat")["due_jobs"]
+    found["due_jobs_of_pools"] = Statement("due_jobs_of_pools", several.about, several.sql)
     return found
 
 

@@ -24,16 +24,16 @@ from solocron.errors import ConfigurationError, StoreRefused
 from solocron.model.change import Kind
 from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, Which
 from solocron.stores.documents import gate_in
+from solocron.stores.drafts import Draft, Selection
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
-from solocron.stores.sql.drafts import Draft, Row
 from solocron.stores.sql.postgres.link import GateShut, PostgresLink, SessionGone
 from solocron.stores.sql.postgres.listener import Listener
 from solocron.stores.sql.postgres.session import Pooled, Road, SessionSettings, road_of
 from solocron.stores.sql.postgres.sql import statements, writing
 from solocron.stores.sql.rows import COLUMNS, Batch, as_json
 from solocron.stores.sql.store import SqlStore
-from solocron.stores.sql.types import Outcome, Selection, arrange
+from solocron.stores.sql.types import Committed, arrange
 from solocron.stores.url import IDENTIFIER, StoreUrl, hidden, revealed
 
 __all__ = ["PostgresStore"]
@@ -58,6 +58,7 @@ class PostgresStore(SqlStore[PostgresLink]):
     """A namespace in a PostgreSQL database."""
 
     options = _LIBPQ | frozenset(_OURS)
+    recalls = frozenset((Kind.SESSION, Kind.JOB))
 
     def __init__(self, url: StoreUrl, *, namespace: str = "default", lease: timedelta = timedelta(seconds=15)) -> None:
         super().__init__(url, namespace=namespace, lease=lease)
@@ -123,7 +124,7 @@ class PostgresStore(SqlStore[PostgresLink]):
         # The server ends a statement after a fifth of the lease; a silent server is given up before a third is over.
         patience = max(0.5, self._lease / SECOND * 4 / 15)
         conninfo = revealed(self._conninfo)
-        if road is Road.DIRECT:  # a pooler would refuse the options, or hand a setting on to whoever is next
+        if road is Road.DIRECT:  # a pooler would refuse the options, or pass a setting on to the next client
             only = " -c default_transaction_read_only=on" if read_only else ""
             conninfo |= {"options": f"{self._options}{only}"}
         return PostgresLink(
@@ -165,7 +166,7 @@ class PostgresStore(SqlStore[PostgresLink]):
     def _prepare(self) -> None:
         with self.pool.link() as link:
             self._inspect(link)
-            if not migrations.Status(self._schema(link)).current:
+            if not migrations.SchemaStatus(self._schema(link)).current:
                 self._migrate(link)
 
     def _inspect(self, link: PostgresLink) -> None:
@@ -202,14 +203,14 @@ class PostgresStore(SqlStore[PostgresLink]):
         return migrations.check_compatible(dict(link.all("schema_version", {})), self.url)
 
     def _migrate(self, link: PostgresLink) -> None:
-        """Apply what is missing, in one transaction, while everybody else waits at the same advisory lock."""
+        """Apply what is missing, in one transaction, while other clients wait at the same advisory lock."""
         key = int.from_bytes(hashlib.blake2b(self.words["meta"].encode(), digest_size=7).digest(), "big")
         try:
             link.execute("BEGIN")
             link.execute("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '60s'")
             link.execute(f"SELECT pg_advisory_xact_lock({key})")
             applied = self._schema(link)
-            if not migrations.Status(applied).current:
+            if not migrations.SchemaStatus(applied).current:
                 if self.schema_name is not None:
                     link.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema_name}"')
                 for statement in migrations.steps("postgres", self.words, applied):
@@ -236,7 +237,7 @@ class PostgresStore(SqlStore[PostgresLink]):
 
     def _heard(self, now: int) -> int:
         """Keep the server's time with our own: together they give a lower bound of it later on."""
-        self.renewals.heard(now - self._shift)
+        self.cache.observe(now - self._shift)
         return now
 
     # --- documents
@@ -277,46 +278,37 @@ class PostgresStore(SqlStore[PostgresLink]):
             following = now + _AGAIN  # due, but others are just changing them
         return Selection(arrange(which, found), now, alive=tail[6], next_due=following)
 
-    def recall(self, which: Which, session: str | None) -> Selection | None:
-        """A session's own renewal, or the ends of runs: rows that we wrote last, at a time that the server has reached.
-
-        What a run's claim left is rarely changed by others, so that its end need not read it first.
-        """
-        row, now = self.renewals.row(which, session), self.renewals.time
-        rows: dict[str, Row | None] | None = {row[0]: row} if row is not None else self.recent.rows(which, session)
-        return None if rows is None or now is None else Selection(rows, now + self._shift, recalled=True)
-
     def who_answers(self, link: PostgresLink) -> str:
         return str(link.all("who_answers", {})[0][0])
 
     def commit(
         self, link: PostgresLink, drafts: Sequence[Draft], session: str | None, selection: Selection, gate: Gate | None
-    ) -> Outcome:
+    ) -> Committed:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
-        if selection.recalled and batch.kind is Kind.SESSION:
-            outcome = self._renew(link, batch, drafts[0], selection.now)
-        elif selection.recalled and len(batch.let_go) < len(drafts):
-            outcome = Outcome(lost={one.name for one in drafts})  # not the ends of runs: ask the server first
+        recalled = selection.latest is not None
+        if recalled and batch.kind is Kind.SESSION:
+            outcome = self._renew(link, batch, drafts[0], selection)
+        elif recalled and len(batch.let_go) < len(drafts):
+            outcome = Committed(lost={one.name for one in drafts})  # not the ends of runs: ask the server first
         else:
             own = batch.kind is Kind.SESSION and any(one.name == session for one in drafts)
             outcome = self._write(link, batch, session, selection, gate, own=own)
-        self.renewals.remember(drafts, outcome)
         return outcome
 
     def abandon(self, link: PostgresLink) -> None:
         link.rollback()
 
-    def _renew(self, link: PostgresLink, batch: Batch, one: Draft, now: int) -> Outcome:
+    def _renew(self, link: PostgresLink, batch: Batch, one: Draft, selection: Selection) -> Committed:
         if batch.rings or not batch.alone or not batch.redefined:
-            return Outcome(lost={one.name})  # not a plain renewal: ask the server first
+            return Committed(lost={one.name})  # not a plain renewal: ask the server first
         columns = dict(zip(COLUMNS["document_changed"], batch.redefined[0], strict=True))
-        window = {"now": now, "latest": now + self.renewals.window, "shift": self._shift}
+        window = {"now": selection.now, "latest": selection.latest, "shift": self._shift}
         rows = link.returning("session_renewed", columns | window)
         if not rows:
-            return Outcome(lost={one.name})
+            return Committed(lost={one.name})
         told, holds, body, identity = rows[0]
         gate = None if body is None else (gate_in(body), identity)
-        return Outcome(holds=holds, told=self._heard(told), gate=gate)
+        return Committed(holds=holds, told=self._heard(told), gate=gate)
 
     def _write(
         self,
@@ -327,10 +319,11 @@ class PostgresStore(SqlStore[PostgresLink]):
         gate: Gate | None,
         *,
         own: bool = False,
-    ) -> Outcome:
+    ) -> Committed:
         parts = [(name, rows) for name, rows in batch.writes() if rows]
         extras = [(name, rows) for name, rows in batch.follow_ups() if rows]
-        if selection.recalled:
+        recalled = selection.latest is not None
+        if recalled:
             # After a restore a version may come a second time, but not with a hold of ours: each must have been there.
             parts.append(("hold_removed", batch.let_go))
             extras = [(name, rows) for name, rows in extras if name != "hold_removed"]
@@ -345,7 +338,7 @@ class PostgresStore(SqlStore[PostgresLink]):
             "sender": self._sender,
             "shift": self._shift,
             "now": selection.now,
-            "latest": selection.now + self.renewals.window,
+            "latest": selection.latest,
         }
         names = (tuple(name for name, _ in parts), tuple(name for name, _ in extras))
         answers = {
@@ -353,21 +346,21 @@ class PostgresStore(SqlStore[PostgresLink]):
             "own": own,
             "gate": gate is not None and session is not None,
             "notify": batch.rings,
-            "recalled": selection.recalled,
+            "recalled": recalled,
         }
         sql = writing(self.prefix, self.schema_name, *names, **answers)
         try:
-            if selection.recalled:
+            if recalled:
                 told, appended = link.write_alone("write", sql, params)[0][:2]
-                return Outcome(told=self._heard(told), short=appended < len(batch.appended))
+                return Committed(told=self._heard(told), short=appended < len(batch.appended))
             appended = link.commit_with("write", sql, params)[0][0]
         except SessionGone:
             link.rollback()
-            return Outcome(alive=False)
+            return Committed(alive=False)
         except GateShut:
             link.rollback()
-            return Outcome(shut=True)
-        return Outcome(short=appended < len(batch.appended))
+            return Committed(shut=True)
+        return Committed(short=appended < len(batch.appended))
 
     # --- the user's own transactions
 

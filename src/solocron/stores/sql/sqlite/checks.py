@@ -62,8 +62,8 @@ def _folder(store: SQLiteStore) -> Check:
     if not mode & stat.S_IWOTH:
         return Check("folder", "OK", detail)
     if mode & stat.S_ISVTX:
-        return Check("folder", "WARN", f"{detail}: everybody may create files in it", "use a folder of your own")
-    return Check("folder", "FAIL", f"{detail}: anybody could replace the store", f"chmod o-w {folder}")
+        return Check("folder", "WARN", f"{detail}: every user may create files in it", "use a folder of your own")
+    return Check("folder", "FAIL", f"{detail}: any user could replace the store", f"chmod o-w {folder}")
 
 
 def _filesystem(store: SQLiteStore) -> Check:

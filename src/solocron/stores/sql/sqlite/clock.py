@@ -2,7 +2,7 @@
 
 The first to open the file after a boot sets the offset by its wall clock. From then on a step of the wall clock moves
 nothing; a small drift is followed by at most 500 ppm. A change of pace is written down `AHEAD` before it begins, and
-nobody uses what they know for longer than `FRESH`, so that all processes change pace at the same instant.
+no process uses what it knows for longer than `FRESH`, so that all processes change pace at the same instant.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is this a place where a SQLite file is safe? No symbolic links, no doors open to everybody, no network."""
+"""Check the place of a SQLite file: no symbolic link, no folder that every user may write to, no network."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Place:
     def uri(self) -> str:
         """The path for a connection that never makes the file, and that SQLite itself keeps from writing.
 
-        Where nobody has it open there is no write-ahead log, and `mode=ro` would leave an empty one behind: it may make
-        one, but not remove it. There `PRAGMA query_only` is what keeps it from writing.
+        Where no process has it open there is no write-ahead log, and `mode=ro` would leave an empty one behind: it may
+        make one, but not remove it. There `PRAGMA query_only` is what keeps it from writing.
         """
         mode = "ro" if self.path.with_name(self.path.name + "-wal").exists() else "rw"
         return f"{self.path.as_uri()}?mode={mode}"
@@ -65,7 +65,7 @@ class Place:
         folder = os.stat(self.path.parent)
         if folder.st_mode & stat.S_IWOTH and found.st_uid not in (os.geteuid(), 0):
             raise StoreRefused(
-                f"{self.path} lies in a folder that everybody may write to and belongs to somebody else; "
+                f"{self.path} lies in a folder that every user may write to and belongs to another user; "
                 "nothing was written. Move it to a folder of your own."
             )
 
@@ -88,7 +88,7 @@ class Place:
             ) from None
         if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
             raise StoreRefused(
-                f"everybody may write to the folder {folder}, so anybody could replace the store; nothing was "
+                f"every user may write to the folder {folder}, so any of them could replace the store; nothing was "
                 f"written. Run: chmod o-w {folder}"
             )
         kind = filesystem_of(folder)
@@ -101,7 +101,7 @@ class Place:
     def _refusal(self, error: OSError, why: str) -> StoreRefused:
         if self.path.is_symlink():
             return StoreRefused(
-                f"{self.path} is a symbolic link, which somebody could redirect; nothing was written. "
+                f"{self.path} is a symbolic link, which another user could redirect; nothing was written. "
                 "Give the path of the file itself."
             )
         return StoreRefused(

@@ -10,7 +10,8 @@ from solocron.errors import StoreRefused, StoreUnavailable
 from solocron.stores.sql.sqlite.file import Place
 from solocron.stores.sql.sqlite.turns import Turns
 from solocron.stores.sql.statements import Statement
-from solocron.stores.sql.types import Poisoned, SqlLink, UnknownOutcome
+from solocron.stores.sql.types import SqlLink
+from solocron.stores.update import Poisoned, UnknownOutcome
 
 __all__ = ["SQLiteLink"]
 

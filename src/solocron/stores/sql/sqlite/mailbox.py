@@ -1,7 +1,7 @@
 """Where a transaction of the user's own leaves a request in a SQLite file.
 
-SQLite has one writer at a time: while that transaction is open, nobody else can write, and nodes cannot renew. It has
-to be short whatever it does.
+SQLite has one writer at a time: while that transaction is open, no other client can write, and nodes cannot renew.
+It has to be short whatever it does.
 """
 
 from __future__ import annotations

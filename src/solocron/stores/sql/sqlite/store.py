@@ -1,7 +1,7 @@
 """The contract on one SQLite file.
 
 No lock is held while Python computes: read, decide, then a short `BEGIN IMMEDIATE` in which every row is compared
-with the version that was read. A process frozen in the middle of deciding stops nobody.
+with the version that was read. A process frozen in the middle of deciding stops no other.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from solocron.clock import SECOND, Clock, SystemClock
 from solocron.errors import ConfigurationError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
-from solocron.stores.contract import Capabilities, Check, Due, Gate, Tier, Which
+from solocron.stores.contract import Capabilities, Check, Due, Gate, Named, Tier, Which
 from solocron.stores.documents import gate_in, is_open
+from solocron.stores.drafts import Draft, Selection
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.sql import migrations
-from solocron.stores.sql.drafts import Draft
 from solocron.stores.sql.rows import Batch
 from solocron.stores.sql.sqlite.clock import Anchor, BootClock, boot_key
 from solocron.stores.sql.sqlite.file import place_of
 from solocron.stores.sql.sqlite.link import SQLiteLink
 from solocron.stores.sql.statements import Statement, load
 from solocron.stores.sql.store import SqlStore
-from solocron.stores.sql.types import Outcome, Selection, arrange
+from solocron.stores.sql.types import Committed, arrange
 from solocron.stores.stock import bequeath
 from solocron.stores.url import StoreUrl
 
@@ -127,11 +127,11 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         return migrations.check_compatible(dict(link.all("schema_version", {})), str(self.place.path))
 
     def _migrate(self, link: SQLiteLink) -> None:
-        if migrations.Status(self._schema(link)).current:
+        if migrations.SchemaStatus(self._schema(link)).current:
             return
         link.begin()
-        applied = self._schema(link)  # somebody may have done it while we waited for the lock
-        if not migrations.Status(applied).current:
+        applied = self._schema(link)  # another process may have done it while this one waited
+        if not migrations.SchemaStatus(applied).current:
             for statement in migrations.steps("sqlite", migrations.words("sqlite"), applied):
                 link.script(statement)
         link.commit()
@@ -197,7 +197,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         now = self.now(link)
         if isinstance(which, Due):
             if change:
-                link.deciding.__enter__()  # all want the same documents: whoever decides about them, decides alone
+                link.deciding.__enter__()  # all want the same documents: one client at a time decides about them
             return self._select_due(link, which, session, now)
         name, params = self.selecting(which)
         rows = link.all(name, params)
@@ -239,19 +239,16 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         aside, alive = link.all("nothing_due", params)[0]
         return [aside], bool(alive)
 
-    def recall(self, which: Which, session: str | None) -> Selection | None:
-        """A session's own renewal: the row is the one that we wrote last, or its version will not match."""
-        row = self.renewals.row(which, session)
-        if row is None:
-            return None
-        return Selection({row[0]: row}, self.boot_clock.now() + self._shift, recalled=True)
+    def recall(self, which: Named) -> Selection | None:
+        self.cache.observe(self.boot_clock.now())  # here the clock need not be asked for over a network
+        return super().recall(which)
 
     def who_answers(self, link: SQLiteLink) -> str:
         return link.identity
 
     def commit(
         self, link: SQLiteLink, drafts: Sequence[Draft], session: str | None, selection: Selection, gate: Gate | None
-    ) -> Outcome:
+    ) -> Committed:
         batch = Batch.of(self._namespace, drafts[0].kind, drafts)
         if batch.alone and not batch.rings and session is None:
             outcome = self._swap_alone(link, batch, drafts[0])
@@ -259,27 +256,26 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             outcome = self._swap_all(link, batch, drafts, session, gate)
         link.leave()
         outcome.told = selection.now  # here the clock is read, whether rows are recalled or not
-        self.renewals.remember(drafts, outcome)
         return outcome
 
     def abandon(self, link: SQLiteLink) -> None:
         link.leave()
 
-    def _swap_alone(self, link: SQLiteLink, batch: Batch, one: Draft) -> Outcome:
+    def _swap_alone(self, link: SQLiteLink, batch: Batch, one: Draft) -> Committed:
         """One row of one table: the version in its WHERE clause is enough, no transaction around it."""
         if one.kind is Kind.SESSION and batch.redefined and sqlite3.sqlite_version_info >= RETURNING:
             found = link.returning("session_renewed", batch.redefined[0])
             if not found:
-                return Outcome(lost={one.name})
-            return Outcome(gate=(gate_in(found[0][0]), link.identity) if found[0][0] else None)
+                return Committed(lost={one.name})
+            return Committed(gate=(gate_in(found[0][0]), link.identity) if found[0][0] else None)
         for name, rows in batch.writes():
             if rows and link.one(name, rows[0]) == 0:
-                return Outcome(lost={one.name})
-        return Outcome()
+                return Committed(lost={one.name})
+        return Committed()
 
     def _swap_all(
         self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft], session: str | None, gate: Gate | None
-    ) -> Outcome:
+    ) -> Committed:
         lost: set[str] = set()
         link.begin()
         # A batch of sessions may end the very one that is tested: it lives until the commit.
@@ -292,7 +288,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             # Others were faster with some of them. Now that we hold the lock, see which, and write the rest.
             link.rollback()
             if first:
-                return Outcome(lost={one.name for one in drafts})
+                return Committed(lost={one.name for one in drafts})
             link.begin()
             lost = self._overtaken(link, drafts)
             rest = [one for one in drafts if one.name not in lost]
@@ -300,7 +296,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             appended = self._write(link, batch, rest) if rest else 0
             if appended is None:
                 link.rollback()
-                return Outcome(lost={one.name for one in drafts})
+                return Committed(lost={one.name for one in drafts})
         refused = None if first else self._refused(link, session, gate)
         if refused is not None:
             return refused
@@ -308,9 +304,9 @@ class SQLiteStore(SqlStore[SQLiteLink]):
             self.ringing(1)
             link.many("ring", [(self._namespace,)])
         link.commit()
-        return Outcome(lost=lost, short=appended < len(batch.appended))
+        return Committed(lost=lost, short=appended < len(batch.appended))
 
-    def _refused(self, link: SQLiteLink, session: str | None, gate: Gate | None) -> Outcome | None:
+    def _refused(self, link: SQLiteLink, session: str | None, gate: Gate | None) -> Committed | None:
         """Roll back and say why, if the session is not live or the gate not open."""
         if session is None:
             return None
@@ -319,7 +315,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         if own and not shut:
             return None
         link.rollback()
-        return Outcome(shut=True) if own else Outcome(alive=False)
+        return Committed(shut=True) if own else Committed(alive=False)
 
     def _write(self, link: SQLiteLink, batch: Batch, drafts: Sequence[Draft]) -> int | None:
         """Write rows and records; return how many records were appended, None if a row is not the one that was read."""
@@ -340,7 +336,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
         names = self.among([one.name for one in drafts])
         statement = "job_versions" if kind is Kind.JOB else "document_versions"
         found = dict(link.all(statement, {"namespace": self._namespace, "kind": kind, "names": names}))
-        return {one.name for one in drafts if found.get(one.name) != one.version}
+        return {one.name for one in drafts if found.get(one.name) != one.mark}
 
     # --- the user's own transactions
 
@@ -352,7 +348,7 @@ class SQLiteStore(SqlStore[SQLiteLink]):
     # --- waking up
 
     def signal(self) -> None:
-        # Not counted as our own: a signal is meant for everybody, our own other threads included.
+        # Not counted as our own: a signal is for all clients, and for the other threads of this one.
         self.open()
         self.call(lambda link: link.one("ring", (self._namespace,)))
 

@@ -6,7 +6,7 @@ the bytes of a process that dies; one that is frozen is passed over. Nothing dep
 database's own lock and the versions in the rows decide what is written.
 
 There are two queues in the file. Those who want what is due line up in one while they decide, so that no two decide
-about the same documents; the other is for writing, which so never waits for somebody's thinking.
+about the same documents; the other is for writing, which so never waits for a client that decides.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Turns:
         self._at = queue * _QUEUE
         self._first = _FIRST + queue * _APART
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        # Without a file nobody can line up: who only reads must not make one.
+        # Without a file no process can line up, and a reader must not make one.
         self._file = -1 if path is None else os.open(path, flags, 0o600)
         self._ticket: int | None = None
 

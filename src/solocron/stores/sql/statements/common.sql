@@ -1,47 +1,48 @@
--- What every dialect says alike. Names are compared byte by byte; selections to be changed lock in the order of names.
+-- What every dialect says alike. Names are compared byte by byte. A statement
+-- with the word {lock} exists twice: without it, and as `..._locked`, which locks its rows in the order of names.
 
 -- named_jobs --  Jobs by name.
-SELECT name, version, definition, state FROM {jobs}
+SELECT name, version, definition AS fixed, state FROM {jobs}
 WHERE namespace = :namespace AND name {in:names}
-ORDER BY name
+ORDER BY name {lock}
 
 -- held_jobs --  Jobs that name this session as a holder.
-SELECT name, version, definition, state FROM {jobs}
+SELECT name, version, definition AS fixed, state FROM {jobs}
 WHERE namespace = :namespace
   AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :holder AND h.kind = 'job')
-ORDER BY name
+ORDER BY name {lock}
 
 -- held_by_any_jobs --  Jobs that any session holds.
-SELECT name, version, definition, state FROM {jobs}
+SELECT name, version, definition AS fixed, state FROM {jobs}
 WHERE namespace = :namespace AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.kind = 'job')
-ORDER BY name
+ORDER BY name {lock}
 
 -- all_jobs --  Every job, a page at a time.
-SELECT name, version, definition, state FROM {jobs}
+SELECT name, version, definition AS fixed, state FROM {jobs}
 WHERE namespace = :namespace AND name > :after
-ORDER BY name LIMIT :limit
+ORDER BY name LIMIT :limit {lock}
 
 -- named_documents --  Documents of another kind by name.
-SELECT name, version, fixed, body FROM {documents}
+SELECT name, version, fixed, body AS state FROM {documents}
 WHERE namespace = :namespace AND kind = :kind AND name {in:names}
-ORDER BY name
+ORDER BY name {lock}
 
 -- held_documents --  Documents of another kind that name this session as a holder.
-SELECT name, version, fixed, body FROM {documents}
+SELECT name, version, fixed, body AS state FROM {documents}
 WHERE namespace = :namespace AND kind = :kind
   AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.session = :holder AND h.kind = :kind)
-ORDER BY name
+ORDER BY name {lock}
 
 -- held_by_any_documents --  Documents of another kind that any session holds.
-SELECT name, version, fixed, body FROM {documents}
+SELECT name, version, fixed, body AS state FROM {documents}
 WHERE namespace = :namespace AND kind = :kind
   AND name IN (SELECT h.name FROM {holds} h WHERE h.namespace = :namespace AND h.kind = :kind)
-ORDER BY name
+ORDER BY name {lock}
 
 -- all_documents --  Every document of another kind, a page at a time.
-SELECT name, version, fixed, body FROM {documents}
+SELECT name, version, fixed, body AS state FROM {documents}
 WHERE namespace = :namespace AND kind = :kind AND name > :after
-ORDER BY name LIMIT :limit
+ORDER BY name LIMIT :limit {lock}
 
 -- job_names --  Names of jobs, a page at a time.
 SELECT name FROM {jobs} WHERE namespace = :namespace AND name > :after ORDER BY name LIMIT :limit

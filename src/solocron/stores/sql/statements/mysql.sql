@@ -1,17 +1,11 @@
 -- What only MySQL and MariaDB say so. A batch is one statement, whatever its size: {rows} and {values} are its rows,
 -- as a derived table (faster than JSON_TABLE by half) or as the list of an INSERT.
 
--- due_jobs --  Due documents of one pool, locked; the others' locked ones are passed over.
+-- due_jobs --  Due documents of one pool; locked, rows that other clients have locked are passed over.
 SELECT name, version, definition, state, due_at FROM {jobs} FORCE INDEX ({jobs_due})
 WHERE namespace = :namespace AND pool = :pool AND due_at <= {statement_clock} + :shift AND handler {in:handlers}
   AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= {statement_clock} + :shift)
-ORDER BY due_at, name LIMIT :limit FOR UPDATE SKIP LOCKED
-
--- due_now --  Due documents of one pool as they are.
-SELECT name, version, definition, state, due_at FROM {jobs} FORCE INDEX ({jobs_due})
-WHERE namespace = :namespace AND pool = :pool AND due_at <= {statement_clock} + :shift AND handler {in:handlers}
-  AND name NOT {in:exclude} AND (blocked_until IS NULL OR blocked_until <= {statement_clock} + :shift)
-ORDER BY due_at, name LIMIT :limit
+ORDER BY due_at, name LIMIT :limit {lock:skip_locked}
 
 -- after_locks --  The time, read when every lock is held, and whether the session lives.
 SELECT {clock} + :shift, :session IS NULL OR EXISTS (

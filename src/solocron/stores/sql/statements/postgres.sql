@@ -13,7 +13,7 @@ FROM (SELECT count(*) AS n FROM locked) counted
 -- due_jobs --  Due documents this node may run, locked; the others' locked ones are passed over. Then clock and next.
 WITH locked AS MATERIALIZED (
     SELECT name, version, definition, state, due_at FROM {jobs}
-    WHERE namespace = :namespace AND pool = :pool AND handler = ANY(:handlers) AND name <> ALL(:exclude)
+    WHERE namespace = :namespace AND pool {pool_is} AND handler = ANY(:handlers) AND name <> ALL(:exclude)
       AND due_at <= {statement_clock} + :shift
       AND (blocked_until IS NULL OR blocked_until <= {statement_clock} + :shift)
     ORDER BY due_at, name LIMIT :limit FOR UPDATE SKIP LOCKED)
@@ -21,11 +21,11 @@ SELECT name, version, definition, state, due_at, NULL::bigint, NULL::boolean FRO
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, {clock} + :shift + 0 * counted.n,
        least((SELECT due_at FROM {jobs}
-              WHERE namespace = :namespace AND pool = :pool AND handler = ANY(:handlers) AND name <> ALL(:exclude)
+              WHERE namespace = :namespace AND pool {pool_is} AND handler = ANY(:handlers) AND name <> ALL(:exclude)
                 AND due_at IS NOT NULL AND blocked_until IS NULL AND name NOT IN (SELECT name FROM locked)
               ORDER BY due_at, name LIMIT 1),
              (SELECT min(CASE WHEN due_at IS NOT NULL THEN greatest(due_at, blocked_until) END) FROM {jobs}
-              WHERE namespace = :namespace AND pool = :pool AND handler = ANY(:handlers) AND name <> ALL(:exclude)
+              WHERE namespace = :namespace AND pool {pool_is} AND handler = ANY(:handlers) AND name <> ALL(:exclude)
                 AND blocked_until > 0 AND name NOT IN (SELECT name FROM locked))),
        :session::text IS NULL OR EXISTS (SELECT 1 FROM {documents} d
         WHERE d.namespace = :namespace AND d.kind = 'session' AND d.name = :session AND d.state = 'live')

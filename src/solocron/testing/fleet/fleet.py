@@ -108,6 +108,7 @@ class Fleet:
             "PYTHONPATH": os.pathsep.join(dict.fromkeys(path for path in sys.path if path)),
             "SOLOCRON_STORE": store or self._store,
             "SOLOCRON_ENABLED": "1",
+            "SOLOCRON_HEALTH_DIR": str((self.folder / "health").resolve()),  # a killed replica cannot remove its file
             FOLDER: str(self.ledger.folder),
             PARENT: str(os.getpid()),
             **({"SOLOCRON_FAILPOINT": failpoint} if failpoint else {}),

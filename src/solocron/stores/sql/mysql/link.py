@@ -178,7 +178,8 @@ class MySQLLink(SqlLink):
             ) from None
         if code in _NO_RIGHT:
             raise StoreRefused(
-                f"{where} lacks a right ({text}); nothing was written. Grant what `solocron migrate --sql` lists."
+                f"{where} refused it: the user lacks a right ({text}); nothing was written. "
+                "Grant what `solocron migrate --sql` lists."
             ) from None
         if code in _NO_SCHEMA:
             raise StoreRefused(
@@ -187,7 +188,8 @@ class MySQLLink(SqlLink):
             ) from None
         if code in _NO_ENTRY:
             raise StoreRefused(
-                f"{where} refuses us ({text}); nothing was written. Check user, password, database and host."
+                f"{where} refused the connection ({text}); nothing was written. "
+                "Check user, password, database and host."
             ) from None
         untrusted = refusal(where, text, authority="ssl_ca=", own="ssl_cert=, ssl_key=")
         if untrusted is not None:

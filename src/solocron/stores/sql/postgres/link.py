@@ -227,7 +227,8 @@ class PostgresLink(SqlLink):
             self._refuse_replica()
         if state == "42501":
             raise StoreRefused(
-                f"{where} lacks a right ({text}); nothing was written. Grant what `solocron migrate --sql` lists."
+                f"{where} refused it: the user lacks a right ({text}); nothing was written. "
+                "Grant what `solocron migrate --sql` lists."
             ) from None
         if state in ("42P01", "42703", "3F000"):
             raise StoreRefused(
@@ -247,7 +248,8 @@ class PostgresLink(SqlLink):
             raise untrusted from None
         if _is_refusal(error, state, text):
             raise StoreRefused(
-                f"{where} refuses us ({text}); nothing was written. Check user, password, database and pg_hba.conf."
+                f"{where} refused the connection ({text}); nothing was written. "
+                "Check user, password, database and pg_hba.conf."
             ) from None
         if state is None or state[:2] in ("08", "57", "53", "58", "25") or isinstance(error, errors.OperationalError):
             if commits:

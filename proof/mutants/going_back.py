@@ -18,6 +18,7 @@ from solocron.engine.reconciler import Reconciler
 from solocron.engine.settings import Settings
 from solocron.engine.signs import Signs
 from solocron.lease import holder as holder_module
+from solocron.lease.liveness import Liveness
 from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents import namespace as namespace_model
 from solocron.model.documents.job import Hold, Job
@@ -28,6 +29,7 @@ from solocron.stores.contract import Gate
 from solocron.testing.simulation.database import Database
 from tests.simulation import test_going_back_histories as histories
 from tests.unit.engine import test_going_back as going_back
+from tests.unit.lease import test_liveness as liveness
 
 __all__ = ["MUTANTS"]
 
@@ -215,6 +217,14 @@ def _g15(bites: Bites) -> Patches:
     return [(put_back_module, "write_off", left)]
 
 
+def _g21(bites: Bites) -> Patches:
+    def always(self: Liveness) -> float:
+        bites(self._lease is not None and self._lease.in_touch_since())
+        return 0.0
+
+    return [(Liveness, "_in_touch_since", always)]
+
+
 FAILOVER = {"failover": 6.0, "jobs": 25}
 RESTORE = {"restore": 20.0}
 LOSSES = {"failover": 8.0, "kill": 6.0, "freeze": 10.0, "jobs": 15}
@@ -249,5 +259,7 @@ MUTANTS = [
            Check(going_back.test_locks_keys_and_steps_are_put_back, (Kind.STEP,), by="I22")),
     Mutant("G-20", "a process that waits for a lock puts back what it wrote of the holder", "I22", _g20,
            Check(histories.test_a_lock_that_is_lost_with_its_queue_is_put_back_as_its_holder_has_it, by="I22")),
+    Mutant("G-21", "what was seen before a time out of touch with the store counts", "I1", _g21,
+           Check(liveness.test_what_was_seen_before_a_time_out_of_touch_does_not_count, (0,), by="I1")),
     Mutant("X-82", "a hold of an earlier time is adopted", "I22", _x82, Worlds(RESTORE)),
 ]  # fmt: skip

@@ -126,9 +126,8 @@ def _x10(bites: Bites) -> Patches:
     def by_my_own_clock(self: Liveness, session: Session, *_: Any, **more: Any) -> bool:
         wall = self._runtime.clock.wall()
         if session.expires_at > wall:
-            self._watched[session.name] = _Watched(
-                session.beats, self._runtime.clock.boot() + session.lease / 4_000_000
-            )
+            boot = self._runtime.clock.boot()
+            self._watched[session.name] = _Watched(session.beats, boot, boot + session.lease / 4_000_000)
             return False
         bites()
         applied = self._store.update(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from solocron.dispatch.contract import Call, Interrupt, LoopBlock
+from solocron.dispatch.in_thread import end_threads
 from solocron.dispatch.loop_watch import LoopWatch
 from solocron.jobs.unfinished import awaited
 
@@ -87,6 +88,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     finally:
+        end_threads(loop)
         loop.close()
 
 

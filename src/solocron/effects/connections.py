@@ -107,7 +107,7 @@ async def carry_out_async(connection: Any, make: Callable[[ConnectionAdapter], S
     if not link.is_async:
         if link.same_thread:  # only the loop's own thread may use it
             return play(link, script)
-        from solocron.effects.locks.aio import in_thread
+        from solocron.dispatch.in_thread import in_thread
 
         return await in_thread(lambda: play(link, script), alone=True)
     reply: Reply | None = None

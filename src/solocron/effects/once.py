@@ -129,7 +129,7 @@ class Once:
     async def __aenter__(self) -> Claim:
         import asyncio
 
-        from solocron.effects.locks.aio import in_thread
+        from solocron.dispatch.in_thread import in_thread
 
         tries, answer = self._tries(), None
         while True:
@@ -237,7 +237,7 @@ class Once:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from solocron.effects.locks.aio import in_thread
+        from solocron.dispatch.in_thread import in_thread
 
         await in_thread(partial(self.__exit__, kind, error, trace))
 

@@ -33,7 +33,7 @@ def leave(store: Store, connection: Any, note: SmallDocument) -> None:
 
 async def leave_async(store: Store, connection: Any, note: SmallDocument) -> None:
     """Do the same as `leave` from a coroutine, also over connections whose calls are awaited."""
-    from solocron.effects.locks.aio import (
+    from solocron.dispatch.in_thread import (
         in_thread,  # imports asyncio, which a program without a loop never needs
     )
 

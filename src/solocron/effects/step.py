@@ -135,7 +135,7 @@ class AsyncStep(_Options):
         """Return the saved result, or await the function and save what it returns, as JSON gives it back."""
         import asyncio
 
-        from solocron.effects.locks.aio import in_thread
+        from solocron.dispatch.in_thread import in_thread
 
         self._begin(function)
         done = await in_thread(partial(self._steps.find, self.name))

@@ -93,7 +93,7 @@ class Steps:
         """Wait without blocking the event loop."""
         import asyncio
 
-        from solocron.effects.locks.aio import in_thread
+        from solocron.dispatch.in_thread import in_thread
 
         clock = self.desk.runtime.clock
         until = clock.boot() + await in_thread(partial(self._left, duration, name))

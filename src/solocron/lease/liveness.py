@@ -2,10 +2,11 @@
 
 Expiry by the store's clock is necessary for a burial and never sufficient: one leap of that clock would bury a whole
 fleet, whose bodies still run. So a session is buried when the store's clock says expired *and* this process has seen it
-unchanged, on its own boot clock, for the time that was left (rule 5 of the lease protocol). How much was left is
-known only by a clock that has run evenly since the renewal; where this process cannot vouch for that, it watches for a
-whole lease. A process that looks only once has no time to watch: there the store's clock decides alone, unless a node
-is there to watch.
+unchanged, on its own boot clock, for the time that was left (rule 5 of the lease protocol). How much was left is known
+only by a clock that has run evenly since the renewal; where this process cannot vouch for that, it watches for a whole
+lease. It cannot vouch for a time in which it was out of touch with the store either: the store may have gone back
+meanwhile, and show a session as it was before renewals that this process has never seen. A process that looks only once
+has no time to watch: there the store's clock decides alone, unless a node is there to watch.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class Authority:
 @dataclass(slots=True)
 class _Watched:
     beats: int
+    since: float
+    """Boot time at which the watch began."""
     over: float
     """Boot time at which it may be buried, if it has not been renewed by then."""
 
@@ -100,10 +103,11 @@ class Liveness:
         return self.bury_if_over(session, mode, now=now)
 
     def watch(self, session: Session, mode: Mode) -> _Watched:
-        """Begin to watch a session, or begin anew because it was renewed."""
+        """Begin to watch a session, or begin anew: it was renewed, or this process was out of touch with the store."""
         watched = self._watched.get(session.name)
-        if watched is None or watched.beats != session.beats:
-            watched = self._watched[session.name] = _Watched(session.beats, self._silent_until(session, mode))
+        if watched is None or watched.beats != session.beats or watched.since < self._in_touch_since():
+            until = self._silent_until(session, mode)
+            watched = self._watched[session.name] = _Watched(session.beats, self._runtime.clock.boot(), until)
         return watched
 
     def due(self, name: str) -> float | None:
@@ -129,7 +133,10 @@ class Liveness:
         at = self._lease.boot_of(session.expires_at)
         if at is None or at <= boot or not self._lease.ran_evenly_since(session.expires_at - session.lease):
             return boot + lease
-        return min(at, boot + lease)
+        return boot + lease if at - lease < self._in_touch_since() else min(at, boot + lease)
+
+    def _in_touch_since(self) -> float:
+        return 0.0 if self._lease is None else self._lease.in_touch_since()
 
     def _is_over(
         self, session: Session, mode: Mode, watched: _Watched, now: int | None, under: Authority | None

@@ -77,6 +77,11 @@ class OwnLease:
         with self.mutex:
             return self.trust.until if session in (None, self.trust.session) else None
 
+    def in_touch_since(self) -> float:
+        """Return the boot time since which this process has renewed its session without a failure or a delay."""
+        with self.mutex:
+            return self.trust.in_touch_since
+
     def holds(self, session: str) -> bool:
         """Return whether that session is trusted now."""
         with self.mutex:

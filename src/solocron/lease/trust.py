@@ -38,6 +38,8 @@ class Trust:
         self._until = 0.0
         self._renewed = 0.0
         self._troubled = False
+        self.in_touch_since = 0.0
+        """Boot time since which renewals were acknowledged, none of them failed, and none came late."""
 
     def begin(self, session: str, asked: float) -> None:
         """Trust a new session from before it was requested."""
@@ -53,6 +55,8 @@ class Trust:
         return True
 
     def _extend(self, asked: float) -> None:
+        if self._is_late(asked):
+            self.in_touch_since = asked
         self._renewed = asked
         self._until = asked + self._terms.lease - self._terms.margin
         self._troubled = False
@@ -88,6 +92,8 @@ class Trust:
     def standing(self, now: float) -> Standing:
         if self.session is None or now >= self._until:
             return Standing.NONE
-        if self._troubled or now > self._renewed + 2 * self._terms.beat:
-            return Standing.JEOPARDY
-        return Standing.HELD
+        return Standing.JEOPARDY if self._is_late(now) else Standing.HELD
+
+    def _is_late(self, now: float) -> bool:
+        """Return whether a renewal is overdue, or one has failed."""
+        return self._troubled or now > self._renewed + 2 * self._terms.beat

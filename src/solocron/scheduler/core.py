@@ -184,7 +184,7 @@ class Core:
         load_zone("UTC")  # and with it `zoneinfo`
         if any(handler.needs_loop for handler in self.registry.handlers.values()):
             import solocron.dispatch.eventloop
-            import solocron.effects.locks.aio  # noqa: F401
+            import solocron.dispatch.in_thread  # noqa: F401
         return {
             "thread": ThreadDispatcher(),
             "loop": LazyDispatcher(self._make_loop_dispatcher),

@@ -49,8 +49,8 @@ def test_what_others_got_in_the_way_of_is_repeated() -> None:
 def test_a_job_that_cannot_be_decoded_is_named_and_the_others_are_moved() -> None:
     """Decoded by a later release, it would run from the cursor of the backup on: the user must know."""
     store = shop("broken")
-    rows = store.world.spaces[store.namespace].rows[Kind.JOB]
-    rows["bake"] = replace(rows["bake"], state='{"c": 1, "broken')
+    kept = store.world.spaces[store.namespace].docs[Kind.JOB]
+    kept["bake"] = replace(kept["bake"], row=kept["bake"].row._replace(state='{"c": 1, "broken'))
     store.shift_clock(3600 * 5_000_000)
     with pytest.raises(StoreError, match="1 job cannot be read and kept the cursor of the backup, bake among them"):
         Client(store).restored()

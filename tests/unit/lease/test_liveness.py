@@ -99,6 +99,23 @@ def test_a_clock_that_ran_evenly_tells_how_much_is_left_and_a_repair_does_not_as
         assert stage.liveness.due("s") == pytest.approx(stage.clock.now + left)
 
 
+@pytest.mark.parametrize("left", [0, 5])
+def test_what_was_seen_before_a_time_out_of_touch_does_not_count(left: int) -> None:
+    """The store may have gone back meanwhile: the session as it shows it had renewals since, which are lost."""
+    stage = Stage(observes=True)
+    stage.lease.begin("own", stage.clock.now)
+    stage.begin()
+    assert not stage.bury(Mode.WATCH)
+    stage.lease.trouble()
+    stage.clock.now += LEASE - left
+    stage.observe()
+    stage.lease.begin("own again", stage.clock.now)
+    assert not stage.bury(Mode.WATCH), "perhaps it was renewed until a moment ago"
+    assert stage.liveness.due("s") == pytest.approx(stage.clock.now + LEASE)
+    stage.clock.now += LEASE
+    assert stage.bury(Mode.WATCH)
+
+
 def test_both_clocks_are_needed() -> None:
     """The silence has passed on this machine's clock, and the store's clock is behind: nobody is buried yet."""
     stage = Stage()

@@ -77,7 +77,7 @@ def locked(
 
         @functools.wraps(function)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            from solocron.effects.locks.aio import in_thread
+            from solocron.dispatch.in_thread import in_thread
 
             found = lock(args, kwargs)
             held = await found.acquire_async()

@@ -148,7 +148,7 @@ class Lock:
         """Do the same as `acquire` without blocking the event loop; between two tries no thread is occupied."""
         import asyncio
 
-        from solocron.effects.locks.aio import in_thread
+        from solocron.dispatch.in_thread import in_thread
 
         tries = self._tries(self._wait if wait is None else _patience(wait, self.name))
         while True:
@@ -296,7 +296,7 @@ class Lock:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from solocron.effects.locks.aio import in_thread
+        from solocron.dispatch.in_thread import in_thread
 
         await in_thread(self._mine().release)
 

@@ -7,7 +7,7 @@ import contextvars
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from solocron.effects.locks.aio import in_thread
+from solocron.dispatch.in_thread import in_thread
 
 SOON = 20
 MANY = 40

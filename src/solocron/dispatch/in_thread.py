@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["in_thread"]
+__all__ = ["end_threads", "in_thread"]
 
 T = TypeVar("T")
 
@@ -21,7 +21,8 @@ _CALLS = 8
 """Maximum number of concurrent store calls; further ones wait."""
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()
-"""The threads of each loop. They end with it; the child of a fork has another loop, and so no thread of its parent."""
+"""The threads of each loop. They end when it is collected, or with `end_threads`. The child of a fork has another loop,
+and so no thread of its parent."""
 
 
 async def in_thread(call: Callable[[], T], *, undo: Callable[[T], Any] | None = None, alone: bool = False) -> T:
@@ -60,3 +61,10 @@ async def _on_thread(call: Callable[[], T], alone: bool) -> T:
     if pool is None:
         pool = _pools[loop] = ThreadPoolExecutor(_CALLS, "solocron-calls")
     return await loop.run_in_executor(pool, context.run, call)
+
+
+def end_threads(loop: asyncio.AbstractEventLoop) -> None:
+    """Let the threads of a loop end that is about to be closed: a traceback may keep the loop itself for long."""
+    pool = _pools.pop(loop, None)
+    if pool is not None:
+        pool.shutdown(wait=False)

@@ -60,6 +60,8 @@ class GoingBack:
         self._starts: dict[tuple[str, int], _Start] = {}
         self._reached: dict[str, list[float]] = {}
         """Times at which each process wrote its session."""
+        self._buried: dict[str, list[float]] = {}
+        """Times at which a session of each process was buried."""
         self._claimed: dict[tuple[str, int], float] = {}
         """Time at which each claim was granted first."""
         self._openings: list[float] = []
@@ -157,19 +159,24 @@ class GoingBack:
         return not losses or not any(since <= at for at in self._closings)
 
     def _reaches(self, process: Process, since: float, until: float) -> bool:
-        """Whether the process wrote its session between the loss and the opening after it.
+        """Whether the process wrote its session between the loss and the opening after it, and was not buried by then.
 
-        The node that opens has looked at the sessions before: who comes within a call or two of it comes too late.
+        The node that opens has looked at the sessions before: who comes within a call or two of it comes too late. One
+        that noticed the loss and was cut off before it had put anything back is gone like one that died.
         """
         options = self._world.options
         unsteady = options.slow or options.lost_request or options.lost_reply or options.late_request
         call = options.patience if unsteady else 20 * options.delay
-        opened = next((at for at in self._openings if at >= since), until) - 2 * call
-        return process.alive and any(since <= at <= opened for at in self._reached.get(process.name, ()))
+        opened = next((at for at in self._openings if at >= since), until)
+        if any(since <= at <= opened for at in self._buried.get(process.name, ())):
+            return False
+        return process.alive and any(since <= at <= opened - 2 * call for at in self._reached.get(process.name, ()))
 
     def commit(self, commit: Commit) -> None:
         if commit.kind is Kind.SESSION and isinstance(commit.after, Session) and commit.after.state is Life.LIVE:
             self._reached.setdefault(commit.client, []).append(commit.at)
+        elif commit.kind is Kind.SESSION and isinstance(commit.after, Session) and commit.after.state is Life.DEAD:
+            self._buried.setdefault(commit.after.node, []).append(commit.at)
         elif commit.kind is Kind.JOB:
             for hold in new_holds(commit):
                 self._claimed.setdefault((hold.run, hold.fence), commit.at)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "Workload", "policies", "unreadable"]
 
 HANDOVER = 1.5
-"""Seconds, at most, until a permit that was given back is in use again."""
+"""Seconds, at most, until a permit that was given back is in use again, or the next part of a slot is claimed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Workload:
     def __init__(self, options: Options, dice: random.Random) -> None:
         self._poisoned = max(0, int(options.poison) - 1)
         self._lease = options.lease
-        drawn = [_draw(number, options.lease, dice) for number in range(options.jobs + 1)]
+        drawn = [_draw(number, options.lease, options.nodes, dice) for number in range(options.jobs + 1)]
         self.plans = _within_the_limit(drawn, options.nodes)
 
     def of(self, version: int) -> list[Plan]:
@@ -98,7 +98,7 @@ def _expressions(lease: float, dice: random.Random) -> tuple[str, str]:
     return dice.choice((("0 * * * *", "*/30 * * * *"), ("30 2 * * *", "0 3 * * *"), ("30 2 * * *", "30 2 * * *")))
 
 
-def _draw(number: int, lease: float, dice: random.Random) -> Plan:
+def _draw(number: int, lease: float, nodes: int, dice: random.Random) -> Plan:
     stoppable = dice.random() < 0.5
     plan = Plan(
         number=number,
@@ -110,7 +110,8 @@ def _draw(number: int, lease: float, dice: random.Random) -> Plan:
     )
     # A slot of several parts or shards takes its time: one after the other, they must not come faster than that.
     several = "nodes" in plan.policies or plan.policies["shards"] is not None
-    return replace(plan, period=max(plan.period, lease)) if several else plan
+    slowest = max(lease, _runs(plan, nodes) * HANDOVER)
+    return replace(plan, period=max(plan.period, slowest)) if several else plan
 
 
 def _within_the_limit(plans: list[Plan], nodes: int) -> list[Plan]:

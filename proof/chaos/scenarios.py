@@ -24,7 +24,10 @@ from solocron.stores.contract import Query
 from solocron.testing.fleet import Fleet, Incident, Judge, Replica, wait_until
 from solocron.testing.fleet.ledger import END, START
 
-__all__ = ["ALL_FAULTS", "LEASE", "beside", "crowd", "storm"]
+__all__ = [
+    *("ALL_FAULTS", "LEASE", "beside", "crowd", "storm"),
+    *("conclude", "heal", "judges_of", "open_window", "steady_schedules"),
+]
 
 LEASE = 3.0
 SETTLED_WITHIN = 150.0
@@ -56,7 +59,7 @@ def storm(
     with Arena(place, folder, ["proof.chaos.jobs.mixed"], lease=lease) as arena:
         arena.start()
         store = arena.fleet.scheduler.open().store
-        schedules = {job.name: job.schedule for job in arena.fleet.scheduler.registry if job.name not in UNSTEADY}
+        schedules = steady_schedules(arena.fleet)
         judges = judges_of(arena.fleet, schedules)
         open_window(arena, judges)
         peaceful = _peaceful_kills(arena, kills, tell)
@@ -135,6 +138,11 @@ def _accepted(fleet: Fleet) -> set[tuple[str, int]]:
     """Return the attempts whose success the store has: on a slow machine a healthy node loses its lease as well."""
     log = fleet.scheduler.open().store.history(Query(limit=10_000)).records
     return {(record.run, record.attempt) for record in log if record.status is Status.SUCCEEDED}
+
+
+def steady_schedules(fleet: Fleet) -> dict[str, Schedule]:
+    """Return the schedules of the jobs that are judged for what was due as well."""
+    return {job.name: job.schedule for job in fleet.scheduler.registry if job.name not in UNSTEADY}
 
 
 def judges_of(fleet: Fleet, schedules: dict[str, Schedule]) -> tuple[Judge, Judge]:

@@ -12,7 +12,7 @@ from proof.chaos.figures import Figures
 from proof.chaos.node_faults import FREEZE, KILL
 from proof.chaos.places import Place
 from proof.chaos.programs.next_release import MADE_UP, NUMBER
-from proof.chaos.scenarios import LEASE, UNSTEADY, conclude, heal, judges_of, open_window
+from proof.chaos.scenarios import LEASE, conclude, heal, judges_of, open_window, steady_schedules
 from proof.chaos.storm import Storm, Tell
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
@@ -48,8 +48,7 @@ def upgrade(place: Place, folder: Path, *, seconds: float, seed: int, tell: Tell
     with Arena(place, folder, [target], lease=lease) as arena:
         arena.start()
         store = arena.fleet.scheduler.open().store
-        schedules = {job.name: job.schedule for job in arena.fleet.scheduler.registry if job.name not in UNSTEADY}
-        judges = judges_of(arena.fleet, schedules)
+        judges = judges_of(arena.fleet, steady_schedules(arena.fleet))
         open_window(arena, judges)
         for berth in arena.berths[:2]:
             berth.program = NEXT

@@ -22,11 +22,6 @@ __all__ = ["OnceInTransaction", "claim_items", "claim_items_async"]
 
 T = TypeVar("T")
 
-_INSERT = {
-    "postgresql": "INSERT INTO {table} (name, run, fence) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING",
-    "mysql": "INSERT IGNORE INTO {table} (name, run, fence) VALUES (?, ?, ?)",
-}
-_INSERT["sqlite"] = _INSERT["postgresql"]
 _SAVE = "UPDATE {table} SET value = ? WHERE name = ?"
 # Under REPEATABLE READ a plain SELECT would not show what the other transaction has just committed.
 _VALUE = {
@@ -99,7 +94,7 @@ class OnceInTransaction:
 
     def _begin(self, link: ConnectionAdapter) -> Script[Claim]:
         table = self._table = yield from ensure(link, KEYS, self._schema)
-        made = yield _INSERT[link.dialect].format(table=table), (self._name, self._run, self._fence)
+        made = yield _insert(link.dialect, table, "name, run, fence"), (self._name, self._run, self._fence)
         if made.count == 1:
             return Claim(self.key, first=True)
         found = yield _VALUE[link.dialect].format(table=table), (self._name,)
@@ -117,6 +112,13 @@ class OnceInTransaction:
             return None
         text = json.dumps(claim.value, ensure_ascii=False, separators=(",", ":"))
         return lambda link: _one(_SAVE.format(table=self._table), (text, self._name))
+
+
+def _insert(dialect: str, table: str, columns: str, rows: int = 1) -> str:
+    """Return the statement that inserts rows, except those whose name is there already."""
+    verb, end = ("INSERT IGNORE", "") if dialect == "mysql" else ("INSERT", " ON CONFLICT (name) DO NOTHING")
+    row = f"({', '.join('?' * len(columns.split(',')))})"
+    return f"{verb} INTO {table} ({columns}) VALUES {', '.join([row] * rows)}{end}"
 
 
 def _one(sql: str, values: tuple[Any, ...]) -> Script[None]:
@@ -171,9 +173,8 @@ def _claim(
 
 
 def _insert_returning(dialect: str, table: str, names: list[str], run: str | None, fence: int) -> Script[set[str]]:
-    rows = ", ".join(["(?, ?, ?)"] * len(names))
-    sql = f"INSERT INTO {table} (name, run, fence) VALUES {rows} ON CONFLICT (name) DO NOTHING RETURNING name"  # noqa: S608 - ours
-    reply = yield sql, tuple(value for name in names for value in (name, run, fence))
+    sql = _insert(dialect, table, "name, run, fence", len(names))
+    reply = yield f"{sql} RETURNING name", tuple(value for name in names for value in (name, run, fence))
     return {str(name) for (name,) in reply.rows}
 
 
@@ -182,9 +183,8 @@ def _insert_marked(dialect: str, table: str, names: list[str], run: str | None, 
 
     The marks are gone before the caller can commit, so no other transaction sees one.
     """
-    mark, rows, these = secrets.token_hex(16), ", ".join(["(?, ?, ?, ?)"] * len(names)), ", ".join("?" * len(names))
-    verb, end = ("INSERT IGNORE", "") if dialect == "mysql" else ("INSERT", " ON CONFLICT (name) DO NOTHING")
-    sql = f"{verb} INTO {table} (name, run, fence, value) VALUES {rows}{end}"
+    mark, these = secrets.token_hex(16), ", ".join("?" * len(names))
+    sql = _insert(dialect, table, "name, run, fence, value", len(names))
     made = yield sql, tuple(value for name in names for value in (name, run, fence, mark))
     if not made.count:
         return set()

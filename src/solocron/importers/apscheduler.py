@@ -12,7 +12,7 @@ from typing import Any
 
 from solocron.errors import InvalidError
 from solocron.importers.compose import Fields, expression
-from solocron.importers.converted import Converted, zone_name
+from solocron.importers.converted import Converted, foreign_zone_name
 from solocron.model.policy import allow
 from solocron.schedules import At, Cron, Every, load_zone
 
@@ -129,7 +129,7 @@ def _date(fields: dict[str, Any], notes: list[str]) -> At:
     if when.tzinfo is None:
         if zone is None:
             raise InvalidError("run_date has no zone; give timezone= as well. Nothing was converted.")
-        when = when.replace(tzinfo=load_zone(zone_name(zone)).info)
+        when = when.replace(tzinfo=load_zone(foreign_zone_name(zone)).info)
     return At(when)
 
 
@@ -177,7 +177,7 @@ def _cron(fields: dict[str, Any], notes: list[str]) -> Cron:
     )
     if any(item.isdigit() for item in re.split(r"[,/-]", text["day_of_week"])):
         notes.append("day_of_week counted from Monday = 0; the expression names the days instead.")
-    return Cron(expression(allowed), tz=zone_name(zone))
+    return Cron(expression(allowed), tz=foreign_zone_name(zone))
 
 
 def _days(text: str) -> tuple[frozenset[int], bool, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from solocron.errors import InvalidError
 from solocron.importers.compose import Fields, expression
-from solocron.importers.converted import Converted, zone_name
+from solocron.importers.converted import Converted, foreign_zone_name
 from solocron.schedules import At, Cron, Every
 
 __all__ = ["BeatEntry", "from_celery", "read_beat_entry"]
@@ -65,9 +65,11 @@ def _zone(crontab: Any, tz: str | tzinfo | None) -> tuple[str | tzinfo, tuple[st
     own = getattr(crontab, "tz", None)
     if own is None or (tz is not None and "tz" not in inspect.signature(type(crontab)).parameters):
         return tz or "UTC", ()
-    if tz is None or zone_name(tz) == zone_name(own):
+    if tz is None or foreign_zone_name(tz) == foreign_zone_name(own):
         return own, ()
-    return own, (f"the crontab has a zone of its own, {zone_name(own)}, so tz={zone_name(tz)} was not used.",)
+    return own, (
+        f"the crontab has a zone of its own, {foreign_zone_name(own)}, so tz={foreign_zone_name(tz)} was not used.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +177,7 @@ def _cron(fields: Mapping[str, Any], tz: str | tzinfo) -> Cron:
         months=values["month_of_year"],
         weekdays=values["day_of_week"],
     )
-    return Cron(expression(allowed), tz=zone_name(tz))
+    return Cron(expression(allowed), tz=foreign_zone_name(tz))
 
 
 def _values(name: str, given: Any) -> frozenset[int]:

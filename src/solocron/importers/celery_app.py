@@ -9,7 +9,7 @@ from typing import Any
 
 from solocron.errors import InvalidError
 from solocron.importers.celery import read_beat_entry
-from solocron.importers.converted import zone_name
+from solocron.importers.converted import foreign_zone_name
 from solocron.importers.entry import ImportedJob, RefusedEntry, each, from_beat_entry, named_once
 from solocron.schedules import load_zone
 
@@ -35,7 +35,7 @@ def read_beat_schedule(app: Any, *, tz: str | None = None) -> list[ImportedJob |
 
 def _zone(zone: tzinfo) -> str:
     try:
-        return load_zone(zone_name(zone)).name
+        return load_zone(foreign_zone_name(zone)).name
     except InvalidError:
         raise InvalidError(
             "the application's zone is that of its machine, which has no name here; give it with --tz. Nothing was "

@@ -105,7 +105,7 @@ def _numbers(values: frozenset[int], whole: Collection[int], *, star: bool = Fal
     steps = {b - a for a, b in pairwise(ordered)}
     if len(ordered) > 2 and len(steps) == 1 and (step := steps.pop()) > 1:
         return f"{ordered[0]}-{ordered[-1]}/{step}"
-    return ",".join(f"{a}" if a == b else f"{a},{b}" if b == a + 1 else f"{a}-{b}" for a, b in _waiting_ranges(ordered))
+    return ",".join(f"{a}" if a == b else f"{a},{b}" if b == a + 1 else f"{a}-{b}" for a, b in _ranges(ordered))
 
 
 def _week(values: frozenset[int]) -> str:
@@ -115,13 +115,13 @@ def _week(values: frozenset[int]) -> str:
     if not values:
         raise InvalidError("no weekday is allowed, so it would never fire; nothing was converted.")
     found = []
-    for a, b in _waiting_ranges(sorted(value for value in values if value)):
+    for a, b in _ranges(sorted(value for value in values if value)):
         between = "," if b == a + 1 else "-"
         found.append(_WEEKDAYS[a] if a == b else f"{_WEEKDAYS[a]}{between}{_WEEKDAYS[b]}")
     return ",".join([*found, *(["SUN"] if 0 in values else [])])
 
 
-def _waiting_ranges(ordered: Iterable[int]) -> list[tuple[int, int]]:
+def _ranges(ordered: Iterable[int]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for value in ordered:
         if found and found[-1][1] == value - 1:

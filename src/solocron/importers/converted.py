@@ -13,7 +13,7 @@ from solocron.jobs import decorators
 from solocron.model.policy import Overlap
 from solocron.schedules import At, Cron, Every
 
-__all__ = ["Converted", "zone_name"]
+__all__ = ["Converted", "foreign_zone_name"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,7 +47,7 @@ class Converted:
         return head + "".join(f", {name}={_text(value)}" for name, value in self.options.items()) + ")"
 
 
-def zone_name(zone: str | tzinfo) -> str:
+def foreign_zone_name(zone: str | tzinfo) -> str:
     """Return the IANA name of a zone object of zoneinfo, pytz or tzlocal."""
     if isinstance(zone, str):
         return zone

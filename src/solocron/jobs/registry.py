@@ -187,7 +187,7 @@ class Registry:
             return job
         if not callable(job):
             raise InvalidError(f"{job!r:.80} is neither the name of a job nor a function; nothing was done.")
-        names = [name for name in self.jobs if _same(self.handlers[name].function, job)]
+        names = [name for name in self._handlers_of(job) if name in self.jobs]
         if len(names) == 1:
             return names[0]
         if names:
@@ -204,8 +204,11 @@ class Registry:
             return handler
         if not callable(handler):
             raise InvalidError(f"{handler!r:.80} is neither the name of a handler nor a function; nothing was added.")
-        known = [name for name, one in self.handlers.items() if _same(one.function, handler)]
+        known = self._handlers_of(handler)
         return known[0] if known else self.add_handler(handler).name
+
+    def _handlers_of(self, function: Callable[..., Any]) -> list[str]:
+        return [name for name, handler in self.handlers.items() if _same(handler.function, function)]
 
     def resolve(self, spec: Mapping[str, Any] | None) -> Timetable:
         """Turn a schedule as stored into its slots; a user's own class is known only to the code that has it."""

@@ -131,9 +131,10 @@ class Liveness:
         if mode is not Mode.WATCH or self._lease is None:
             return boot + lease
         at = self._lease.boot_of(session.expires_at)
-        if at is None or at <= boot or not self._lease.ran_evenly_since(session.expires_at - session.lease):
+        evenly = self._lease.ran_evenly_since(session.expires_at - session.lease)
+        if at is None or at <= boot or not evenly or at - lease < self._in_touch_since():
             return boot + lease
-        return boot + lease if at - lease < self._in_touch_since() else min(at, boot + lease)
+        return min(at, boot + lease)
 
     def _in_touch_since(self) -> float:
         return 0.0 if self._lease is None else self._lease.in_touch_since()

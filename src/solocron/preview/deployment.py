@@ -21,6 +21,7 @@ from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import parse
 from solocron.model.documents.session import Session, is_live
+from solocron.model.routing import fleet_of
 from solocron.model.timetable import Timetable
 from solocron.model.transitions.registration import Proposal, propose
 from solocron.preview.field_changes import FieldChange, described, field_changes
@@ -103,6 +104,9 @@ class Stored:
     sessions: Sequence[Session] = ()
     calendars: Mapping[str, int] | None = None
     """The latest revision of each calendar."""
+
+    def live(self) -> list[Session]:
+        return [session for session in self.sessions if is_live(session, now=self.now)]
 
 
 def compare(program: Deployed, stored: Stored) -> list[JobDifference]:
@@ -204,9 +208,7 @@ def _when(
 
     if written(fleet):
         return "written by the first new node", ()
-    old = sorted(
-        {one.node for one in stored.sessions if is_live(one, now=stored.now) and one.fingerprint == doc.source}
-    )
+    old = sorted({one.node for one in stored.live() if one.fingerprint == doc.source})
     if written(Peers(declared=fleet.declared, revision=proposal.revision or 0)):
         return f"written when the last old node is gone ({', '.join(old) or 'its session still stands'})", ()
     text = (
@@ -224,7 +226,7 @@ def _needs(declared: Declared, program: Deployed, stored: Stored) -> Iterator[Pr
             f"the calendar {calendar!r} is not in the store, so no node would start. Save it first: "
             f"scheduler.calendar({calendar!r}, ...).",
         )
-    served = {name for one in stored.sessions if is_live(one, now=stored.now) for name in one.pools}
+    served = {name for one in stored.live() for name in one.pools}
     if pool not in program.pools and pool not in served:
         yield Problem(
             ProblemKind.POOL, f"no node serves the pool {pool!r}, this program neither; start one with --pools {pool}."
@@ -257,7 +259,7 @@ def _undeclared(program: Deployed, stored: Stored) -> Iterator[JobDifference]:
         kept = handler is not None and not is_anothers(definition, handler.application)
         words = described(definition, program.registry.resolve)
         if doc.source is not None:
-            live = _nodes_with(doc, stored)
+            live = sorted(fleet_of(definition, stored.sessions, now=stored.now))
             if kept:
                 note = "not declared any more, but its handler is: it goes on as it is stored"
             elif live:
@@ -281,18 +283,11 @@ def _undeclared(program: Deployed, stored: Stored) -> Iterator[JobDifference]:
             )
 
 
-def _nodes_with(doc: Job, stored: Stored) -> list[str]:
-    live = (one for one in stored.sessions if is_live(one, now=stored.now))
-    return sorted({one.node for one in live if can_run(one, doc.definition)})
-
-
 def _others_with(doc: Job, ours: set[str], stored: Stored) -> bool:
     """Return whether a live node that is not of this program's applications can run it."""
     return any(
-        is_live(one, now=stored.now)
-        and can_run(one, doc.definition)
-        and not ours & {application for application, _ in one.applications}
-        for one in stored.sessions
+        can_run(one, doc.definition) and not ours & {application for application, _ in one.applications}
+        for one in stored.live()
     )
 
 

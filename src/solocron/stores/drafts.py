@@ -16,7 +16,7 @@ from solocron.stores.documents import holders_of, same_fixed
 
 __all__ = [
     *("Draft", "Written", "Row", "Selection", "decoded", "draft"),
-    *("is_selected", "is_swept_before", "kind_and_name", "readable"),
+    *("fits", "is_selected", "is_swept_before", "kind_and_name", "readable"),
 ]
 
 _JOB, _APPLIED = Kind.JOB, Verdict.APPLIED
@@ -185,14 +185,7 @@ def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
     """Return whether a document, as it is now, belongs to a selection. Whether it is set aside, the store knows."""
     match which:
         case Due():
-            return (
-                isinstance(doc, Job)
-                and doc.due_at is not None
-                and doc.due_at <= now
-                and doc.definition.handler in which.handlers
-                and doc.definition.pool in which.pools
-                and doc.name not in which.exclude
-            )
+            return isinstance(doc, Job) and doc.due_at is not None and doc.due_at <= now and fits(which, doc)
         case HeldBy(session):
             return session in holders_of(doc)
         case HeldByAny():
@@ -201,6 +194,12 @@ def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
             return True
         case All(_, after):
             return not isinstance(doc, Absent) and doc.name > after
+
+
+def fits(which: Due, job: Job) -> bool:
+    """Return whether a job, once it is due, is one of those that the selection asks for."""
+    policy = job.definition
+    return policy.handler in which.handlers and policy.pool in which.pools and job.name not in which.exclude
 
 
 def is_swept_before(doc: Doc, before: int) -> bool:

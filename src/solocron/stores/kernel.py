@@ -45,7 +45,7 @@ from solocron.stores.contract import (
     Which,
 )
 from solocron.stores.documents import holders_of, is_open, kind_of
-from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, is_selected, is_swept_before, readable
+from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, fits, is_selected, is_swept_before, readable
 from solocron.stores.log import page_within
 from solocron.stores.paging import read_page
 from solocron.stores.update import Update, aside_for
@@ -207,7 +207,7 @@ class PlainStore(StoreKernel):
         for row, doc in docs:
             if doc is None and row.name not in which.exclude:  # cannot be read: the draft says why it fails
                 ready.append((aside.get(row.name, 0), row.name, row))
-            if isinstance(doc, Job) and doc.due_at is not None and _fits(which, doc):
+            if isinstance(doc, Job) and doc.due_at is not None and fits(which, doc):
                 ready.append((max(doc.due_at, aside.get(doc.name, 0)), doc.name, row))
         now_due = nsmallest(max(which.limit, 0), [one for one in ready if one[0] <= now])
         rest = {name for _, name, _ in now_due}
@@ -280,11 +280,6 @@ def admits(gate: Gate | None, session: Row | None, namespace: Row | None, identi
     if gate is None or session is None:
         return True
     return is_open(gate, session.state, None if namespace is None else namespace.state, identity)
-
-
-def _fits(which: Due, job: Job) -> bool:
-    policy = job.definition
-    return policy.handler in which.handlers and policy.pool in which.pools and job.name not in which.exclude
 
 
 class _Versioned:

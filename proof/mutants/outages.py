@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from unittest.mock import patch
 
 import psycopg
@@ -10,6 +11,7 @@ import psycopg
 from proof.mutants.mutant import Bites, Mutant, Patches
 from proof.mutants.suites import Check
 from solocron.engine.finisher import Finisher
+from solocron.engine.recovery import Recovery
 from solocron.errors import StoreError
 from solocron.lease.own import OwnLease
 from solocron.lease.trust import Standing
@@ -63,6 +65,26 @@ def _x87(bites: Bites) -> Patches:
     return [(Finisher, "step", only_store_errors)]
 
 
+def _x90(bites: Bites) -> Patches:
+    real = Recovery.attend
+
+    def in_silence(self: Recovery, session: str, running: int, between: Callable[[], None]) -> bool:
+        known, stale = self.gate.known, self.gate.stale
+        with (
+            patch.object(self._context.signals.claim, "look_again"),
+            patch.object(self._context.signals.sweep, "wake"),
+        ):
+            attended = real(self, session, running, between)
+        same = known is not None and self.gate.known is not None and known.gate == self.gate.known.gate
+        bites(stale and attended and same)
+        if not same:
+            self._context.signals.claim.look_again()
+            self._context.signals.sweep.wake()
+        return attended
+
+    return [(Recovery, "attend", in_silence)]
+
+
 MUTANTS = [
     Mutant(
         "X-85",
@@ -70,6 +92,13 @@ MUTANTS = [
         "I23",
         _x85,
         Check(test_outages.test_slots_start_soon_after_the_store_is_back, (1, 0.4)),
+    ),
+    Mutant(
+        "X-90",
+        "a namespace that is read again and unchanged wakes no claimer",
+        "I23",
+        _x90,
+        Check(test_outages.test_a_claimer_that_looked_while_the_namespace_was_read_again_does_not_sleep_on),
     ),
     Mutant(
         "X-86",

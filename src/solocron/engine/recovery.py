@@ -82,7 +82,6 @@ class Recovery:
         gate = self.gate
         if gate.idle:
             return True
-        before = gate.known
         try:
             known = self._look()
             if known.epoch != gate.epoch:
@@ -94,9 +93,9 @@ class Recovery:
             return False
         gate.known = known
         gate.stale = False
-        if before is None or before.gate != known.gate:
-            self._context.signals.claim.look_again()
-            self._context.signals.sweep.wake()
+        # Also if the namespace is as it was: both may have looked meanwhile, and found that they may do nothing.
+        self._context.signals.claim.look_again()
+        self._context.signals.sweep.wake()
         return True
 
     def _look(self) -> Namespace:

@@ -10,6 +10,8 @@ from datetime import timedelta
 import pytest
 
 from solocron import Run, every
+from solocron.runtime import Threads
+from solocron.scheduler.hooks import make_node, scheduler_on
 from solocron.testing.cluster import Cluster
 
 LEASE, BEAT = 15.0, 5.0
@@ -36,6 +38,25 @@ def test_slots_start_soon_after_the_store_is_back(nodes: int, share: float) -> N
         cluster.run(BEAT + 1)
         first = [start.at - back for start in cluster.starts[before:]]
         assert first, f"I23: no start within {BEAT + 1:g} s of the store's return, away for {share:g} leases"
+
+
+@pytest.mark.invariant("I23: slots start soon after the store is back")
+def test_a_claimer_that_looked_while_the_namespace_was_read_again_does_not_sleep_on() -> None:
+    """The renewal after a lost reply does not tell of the namespace: the keeper reads it, and it is as it was.
+
+    The end of jeopardy woke the claimer in the middle of that read. It found nothing that it may claim and slept for
+    a poll.
+    """
+    scheduler = scheduler_on(Threads(), "memory://", enabled=True, lease="15s")
+    node = make_node(scheduler)
+    node.keeper.step(node.context.runtime.clock.boot())
+    claim = node.context.signals.claim
+    node.gate.observe(None)
+    assert not node.gate.may_claim()
+    claim.clear()
+    node.keeper.step(node.context.runtime.clock.boot())
+    assert node.gate.may_claim()
+    assert claim.is_set(), "I23: the claimer sleeps on although it may claim"
 
 
 @pytest.mark.invariant("I23: slots start soon after the store is back")

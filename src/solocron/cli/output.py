@@ -1,18 +1,25 @@
 """Data on stdout: tables for people, one JSON value for programs. Colours only on a terminal, and only if wanted.
 
-rich draws the tables where it is installed and stdout is a terminal; elsewhere they are plain and aligned.
+On a terminal tables keep to its width, and rich colours them where it is installed; in a pipe they are plain and of any
+width.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-__all__ = ["clean", "draws", "dump", "dump_views", "labelled", "note", "pairs", "progress", "say", "table", "waiting"]
+from solocron.cli.tables import Line, Table, wrapped
+
+__all__ = [
+    *("clean", "columns", "draws", "dump", "dump_views", "labelled", "note"),
+    *("pairs", "progress", "say", "table", "table_in_parts", "waiting"),
+]
 
 _STYLES = {
     **dict.fromkeys(["succeeded", "live", "OK", "on"], "green"),
@@ -64,12 +71,18 @@ def labelled(label: str, text: str) -> None:
     Console(highlight=False).print(Text(f"{label:<5} ", style=_STYLES.get(label, "")).append(clean(text), style="none"))
 
 
-def pairs(rows: Iterable[tuple[str, str]]) -> None:
-    """Print labels and values, aligned; a value of several lines is indented below its label."""
+def pairs(rows: Iterable[tuple[str, str]], *, wrap: bool = False) -> None:
+    """Print labels and values, aligned; a value of several lines is indented below its label.
+
+    With `wrap`, lines that are too long for the terminal are broken between words.
+    """
     shown = list(rows)
-    width = max((len(label) for label, _ in shown), default=0)
+    width, room = max((len(label) for label, _ in shown), default=0), columns()
     for label, text in shown:
-        first, *more = clean(text, lines=True).split("\n")
+        lines = clean(text, lines=True).split("\n")
+        if wrap and room is not None:
+            lines = [part for line in lines for part in wrapped(line, room - width - 2)]
+        first, *more = lines
         print(f"{label:<{width}}  {first}".rstrip())
         for line in more:
             print(f"{'':<{width}}  {line}".rstrip())
@@ -77,36 +90,37 @@ def pairs(rows: Iterable[tuple[str, str]]) -> None:
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; a column whose header begins with a space is aligned to the right."""
-    cleaned = [[clean(cell) for cell in row] for row in rows]
-    if draws(sys.stdout):
-        _rich_table(headers, cleaned)
-    else:
-        _plain_table(headers, cleaned)
+    table_in_parts(headers, [rows])
 
 
-def _plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    right = [header.startswith(" ") for header in headers]
-    lines = [[header.strip() for header in headers], *rows]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(headers))]
+def table_in_parts(headers: Sequence[str], parts: Iterable[Iterable[Sequence[str]]]) -> None:
+    """Print a table of any length, each part of it when it comes."""
+    grid = Table(headers, columns())
+    show = _coloured if draws(sys.stdout) else _plain
+    for part in parts:
+        show(grid.lines([clean(cell) for cell in row] for row in part))
+
+
+def columns() -> int | None:
+    """Return the width of the terminal that stdout is; None for a pipe or a file, which get lines of any length."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _plain(lines: Iterable[Line]) -> None:
     for line in lines:
-        cells = (
-            f"{cell:>{width}}" if flush else f"{cell:<{width}}"
-            for cell, width, flush in zip(line, widths, right, strict=True)
-        )
-        print("  ".join(cells).rstrip())
+        print("".join(text for text, _ in line).rstrip())
 
 
-def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _coloured(lines: Iterable[Line]) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for header in headers:
-        grid.add_column(header.strip(), justify="right" if header.startswith(" ") else "left", overflow="fold")
-    for row in rows:
-        grid.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))  # Text: no markup in users' words
-    Console(highlight=False).print(grid)
+    console = Console(highlight=False)
+    for line in lines:
+        pieces = [(text, "bold" if kind == "header" else _STYLES.get(kind, "")) for text, kind in line]
+        shown = Text.assemble(*pieces)  # Text: no markup in users' words
+        shown.rstrip()
+        console.print(shown, soft_wrap=True)  # the lines are laid out already
 
 
 @contextmanager

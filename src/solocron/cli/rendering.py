@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ __all__ = ["describe_run", "nodes_table", "runs_table"]
 
 def runs_table(found: Iterable[RunView]) -> None:
     """Print runs, and slots that did not run with the reason."""
-    headers = ["RUN", "SLOT (UTC)", " TRY", "STATUS", "NODE", " LATE", " TOOK", "WHY"]
+    headers = ["RUN", "STATUS", "SLOT (UTC)", " TRY", " LATE", " TOOK", "NODE", "WHY"]
     output.table(headers, [_run_row(run) for run in found])
 
 
@@ -29,7 +30,7 @@ def _run_row(run: RunView) -> Sequence[str]:
     if run.count > 1:
         why = f"{run.count} slots from {utc(run.first)}: {why}"
     attempt = str(run.attempt) if run.attempt else "-"
-    return run.run, utc(run.slot), attempt, run.status, run.node or "-", late, took, why
+    return run.run, run.status, utc(run.slot), attempt, late, took, run.node or "-", why
 
 
 def _between(start: datetime | None, end: datetime | None) -> str:
@@ -64,7 +65,7 @@ def describe_run(run: RunView, *, now: datetime | None = None) -> list[tuple[str
         ("finished", f"{utc(run.finished_at)} UTC" if run.finished_at else ""),
         ("took", _between(run.started_at, run.finished_at) if run.started_at and run.finished_at else ""),
         ("progress", f"{progress} {told.get('note') or ''}".strip()),
-        ("result", "" if run.result is None else str(run.result)),
+        ("result", "" if run.result is None else json.dumps(run.result, ensure_ascii=False)),
         ("error", (run.error or "").rstrip()),
         ("output", (run.output or "").rstrip()),
     ]
@@ -78,31 +79,26 @@ def _stuck(run: RunView) -> str:
     return f"its body does not stop, and {run.job} waits for it: {remedy}"
 
 
-def nodes_table(found: Iterable[NodeView]) -> None:
-    """Print nodes."""
+def nodes_table(found: Iterable[NodeView], *, ended: bool = False) -> None:
+    """Print nodes; with `ended`, also when each of them ended."""
     headers = [
-        "NODE",
-        "STATE",
-        "POOLS",
-        " RUNNING",
-        "VERSION",
-        "ZONE DATA",
-        "STARTED (UTC)",
-        "LEASE UNTIL (UTC)",
-        "WHY",
+        *("NODE", "STATE", "POOLS", " RUNNING", "STARTED (UTC)"),
+        *(["ENDED (UTC)"] if ended else []),
+        *("LEASE UNTIL (UTC)", "VERSION", "ZONE DATA", "WHY"),
     ]
-    output.table(headers, [_node_row(node) for node in found])
+    output.table(headers, [_node_row(node, ended) for node in found])
 
 
-def _node_row(node: NodeView) -> Sequence[str]:
+def _node_row(node: NodeView, ended: bool) -> Sequence[str]:
     return (
         node.node,
         node.state,
         ",".join(node.pools),
-        str(node.running),
+        str(node.running) if node.max_running is None else f"{node.running} of {node.max_running}",
+        utc(node.started_at),
+        *([utc(node.ended_at)] if ended else []),
+        utc(node.expires_at if node.ended_at is None else None),
         node.version or "-",
         node.zone_data or "-",
-        utc(node.started_at),
-        utc(node.expires_at),
         node.reason or "",
     )

@@ -77,13 +77,19 @@ class Queries:
         """Return every attempt of a run that has ended or runs, oldest first."""
         return self._lookup.attempts(id)
 
-    def nodes(self) -> list[NodeView]:
-        """Return every node that is alive or not yet swept, by name."""
-        now = self._store.clock()
-        sessions = [session for session in read_sessions(self._store) if session.state is not Life.SWEPT]
-        return sorted(
-            (NodeView.of(session, now=now) for session in sessions), key=lambda view: (view.node, view.session)
+    def nodes(self, *, ended: bool = False) -> list[NodeView]:
+        """Return every node that is alive or whose runs are not yet taken over, by name.
+
+        With `ended`, those whose end is on record follow, the latest first: a session is kept as long as records are.
+        """
+        now, sessions = self._store.clock(), read_sessions(self._store)
+        views = sorted(
+            (NodeView.of(session, now=now) for session in sessions if ended or session.state is not Life.SWEPT),
+            key=lambda view: (view.node, view.session),
         )
+        over = [(view.ended_at, view) for view in views if view.state == "ended" and view.ended_at is not None]
+        over.sort(key=lambda one: one[0], reverse=True)
+        return [*(view for view in views if view.state != "ended"), *(view for _, view in over)]
 
     def limits(self) -> list[LimitView]:
         """Return every limit that a job names, by name: how many may run, and which runs have the permits."""

@@ -77,7 +77,7 @@ class Drain:
         self._runner = runner
         self._finisher = finisher
         self._departure = departure
-        self.reason = "its node stopped"
+        self.reason = "drained: its node stopped"
         """Reason for closing the session, as it is recorded."""
         self.started = False
         """Whether loops run: a node that the store refused has none."""
@@ -119,6 +119,6 @@ class Drain:
         """End a node whose start was refused: at most its session has begun, and the caller gets the reason."""
         clean, session = self._attempts.leave()
         if session is not None:
-            self._departure.close_session(session, self.reason)
+            self._departure.close_session(session, "its start was refused")
         self._departure.close_dispatchers()
         return clean

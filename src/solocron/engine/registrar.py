@@ -83,6 +83,7 @@ class Registrar:
             zone_data=self._zone_data,
             lease=settings.lease_us,
             keep=settings.keep,
+            max_running=settings.max_running,
         )
 
     def register(self, between: Callable[[], None]) -> None:

@@ -22,7 +22,7 @@ __all__ = ["decode", "encode", "encode_fixed", "encode_state"]
 
 _SESSION_FIXED = (
     *("node", "host", "pid", "pools", "handlers", "applications", "version"),
-    *("fingerprint", "revision", "zone_data", "lease", "keep", "started_at"),
+    *("fingerprint", "revision", "zone_data", "lease", "keep", "max_running", "started_at"),
 )
 _SESSION = frozenset(field.name for field in fields(Session))
 _ORIGINS = {str(origin): origin for origin in Origin}

@@ -12,10 +12,15 @@ from solocron.views.runs import RunView, moment
 
 __all__ = ["AlarmView", "NodeView", "StatusView"]
 
+_OVER = {Life.DEAD: "dead", Life.SWEPT: "ended"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """A node's session as it stands: live, silent (past its lease, not yet buried), dead."""
+    """A node's session as it stands.
+
+    It is live, silent (past its lease, not yet buried), dead (its runs are still to be taken over) or ended.
+    """
 
     node: str
     session: str
@@ -30,6 +35,7 @@ class NodeView:
     expires_at: datetime
     ended_at: datetime | None
     running: int
+    max_running: int | None
     reason: str | None
 
     @classmethod
@@ -45,11 +51,12 @@ class NodeView:
             version=session.version,
             zone_data=session.zone_data,
             revision=session.revision,
-            state=("silent" if session.expires_at <= now else "live") if live else "dead",
+            state=("silent" if session.expires_at <= now else "live") if live else _OVER[session.state],
             started_at=from_us(session.started_at),
             expires_at=from_us(session.expires_at),
             ended_at=moment(session.ended_at),
             running=session.running,
+            max_running=session.max_running,
             reason=session.reason,
         )
 

@@ -45,7 +45,10 @@ def test_show_lists_the_attempts_where_there_are_several(cli: Cli) -> None:
         run = scheduler.trigger("flaky")
         assert scheduler.wait(run, 60).status == "succeeded"
     answer = cli("show", run, "--store", "memory://again")
-    assert [line.split()[3:5] for line in answer.lines if line.startswith(run)] == [["1", "failed"], ["2", "succeeded"]]
+    assert [line.split()[1:5:3] for line in answer.lines if line.startswith(run)] == [
+        ["failed", "1"],
+        ["succeeded", "2"],
+    ]
     assert "progress  2 of 2 half way" in answer.lines
     assert [one["status"] for one in cli("show", run, "--store", "memory://again", "--json").json["attempts"]] == [
         "failed",
@@ -67,7 +70,7 @@ def test_a_run_shows_since_when_it_runs_and_when_it_must_end(cli: Cli, held: Cal
     assert shown["running"].startswith("for ")
     assert shown["deadline"].endswith(" UTC")
     table = cli("status", "--store", "memory://since").lines
-    assert table[-2].split() == ["RUN", "NODE", "SINCE", "(UTC)", "FOR", "DEADLINE", "(UTC)", "STATE"]
+    assert table[-2].split() == ["RUN", "FOR", "NODE", "SINCE", "(UTC)", "DEADLINE", "(UTC)", "STATE"]
     assert table[-1].startswith(run)
     assert table[-1].endswith(" running")
 
@@ -82,3 +85,9 @@ def test_a_run_that_was_asked_to_stop_shows_when_and_why(cli: Cli, held: Callabl
     assert found["stuck"] is False
     assert "to stop at " in cli("show", run, "--store", "memory://asked").out
     assert cli("status", "--store", "memory://asked").code == 0
+
+
+def test_a_result_is_shown_as_json(cli: Cli, shop: Shop) -> None:
+    """As Python would write it, it could not be pasted into anything else."""
+    run = shop.ran("invoices")
+    assert 'result    {"sent": 3}' in cli("show", run, "--store", shop.url).lines

@@ -26,25 +26,26 @@ def execute(args: Namespace) -> int:
         if not found:
             output.note(f"no jobs in namespace {client.store.namespace!r} of {client.store.url}")
             return OK
-        output.table(["JOB", "SCHEDULE", "NEXT", "LAST", "STATE"], [_row(job) for job in found])
+        output.table(["JOB", "STATE", "LAST", "NEXT", "SCHEDULE", "NOTE"], [_row(job) for job in found])
     return OK
 
 
 def _row(job: JobView) -> Sequence[str]:
+    state, note = _state(job)
     following = local(job.next) if job.next is not None else "-"
-    return job.name, job.schedule, following, job.last_status or "-", _state(job)
+    return job.name, state, job.last_status or "-", following, job.schedule, note
 
 
-def _state(job: JobView) -> str:
-    """Return what a person on call needs to know first about a job."""
+def _state(job: JobView) -> tuple[str, str]:
+    """Return what a person on call needs to know first about a job: its state in a word, and what belongs to it."""
     if not job.enabled:
-        return "disabled"
+        return "disabled", ""
     if job.paused is not None:
-        by = f" by {job.paused.by}" if job.paused.by else ""
-        until = f" until {utc(job.paused.until)}" if job.paused.until else ""
-        return f"paused{by}{until}" + (f": {job.paused.note}" if job.paused.note else "")
+        by = f"by {job.paused.by}" if job.paused.by else ""
+        until = f"until {utc(job.paused.until)}" if job.paused.until else ""
+        return "paused", ": ".join(filter(None, [" ".join(filter(None, [by, until])), job.paused.note]))
     if job.running:
-        return f"running on {', '.join(sorted({str(run.node) for run in job.running}))}"
+        return "running", f"on {', '.join(sorted({str(run.node) for run in job.running}))}"
     if job.orphaned:
-        return "orphaned"
-    return f"{job.waiting} waiting" if job.waiting else "on"
+        return "orphaned", ""
+    return (f"{job.waiting} waiting" if job.waiting else "on"), ""

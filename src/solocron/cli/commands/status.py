@@ -28,7 +28,7 @@ def execute(args: Namespace) -> int:
         if args.json:
             output.dump_views(found)
             return FAILED if wrong else OK
-        output.pairs(_glance(found))
+        output.pairs(_glance(found), wrap=True)
         if found.alarms:
             print()
             rows = [(alarm.kind, alarm.subject, utc(alarm.since), alarm.detail) for alarm in found.alarms]
@@ -38,7 +38,7 @@ def execute(args: Namespace) -> int:
             nodes_table(found.nodes)
         if found.running:
             print()
-            headers = ["RUN", "NODE", "SINCE (UTC)", " FOR", "DEADLINE (UTC)", "STATE"]
+            headers = ["RUN", " FOR", "NODE", "SINCE (UTC)", "DEADLINE (UTC)", "STATE"]
             output.table(headers, [_running_row(run, found.now) for run in found.running])
     return FAILED if wrong else OK
 
@@ -48,7 +48,7 @@ def _running_row(run: RunView, now: datetime) -> Sequence[str]:
     state = "running"
     if run.stopping_since is not None:
         state = f"{'stuck' if run.stuck else 'asked to stop'} since {utc(run.stopping_since)}: {run.stopping}"
-    return run.run, run.node or "-", utc(since), span(max(now - since, timedelta())), utc(run.deadline), state
+    return run.run, span(max(now - since, timedelta())), run.node or "-", utc(since), utc(run.deadline), state
 
 
 def _no_node(pool: str, jobs: int) -> str:

@@ -62,6 +62,8 @@ class Session:
     beats: int = 0
     """Number of renewals. After a step of the store's clock the expiry alone would not show a renewal."""
     running: int = 0
+    max_running: int | None = None
+    """How many runs its node has at once at most; None if it did not say, or runs none."""
     progress: Progress = ()
     """The progress of its runs as of the last renewal, each trimmed by `trimmed_progress`."""
     epoch: str = ""

@@ -33,6 +33,7 @@ from solocron import (
     cron,
     every,
 )
+from solocron.testing.runs import make_async_run, make_run
 
 scheduler = Scheduler("sqlite:///jobs.db", namespace="billing", pools=("default", "reports"), lease="10s")
 
@@ -117,6 +118,14 @@ def operate() -> None:
         print(error.exit_code)
 
 
+def tests() -> None:
+    assert_type(make_run("digest", payload={"n": 1}, stop="cancel"), Run)
+    assert_type(make_async_run(attempt=2), AsyncRun)
+    assert_type(scheduler.tick(inline=True), list[RunView])
+    scheduler.run_now(digest, {"n": 1})
+    scheduler.run_now("nightly", shard="eu")
+
+
 def effects() -> None:
     with scheduler.lock("door", at_most="5m", wait=True) as held:
         held.check()
@@ -136,6 +145,7 @@ async def awaited() -> None:
         assert_type(await aio.get_job("digest"), JobView)
         assert_type(await aio.rerun("digest", failed_since=datetime.now(UTC)), list[str])
         assert_type(await scheduler.aio.trigger("digest"), str)
+        await scheduler.aio.run_now(poll)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,11 @@ _ERRORS: Mapping[Refused, tuple[type[SolocronError], str]] = {
         "{job} is declared in code, so {undone}; change it there, or choose another name.",
     ),
     Refused.NO_SHARD: (InvalidError, "{job} has no shard {shard!r}, so {undone}; `solocron jobs {job}` shows them."),
+    Refused.EACH_SHARD: (InvalidError, "{job} has shards, so {undone}; name one of them with shard=."),
+    Refused.BUSY: (
+        ConflictError,
+        "{job} runs at this moment, as often as its overlap= allows, so {undone}; wait for its end or cancel it.",
+    ),
     Refused.QUEUE_FULL: (
         ConflictError,
         f"{QUEUE_LIMIT} runs of {{job}} wait already, so {{undone}}; see `solocron runs {{job}}`.",

@@ -6,11 +6,13 @@ ends. It is never the job's row: a long transaction of the user blocks neither f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from solocron.clock import MILLISECOND, iso
 from solocron.effects.connections import ConnectionAdapter, Script, carry_out, carry_out_async
 from solocron.effects.tables import GUARDS, ensure
-from solocron.errors import StaleFence
+from solocron.errors import StaleFence, StoreError
 
 __all__ = ["guard", "guard_async"]
 
@@ -30,23 +32,57 @@ _SEEN = {
 _SEEN["sqlite"] = _SEEN["postgresql"]
 
 
-def guard(connection: Any, *, scope: str, fence: int, schema: str | None = None) -> None:
-    """Record the fence, or raise `StaleFence` if a higher one of this scope has been seen in this database."""
-    carry_out(connection, lambda link: _show(link, scope, fence, schema))
+def guard(
+    connection: Any, *, scope: str, fence: int, schema: str | None = None, clock: Callable[[], int] | None = None
+) -> None:
+    """Record the fence, or raise `StaleFence` if a higher one of this scope has been seen in this database.
+
+    `clock` returns the store's time. It is asked only for the error: a fence from later than now has another cause.
+    """
+    seen = carry_out(connection, lambda link: _show(link, scope, fence, schema))
+    if seen > fence:
+        raise _stale(scope, fence, seen, _now(clock))
 
 
-async def guard_async(connection: Any, *, scope: str, fence: int, schema: str | None = None) -> None:
+async def guard_async(
+    connection: Any, *, scope: str, fence: int, schema: str | None = None, clock: Callable[[], int] | None = None
+) -> None:
     """Do the same as `guard` from a coroutine, also over connections whose calls are awaited."""
-    await carry_out_async(connection, lambda link: _show(link, scope, fence, schema))
+    seen = await carry_out_async(connection, lambda link: _show(link, scope, fence, schema))
+    if seen > fence:
+        from solocron.dispatch.in_thread import in_thread
+
+        raise _stale(scope, fence, seen, await in_thread(lambda: _now(clock)))
 
 
-def _show(link: ConnectionAdapter, scope: str, fence: int, schema: str | None) -> Script[None]:
+def _show(link: ConnectionAdapter, scope: str, fence: int, schema: str | None) -> Script[int]:
+    """Record the fence unless a higher one is there; return the highest."""
     table = yield from ensure(link, GUARDS, schema)
     yield _RAISE[link.dialect].format(table=table), (scope, fence)
     reply = yield _SEEN[link.dialect].format(table=table), (scope,)
-    seen = int(reply.rows[0][0]) if reply.rows else fence
-    if seen > fence:
-        raise StaleFence(
-            f"{scope}: fence {fence} is stale, this database has seen {seen}; nothing was written here, roll your "
-            "transaction back. Another node took over: stop."
-        )
+    return int(reply.rows[0][0]) if reply.rows else fence
+
+
+def _now(clock: Callable[[], int] | None) -> int | None:
+    """Return the store's time; None if it is not known, which must not hide the stale fence."""
+    if clock is None:
+        return None
+    try:
+        return clock()
+    except StoreError:
+        return None
+
+
+def _stale(scope: str, fence: int, seen: int, now: int | None) -> StaleFence:
+    refused = (
+        f"{scope}: fence {fence} is stale, this database has seen {seen}; nothing was written here, roll your "
+        "transaction back."
+    )
+    if now is None or seen * MILLISECOND <= now:
+        return StaleFence(f"{refused} Another node took over: stop.")
+    # A fence is at least the store's time in milliseconds, so this one was given out by a clock that is ahead of ours.
+    return StaleFence(
+        f"{refused} That fence is from {iso(seen * MILLISECOND)}, and the clock of the store reads {iso(now)}: it is "
+        "behind. If it is a ManualClock, start it after that time, or give the test an empty database; if not, this is "
+        "another store, or a restored one: see `solocron restored`."
+    )

@@ -69,12 +69,11 @@ class RunVerbs:
 
     def guard(self, connection: Any) -> None:
         self._attempt.check()
-        guard(connection, scope=self._scope(), fence=self._attempt.fence, schema=schema_of(self._store))
+        guard(connection, **self._shown())
 
     async def guard_async(self, connection: Any) -> None:
         self._attempt.check()
-        schema = schema_of(self._store)
-        await guard_async(connection, scope=self._scope(), fence=self._attempt.fence, schema=schema)
+        await guard_async(connection, **self._shown())
 
     def claim_items(self, connection: Any, name: str, ids: Iterable[Any]) -> list[Any]:
         self._attempt.check()
@@ -84,9 +83,14 @@ class RunVerbs:
         self._attempt.check()
         return await claim_items_async(connection, name, ids, **self._marks())
 
-    def _scope(self) -> str:
-        """Return the scope in which fences are compared: the job, or the run if several of the job may run at once."""
-        return f"{self._store.namespace}/{self._attempt.scope}"
+    def _shown(self) -> dict[str, Any]:
+        """Return what a guard shows to the database."""
+        return {
+            "scope": f"{self._store.namespace}/{self._attempt.scope}",
+            "fence": self._attempt.fence,
+            "schema": schema_of(self._store),
+            "clock": self._store.clock,
+        }
 
     def _marks(self) -> dict[str, Any]:
         return {

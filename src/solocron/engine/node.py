@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from solocron.calendars.revisions import Calendars
 from solocron.dispatch.contract import Dispatcher
+from solocron.dispatch.inline import Inline
 from solocron.engine.alarms import Alarms
 from solocron.engine.attempts import Attempts
 from solocron.engine.claim_pass import ClaimPass, Starter
@@ -25,13 +27,14 @@ from solocron.engine.reconciler import Reconciler
 from solocron.engine.recovery import Recovery
 from solocron.engine.registrar import Registrar
 from solocron.engine.requirements import Requirements
+from solocron.engine.run_now import Answer, RunNow
 from solocron.engine.runner import Around, Calling, MakeRun, Runner
 from solocron.engine.session_loss import SessionLoss
 from solocron.engine.settings import Settings
 from solocron.engine.signals import Signals
 from solocron.engine.sweeper import Sweeper
 from solocron.engine.takeover import Takeover
-from solocron.engine.ticking import Tick
+from solocron.engine.ticking import OnDemand, Tick
 from solocron.engine.transactional_triggers import TransactionalTriggers
 from solocron.engine.watchdog import Watchdog
 from solocron.errors import StoreUnavailable
@@ -68,6 +71,8 @@ class Parts:
     alarms: Bounds | None = None
     vitals: Vitals | None = None
     """Where the node's health is written; None: nowhere."""
+    inline: Inline | None = None
+    """The calls that the caller of `tick` carries out itself, where it does."""
 
 
 class Node:
@@ -77,7 +82,7 @@ class Node:
         signals = Signals(parts.runtime)
         context = NodeContext(
             store=parts.store, runtime=parts.runtime, settings=parts.settings, events=parts.events,
-            resolve=parts.resolve, calendars=parts.calendars, signals=signals,
+            resolve=parts.resolve, calendars=parts.calendars, signals=signals, inline=parts.inline,
         )  # fmt: skip
         lease = OwnLease(parts.runtime, parts.settings, signals.claim.look_again)
         holder = Holder(parts.store, parts.runtime, lease, parts.settings)
@@ -93,7 +98,8 @@ class Node:
         runner = Runner(context, attempts, permits, finisher.add, calling)
         recovery = Recovery(context, gate, holder, PutBack(context, memory, permits, registrar))
         requirements = Requirements(context, parts.handlers, permits, registrar)
-        claim_pass = ClaimPass(context, attempts, gate, requirements, Starter(context, memory, runner))
+        starter = Starter(context, memory, runner)
+        claim_pass = ClaimPass(context, attempts, gate, requirements, starter)
         claimer = Claimer(context, attempts, gate, claim_pass)
         loss = SessionLoss(context, attempts, runner, memory)
         keeper = Keeper(context, attempts, recovery, Reconciler(context, attempts, runner, permits, memory), loss)
@@ -113,7 +119,10 @@ class Node:
         self.alarms = alarms
         self.pulse = Pulse(context, attempts, keeper, parts.vitals)
         self._jobs = len(parts.declared)
-        self._tick = Tick(context, claimer, finisher, sweeper, triggers)
+        self._on_demand = OnDemand(
+            Tick(context, claimer, finisher, sweeper, triggers),
+            RunNow(context, attempts, gate, requirements, starter),
+        )
         self._drain = Drain(
             context, attempts, runner, finisher, Departure(context, holder, takeover, listener, parts.dispatchers)
         )
@@ -179,9 +188,13 @@ class Node:
 
     def tick(self) -> None:
         """Make one pass for an external trigger: sweep, claim what is due and what that makes due, wait for it."""
-        self._tick.run()
+        self._on_demand.tick.run()
         if self.alarms is not None:
             self.alarms.step(self.context.runtime.clock.boot())
+
+    def run_now(self, job: str, payload: Any, shard: int | str | None) -> Answer:
+        """Claim a new run of a job and start it; the answer says why not, if it could not be claimed."""
+        return self._on_demand.run_now.claim(job, payload, shard)
 
     def drain(self, grace: float) -> bool:
         """Stop claiming, let runs end within the grace, hand back what never started; True if nothing is left."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from solocron.calendars.revisions import Calendars
+from solocron.dispatch.inline import Inline
 from solocron.engine.settings import Settings
 from solocron.engine.signals import Signals
 from solocron.events import Events
@@ -26,3 +27,5 @@ class NodeContext:
     resolve: Resolve
     calendars: Calendars
     signals: Signals
+    inline: Inline | None = None
+    """The calls that the caller's thread carries out itself; None: dispatchers carry all of them out."""

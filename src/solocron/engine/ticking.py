@@ -1,18 +1,24 @@
-"""One pass for an external trigger, by a node whose loops do not claim."""
+"""What a caller has a node do at once, while its loops do not claim: one pass for an external trigger, or one run."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from solocron.engine.claimer import Claimer
 from solocron.engine.finisher import Finisher
 from solocron.engine.node_context import NodeContext
+from solocron.engine.run_now import RunNow
 from solocron.engine.sweeper import Sweeper
 from solocron.engine.transactional_triggers import TransactionalTriggers
 
-__all__ = ["Tick"]
+__all__ = ["OnDemand", "Tick"]
 
 
 class Tick:
-    """Sweeps, takes triggers in, runs what is due and what that makes due, then returns."""
+    """Sweeps, takes triggers in, runs what is due and what that makes due, then returns.
+
+    Bodies that the caller's thread carries out are carried out between two claims.
+    """
 
     def __init__(
         self,
@@ -45,8 +51,18 @@ class Tick:
             idle = self._finisher.begin_wait()
             if clock.boot() < until and self._claimer.claim_once():
                 continue
+            if self._context.inline is not None and self._context.inline.carry_out():
+                continue
             if idle:
                 if clock.boot() < until and self._sweeper.review_noted():
                     continue
                 return
             self._finisher.wait_for_an_end(settings.beat)
+
+
+@dataclass(frozen=True, slots=True)
+class OnDemand:
+    """The services of a node that a caller uses directly."""
+
+    tick: Tick
+    run_now: RunNow

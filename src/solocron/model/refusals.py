@@ -33,6 +33,10 @@ class Refused(StrEnum):
     """The job has its maximum number of backfills under way."""
     BACKFILL_OVER = "backfill over"
     """The backfill with this request id has ended."""
+    BUSY = "busy"
+    """As many runs of the job are active as may run at once."""
+    EACH_SHARD = "each shard"
+    """The job has shards, and the request names none."""
     UNKNOWN_SCHEDULE = "unknown schedule"
     """Only the code that declares the job knows its schedule."""
 

@@ -11,6 +11,7 @@ import contextvars
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
 from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
@@ -20,6 +21,7 @@ from solocron.effects.locks.listing import LockView
 from solocron.effects.requests import check_connection, leave_async
 from solocron.jobs.options import AddOptions, Span
 from solocron.model.documents.request import run_named
+from solocron.scheduler.inline import Here
 from solocron.schedules import Schedule
 from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
 
@@ -53,12 +55,38 @@ class AsyncScheduler:
         """Drain: stop claiming, let runs end within the grace, hand back the rest; return True if nothing was left."""
         return await _alone(partial(self._scheduler.stop, grace))
 
-    async def tick(self) -> list[RunView]:
+    async def tick(self, *, inline: bool = False) -> list[RunView]:
         """Do one pass, for an external trigger: sweep, claim what is due, wait for it; return the runs.
 
-        Safe beside running nodes and other ticks. Never waits for a backoff.
+        Safe beside running nodes and other ticks. Never waits for a backoff. `inline` runs the bodies where the caller
+        is, one after the other: on its thread, with `aio` on its event loop.
         """
-        return await _alone(self._scheduler.tick)
+        here = Here.on_loop(asyncio.get_running_loop()) if inline else None
+        return await _alone(partial(self._scheduler._tick, here))
+
+    async def run_now(
+        self, job: str | Callable[..., Any], payload: Any = None, *, shard: int | str | None = None
+    ) -> Any:
+        """Run a job here and now: on the caller's thread, with `aio` on its event loop. Return what it returned.
+
+        The body gets a real run: requested and claimed in one step under a session of its own, with the job's next
+        fence, its wrappers and its limits, and recorded like a trigger. `run.once`, `run.step`, `run.guard` and keys
+        therefore act as in production, and a run that is active elsewhere refuses it. What the body raises is raised as
+        it is. There is no retry: the caller decides. It works with `enabled=False` too.
+        """
+        name = self._scheduler.registry.name_of(job)
+        here = Here.on_loop(asyncio.get_running_loop())
+        running = asyncio.ensure_future(_alone(partial(self._scheduler._run_here, name, payload, shard, here)))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            here.stop()  # else the body would go on without its caller
+            while not running.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({running})
+            if not running.cancelled():
+                running.exception()  # looked at, so that the loop does not report it
+            raise
 
     # --- queries, commands and locks -----------------------------------------------------------------------------
 

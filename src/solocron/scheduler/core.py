@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from solocron.calendars.revisions import Calendars
 from solocron.client import Client
 from solocron.dispatch import current
 from solocron.dispatch.contract import Dispatcher, LazyDispatcher, LoopBlock
+from solocron.dispatch.inline import Inline
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.duration import parse_duration
 from solocron.engine.node import Node, Parts
@@ -40,7 +42,16 @@ from solocron.views import HealthView
 if TYPE_CHECKING:  # a program without coroutine jobs imports no asyncio
     from solocron.dispatch.eventloop import LoopDispatcher
 
-__all__ = ["Core"]
+__all__ = ["CallersPlace", "Core", "running_loop"]
+
+
+class CallersPlace(Protocol):
+    """A place of the caller's where bodies run: its thread, or its event loop."""
+
+    @property
+    def inline(self) -> Inline | None: ...
+    @property
+    def dispatchers(self) -> Mapping[str, Dispatcher]: ...
 
 
 class Core:
@@ -138,28 +149,35 @@ class Core:
 
     # --- the node --------------------------------------------------------------------------------------------
 
-    def make_node(self, verbs: MakeVerbs, *, ticking: bool = False) -> Node:
-        """Assemble the node as it runs in production; the simulator assembles the same from its own parts."""
-        self.loop = _running_loop() or self.loop
-        if self._dispatchers is None and any(one.run_in == "process" for one in self.registry):
+    def make_node(self, verbs: MakeVerbs, *, ticking: bool = False, here: CallersPlace | None = None) -> Node:
+        """Assemble the node as it runs in production; the simulator assembles the same from its own parts.
+
+        With `here` the bodies run where the caller is, one after the other.
+        """
+        self.loop = running_loop() or self.loop
+        settings, dispatchers = self.settings, self._dispatchers
+        if here is not None:
+            settings, dispatchers = replace(settings, max_running=1), here.dispatchers
+        if dispatchers is None and any(one.run_in == "process" for one in self.registry):
             for wrapper in self.wrappers:
                 address_of(wrapper, f"around({wrapper!r:.60})")
         return Node(
             Parts(
                 store=self.store,
                 runtime=self.runtime,
-                settings=self.settings,
+                settings=settings,
                 events=self.events,
                 declared=dict(self.registry.jobs),
                 handlers=dict(self.registry.handlers),
-                dispatchers=self._dispatchers or self._make_dispatchers(),
+                dispatchers=dispatchers or self._make_dispatchers(),
                 around=self._around,
                 make_run=partial(make_run, verbs=verbs),
                 resolve=self.registry.resolve,
                 zone_data=zone_data_version(),
                 alarms=self.bounds,
                 calendars=Calendars(self.store, self.registry),
-                vitals=self._vitals() if self._dispatchers is None and not ticking else None,
+                vitals=self._vitals() if dispatchers is None and not ticking else None,
+                inline=None if here is None else here.inline,
             )
         )
 
@@ -228,7 +246,7 @@ class Core:
         return current.carrying_out(run, body)
 
 
-def _running_loop() -> Any:
+def running_loop() -> Any:
     """Return the caller's event loop, if it has one; a program that has not imported asyncio has none."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:

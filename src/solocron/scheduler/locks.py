@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from solocron.effects.locks.leader import Leader
@@ -10,6 +11,7 @@ from solocron.effects.locks.listing import LockView, force_release, list_locks
 from solocron.effects.locks.lock import Lock, LockPlace
 from solocron.effects.locks.session import NodeSession, PrivateSession, SharedSession
 from solocron.effects.locks.writing import Ward
+from solocron.engine.node import Node
 from solocron.jobs.options import Span
 from solocron.scheduler.core import Core
 
@@ -34,6 +36,10 @@ class LockRoom:
             self._place = LockPlace(core.store, core.runtime, core.settings.node, self.shared_session, ward=self._ward)
         self._place.owner = core.settings.node
         return self._place
+
+    def place_under(self, node: Node) -> LockPlace:
+        """Return the place of the runs of a node that is not the scheduler's own."""
+        return replace(self.place(), ward=lambda: node.gate)
 
     def shared_session(self) -> SharedSession:
         """Return the session of the running node, or a private one."""

@@ -23,6 +23,7 @@ from solocron.scheduler.alarms import AlarmOperations
 from solocron.scheduler.configuration import Configuration
 from solocron.scheduler.core import Core
 from solocron.scheduler.effects import EffectOperations
+from solocron.scheduler.inline import Here, InlineOperations, refuse_loop
 from solocron.scheduler.locks import LockOperations, LockRoom
 from solocron.scheduler.operations import Operations
 from solocron.scheduler.starting import refuse_store_per_replica, refuse_unknown_calendars
@@ -43,7 +44,7 @@ S = TypeVar("S", bound=Subscriber)
 W = TypeVar("W", bound=Wrapper)
 
 
-class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
+class Scheduler(Operations, InlineOperations, LockOperations, EffectOperations, AlarmOperations):
     """Declares jobs, runs them while it is started, and returns what became of them.
 
     Making one opens nothing and starts nothing. Any number of replicas may do the same on the same store: each slot
@@ -200,11 +201,17 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
 
         run_until_signalled(self, grace)
 
-    def tick(self) -> list[RunView]:
+    def tick(self, *, inline: bool = False) -> list[RunView]:
         """Do one pass, for an external trigger: sweep, claim what is due, wait for it; return the runs.
 
-        Safe beside running nodes and other ticks. Never waits for a backoff.
+        Safe beside running nodes and other ticks. Never waits for a backoff. `inline` runs the bodies where the caller
+        is, one after the other: on its thread, with `aio` on its event loop.
         """
+        if inline:
+            refuse_loop(self._core)
+        return self._tick(Here.on_thread() if inline else None)
+
+    def _tick(self, here: Here | None) -> list[RunView]:
         core = self._core
         surroundings.refuse_node(passing=True)
         if self._disabled():
@@ -222,12 +229,14 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
             finished.append((event.run, event.attempt))
 
         self.events.on("finished", collect)
-        node = self._start_node(ticking=True)
+        node = self._start_node(ticking=True, here=here)
         try:
             node.tick()
         finally:
             self.events.off("finished", collect)
             self.stop("30s")
+            if here is not None:
+                here.close()
         views = [view for run in dict.fromkeys(run for run, _ in finished) for view in core.client.attempts(run)]
         return [view for view in views if (view.run, view.attempt) in set(finished)]
 
@@ -245,10 +254,10 @@ class Scheduler(Operations, LockOperations, EffectOperations, AlarmOperations):
             )
         return not self.enabled
 
-    def _start_node(self, *, ticking: bool) -> Node:
+    def _start_node(self, *, ticking: bool, here: Here | None = None) -> Node:
         core = self._core
         refuse_unknown_calendars(core)
-        core.node = node = core.make_node(self._make_verbs, ticking=ticking)
+        core.node = node = core.make_node(self._make_verbs, ticking=ticking, here=here)
         try:
             node.start(ticking=ticking)
         except BaseException:

@@ -82,8 +82,8 @@ class Held:
         from solocron.effects.guard import guard
         from solocron.effects.tables import schema_of
 
-        scope, schema = f"lock/{self.lock.namespace}/{self.name}", schema_of(self.lock.place.store)
-        guard(connection, scope=scope, fence=self.fence, schema=schema)
+        scope, store = f"lock/{self.lock.namespace}/{self.name}", self.lock.place.store
+        guard(connection, scope=scope, fence=self.fence, schema=schema_of(store), clock=store.clock)
 
     def release(self) -> bool:
         """Release the lock. False: it was no longer ours, or the store was unavailable; then it may be tried again.

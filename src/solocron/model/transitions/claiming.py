@@ -20,7 +20,7 @@ from solocron.model.transitions.claimant import Claimant, next_fence
 from solocron.model.transitions.shards import SPREAD, cut, rest_of
 from solocron.model.transitions.untold import write_off_untold
 
-__all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "recompute_due", "wake"]
+__all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "hold_of", "may_start", "recompute_due", "wake"]
 
 _ASKED = (Origin.TRIGGER, Origin.RERUN)
 """Origins of runs that a person requested by name."""
@@ -145,29 +145,34 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
         waiting_run, others = _parts(job, waiting_run, by, fleet)
         if others:
             rest = {**rest, "waiting_runs": (*rest.get("waiting_runs", job.waiting_runs), *others)}
-        timeout = job.definition.timeout
-        hold = Hold(
-            run=waiting_run.run,
-            slot=waiting_run.slot,
-            origin=waiting_run.origin,
-            attempt=waiting_run.attempt,
-            tries=waiting_run.tries,
-            session=by.session,
-            node=by.node,
-            fence=next_fence(job.fence, now),
-            claimed_at=now,
-            deadline=None if timeout is None else now + timeout,
-            request=waiting_run.request,
-            payload=waiting_run.payload,
-            crashed=waiting_run.crashed,
-            shard=waiting_run.shard,
-            shards=waiting_run.shards,
-            only=waiting_run.only,
-            among=waiting_run.among,
-            permit=by.permit if job.definition.limit is not None else None,
-        )
+        hold = hold_of(job, waiting_run, now=now, by=by)
         job = replace(job, **rest, active=(*job.active, hold), fence=hold.fence)
         return job, hold, tuple(records)
+
+
+def hold_of(job: Job, waiting_run: WaitingRun, *, now: int, by: Claimant) -> Hold:
+    """Return the hold of a waiting run that this node takes now, under a new fence."""
+    timeout = job.definition.timeout
+    return Hold(
+        run=waiting_run.run,
+        slot=waiting_run.slot,
+        origin=waiting_run.origin,
+        attempt=waiting_run.attempt,
+        tries=waiting_run.tries,
+        session=by.session,
+        node=by.node,
+        fence=next_fence(job.fence, now),
+        claimed_at=now,
+        deadline=None if timeout is None else now + timeout,
+        request=waiting_run.request,
+        payload=waiting_run.payload,
+        crashed=waiting_run.crashed,
+        shard=waiting_run.shard,
+        shards=waiting_run.shards,
+        only=waiting_run.only,
+        among=waiting_run.among,
+        permit=by.permit if job.definition.limit is not None else None,
+    )
 
 
 def _parts(
@@ -187,7 +192,7 @@ def _first(
     job: Job, resolve: Resolve, now: int, by: Claimant, fleet: frozenset[str] = frozenset()
 ) -> tuple[WaitingRun | None, Mapping[str, Any]]:
     """Return the next run, and the fields of the job without it: retries first, then by slot, then paced ranges."""
-    waiting, waiting_ranges = _may_start(job)
+    waiting, waiting_ranges = may_start(job)
     wait = _affinity_delay(job, by, fleet)
     ready = [
         waiting_run
@@ -254,7 +259,7 @@ def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
         and not any(waiting_run.only for waiting_run in job.waiting_runs)
     ):
         return False
-    waiting, waiting_ranges = _may_start(job)
+    waiting, waiting_ranges = may_start(job)
     ready = [waiting_run for waiting_run in waiting if waiting_run.ready_at <= now]
     if any(waiting_run.only not in (None, by.node) for waiting_run in ready):
         return True
@@ -275,7 +280,7 @@ def _affinity_delay(job: Job, by: Claimant, fleet: frozenset[str]) -> int:
 
 def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
     """Return when this node has something to do here, or should check whether another node has done its part."""
-    waiting, waiting_ranges = _may_start(job)
+    waiting, waiting_ranges = may_start(job)
     fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
     wait = _affinity_delay(job, by, fleet)
     if not by.spare or _live_is_ready(waiting, waiting_ranges, now):
@@ -312,7 +317,7 @@ def _without(job: Job, waiting_run: WaitingRun) -> Mapping[str, Any]:
     return {"waiting_runs": tuple(other for other in job.waiting_runs if other is not waiting_run)}
 
 
-def _may_start(job: Job) -> tuple[list[WaitingRun], list[WaitingRange]]:
+def may_start(job: Job) -> tuple[list[WaitingRun], list[WaitingRange]]:
     """Return what may start once its time has come.
 
     A disabled job runs nothing. A pause stops everything but what a person requested by name. Slots also wait for a run
@@ -374,7 +379,7 @@ def due_at(job: Job, slots: Timetable) -> int | None:
         following = slots.after(slots.decided_until(job.cursor, job.nominal))
         if following is not None:
             moments.append(following)
-    waiting, waiting_ranges = _may_start(job)
+    waiting, waiting_ranges = may_start(job)
     moments += [waiting_run.ready_at for waiting_run in waiting]
     moments += [_ready_at(job, waiting_range) for waiting_range in waiting_ranges]
     return min(moments, default=None)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from solocron.errors import InvalidError
 
 __all__ = [
     "FOREVER",
@@ -13,6 +17,8 @@ __all__ = [
     "add_node",
     "add_run",
     "add_store",
+    "add_watch",
+    "chosen",
     "count",
     "names",
 ]
@@ -35,6 +41,16 @@ def count(value: str) -> int:
 
 
 count.__name__ = "whole number from 1 up"  # argparse puts the name of the type into its message
+
+
+def chosen(flag: str, given: Iterable[str] | None, known: Iterable[str]) -> frozenset[str]:
+    """Return the words of a flag; refuse one that is not known, with the nearest that is."""
+    words, valid = frozenset(given or ()), [str(one) for one in known]
+    for word in sorted(words - set(valid)):
+        close = get_close_matches(word, valid, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(valid)}."
+        raise InvalidError(f"{flag}: {word!r:.40} is not known; {hint}")
+    return words
 
 
 def add_store(parser: ArgumentParser, default: str | None = SUPPRESS) -> None:
@@ -65,6 +81,11 @@ def add_listing(parser: ArgumentParser) -> None:
     """Add what every command on a store takes: --store, --namespace, --json."""
     add_store(parser)
     add_json(parser)
+
+
+def add_watch(parser: ArgumentParser) -> None:
+    """Add --watch."""
+    parser.add_argument("--watch", action="store_true", help="draw it again and again until Ctrl-C; needs a terminal")
 
 
 def add_job(parser: ArgumentParser) -> None:

@@ -62,25 +62,15 @@ def _report(error: SolocronError, args: Namespace) -> int:
 
 
 def _next_step(error: SolocronError, args: Namespace) -> str | None:
+    from solocron.cli.opening import same_store
+
     if isinstance(error, StoreError) and args.command != "doctor":
-        return f"solocron doctor{_same_store(args)}"
+        return shlex.join(["solocron", "doctor", *same_store(args)])
     if isinstance(error, WaitTimeout):
-        return f"solocron show {args.run}{_same_store(args)}"
+        return shlex.join(["solocron", "show", args.run, *same_store(args)])
     if isinstance(error, InvalidError):
         return f"solocron {args.command} --help"
     return None
-
-
-def _same_store(args: Namespace) -> str:
-    """Return the flags that name the same store again, without its password."""
-    from solocron.stores.url import Secret
-
-    given = []
-    if args.store:
-        given += ["--store", args.store if Secret(args.store).masked == args.store else "URL"]
-    if args.namespace:
-        given += ["--namespace", args.namespace]
-    return f" {shlex.join(given)}" if given else ""
 
 
 def _write_what_cannot_be_encoded_as_escapes() -> None:

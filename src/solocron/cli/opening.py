@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from solocron.client import Client
     from solocron.stores.contract import Store
 
-__all__ = ["each_namespace", "named_store", "opened", "refuse_empty"]
+__all__ = ["each_namespace", "named_store", "opened", "refuse_empty", "same_store"]
 
 _NAMES = 10_000
 """Names of jobs among which the nearest to a wrong one is looked for."""
@@ -52,6 +52,18 @@ def _hint(client: Client, args: Namespace) -> str:
         return ""
     close = get_close_matches(given, names, n=1)
     return f" Did you mean {close[0]!r}?" if close else " `solocron jobs` lists them."
+
+
+def same_store(args: Namespace) -> list[str]:
+    """Return the flags that name the same store again, without its password."""
+    from solocron.stores.url import Secret
+
+    given: list[str] = []
+    if args.store:
+        given += ["--store", args.store if Secret(args.store).masked == args.store else "URL"]
+    if args.namespace:
+        given += ["--namespace", args.namespace]
+    return given
 
 
 def refuse_empty(store: Store) -> None:

@@ -14,13 +14,20 @@ from solocron.model.documents.run import Status
 if TYPE_CHECKING:
     from solocron.views import NodeView, RunView
 
-__all__ = ["describe_run", "nodes_table", "runs_table"]
+__all__ = ["describe_run", "nodes_table", "runs_table", "runs_table_in_pages"]
+
+
+_RUNS = ["RUN", "STATUS", "SLOT (UTC)", " TRY", " LATE", " TOOK", "NODE", "WHY"]
 
 
 def runs_table(found: Iterable[RunView]) -> None:
     """Print runs, and slots that did not run with the reason."""
-    headers = ["RUN", "STATUS", "SLOT (UTC)", " TRY", " LATE", " TOOK", "NODE", "WHY"]
-    output.table(headers, [_run_row(run) for run in found])
+    runs_table_in_pages([found])
+
+
+def runs_table_in_pages(pages: Iterable[Iterable[RunView]]) -> None:
+    """Print runs as `runs_table` does, each page when it comes."""
+    output.table_in_parts(_RUNS, ([_run_row(run) for run in page] for page in pages))
 
 
 def _run_row(run: RunView) -> Sequence[str]:

@@ -6,8 +6,10 @@ from solocron.client.backfill import Backfills
 from solocron.client.commands import Commands
 from solocron.client.definitions import Definitions
 from solocron.client.job_documents import JobDocuments
+from solocron.client.job_listing import JobListing
 from solocron.client.queries import Queries
 from solocron.client.restore import Restore
+from solocron.client.run_listing import RunListing
 from solocron.client.run_lookup import RunLookup
 from solocron.clock import SECOND
 from solocron.jobs.registry import Registry
@@ -34,12 +36,17 @@ class Client:
     ) -> None:
         documents = JobDocuments(store, registry or Registry(), runtime or Threads(), late_for)
         lookup = RunLookup(documents)
-        queries, commands = Queries(documents, lookup), Commands(documents, lookup)
+        jobs, runs = JobListing(documents), RunListing(documents, lookup)
+        queries, commands = Queries(documents, lookup, jobs, runs), Commands(documents, lookup)
         backfills, definitions = Backfills(documents), Definitions(documents)
 
         self.store = store
         self.changed = documents.changed
         """Called after each change, so that a node in the same process looks at once."""
+
+        self.job_page = jobs.page
+        self.run_page = runs.page
+        self.every_run = runs.every
 
         self.jobs = queries.jobs
         self.get_job = queries.get_job

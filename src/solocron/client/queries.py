@@ -8,6 +8,8 @@ from datetime import datetime
 from solocron.calendars.views import CalendarView, notes_of
 from solocron.calendars.views import view as calendar_view
 from solocron.client.job_documents import JobDocuments, is_orphaned
+from solocron.client.job_listing import JobListing, WantedJobs
+from solocron.client.run_listing import RunListing, WantedRuns
 from solocron.client.run_lookup import RunLookup, running_views
 from solocron.clock import SECOND, from_us, to_us
 from solocron.errors import InvalidError
@@ -16,12 +18,11 @@ from solocron.model.documents.alarm import is_open
 from solocron.model.documents.calendar import calendar_of
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import limit_of, parse
-from solocron.model.documents.run import Status
 from solocron.model.documents.session import Life
 from solocron.model.pools import unserved
 from solocron.schedules import Calendared, Schedule, Spread, load_zone
-from solocron.stores.contract import All, Query
-from solocron.stores.paging import read_documents, read_held, read_jobs, read_sessions
+from solocron.stores.contract import All
+from solocron.stores.paging import read_documents, read_sessions
 from solocron.views import AlarmView, JobView, LimitView, NodeView, RunView, StatusView
 
 __all__ = ["Queries"]
@@ -33,15 +34,16 @@ _OVERDUE = 300 * SECOND
 class Queries:
     """Everything that can be asked of a namespace without changing it."""
 
-    def __init__(self, documents: JobDocuments, lookup: RunLookup) -> None:
+    def __init__(self, documents: JobDocuments, lookup: RunLookup, jobs: JobListing, runs: RunListing) -> None:
         self._documents = documents
+        self._jobs = jobs
+        self._runs = runs
         self._lookup = lookup
         self._store = documents.store
 
     def jobs(self) -> list[JobView]:
         """Return every job of the namespace, by name."""
-        sessions, now = read_sessions(self._store), self._store.clock()
-        return [self._documents.view_of(job, sessions, now) for job in self._documents.all() if not job.removed]
+        return list(self._jobs.page(WantedJobs()).jobs)
 
     def get_job(self, name: str) -> JobView:
         """Return one job."""
@@ -51,23 +53,8 @@ class Queries:
         self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
     ) -> list[RunView]:
         """Return what runs, latest claim first, then the records of the log, newest first."""
-        if not 1 <= limit <= 10_000:
-            raise InvalidError(f"limit={limit}: give a whole number from 1 to 10000.")
         wanted = frozenset([status] if isinstance(status, str) else status or ())
-        for one in wanted:
-            if one not in set(Status):
-                raise InvalidError(f"status {one!r} is not known; choose from {', '.join(Status)}.")
-        # The documents are read before the log: a run that ends in between is found by its record.
-        docs = read_held(self._store) if job is None else read_jobs(self._store, (job,))
-        held = self._lookup.running(docs) if not wanted or Status.RUNNING in wanted else []
-        ended: list[RunView] = []
-        if not wanted or wanted - {Status.RUNNING}:
-            query = Query(job=job, statuses=wanted - {Status.RUNNING}, limit=limit)
-            ended = list(map(RunView.of, self._store.history(query).records))
-        if job is not None and not ended and not docs:  # a removed job is still on record
-            self._documents.get(job)
-        known = {(view.run, view.attempt) for view in ended}
-        return [*(view for view in held if (view.run, view.attempt) not in known), *ended][:limit]
+        return list(self._runs.page(WantedRuns(job=job, statuses=wanted), limit=limit).runs)
 
     def get_run(self, id: str) -> RunView:
         """Return the last attempt of a run, or the run as it waits."""

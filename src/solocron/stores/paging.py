@@ -21,6 +21,7 @@ __all__ = [
     "iter_documents",
     "iter_job_pages",
     "iter_jobs",
+    "iter_names",
     "live_sessions",
     "read_documents",
     "read_held",
@@ -34,16 +35,26 @@ _REFILL = 100
 """Documents to read at least to fill a page up: one by one, a store full of undecodable ones would take forever."""
 
 
-def iter_job_pages(store: Store, *, size: int = PAGE) -> Iterator[list[Job]]:
-    """Yield every job of the namespace by name, a page at a time, for callers that write between two pages."""
-    for page in _pages(store, Kind.JOB, size):
+def iter_job_pages(store: Store, *, size: int = PAGE, after: str = "") -> Iterator[list[Job]]:
+    """Yield every job after a name, by name, a page at a time, for callers that write between two pages."""
+    for page in _pages(store, Kind.JOB, size, after):
         yield [doc for doc in page if isinstance(doc, Job)]
 
 
-def iter_jobs(store: Store, *, size: int = PAGE) -> Iterator[Job]:
-    """Yield every job of the namespace by name; each page is read when the one before it is used up."""
-    for page in iter_job_pages(store, size=size):
+def iter_jobs(store: Store, *, size: int = PAGE, after: str = "") -> Iterator[Job]:
+    """Yield every job after a name, by name; each page is read when the one before it is used up."""
+    for page in iter_job_pages(store, size=size, after=after):
         yield from page
+
+
+def iter_names(store: Store, kind: Kind, *, size: int = PAGE, after: str = "") -> Iterator[str]:
+    """Yield the names of the documents of a kind after a name, in their order, without reading the documents."""
+    while True:
+        page = store.names(kind, after=after, limit=size)
+        yield from page
+        if len(page) < size:
+            return
+        after = page[-1]
 
 
 def iter_documents(store: Store, kind: Kind, *, size: int = PAGE) -> Iterator[SmallDocument]:
@@ -111,8 +122,7 @@ def read_page(which: Which, read: Callable[[Which], Sequence[tuple[str, Doc | No
         which = replace(which, after=rows[-1][0], limit=max(limit - len(found), _REFILL))
 
 
-def _pages(store: Store, kind: Kind, size: int) -> Iterator[tuple[Doc, ...]]:
-    after = ""
+def _pages(store: Store, kind: Kind, size: int, after: str = "") -> Iterator[tuple[Doc, ...]]:
     while True:
         page = store.read(All(kind, after=after, limit=size))
         yield page

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
-from solocron import Lock, Scheduler
+from solocron import Every, Lock, Scheduler
 from solocron.model.change import Change, Kind
 from solocron.model.documents.job import Job
-from solocron.stores.contract import Named
-from tests.unit.cli.kit import Cli, Shop, moment
+from solocron.scheduler.hooks import core_of
+from solocron.stores.contract import Doc, Named, Store, Which
+from solocron.stores.memory import MemoryStore
+from solocron.stores.sql.store import SqlStore
+from tests.unit.cli.kit import Answer, Cli, Shop, moment
 
 
 def test_jobs_are_listed_with_their_schedule_and_state(cli: Cli, shop: Shop) -> None:
@@ -115,3 +120,124 @@ def test_the_environment_names_the_namespace(cli: Cli, shop: Shop, monkeypatch: 
     assert Lock(shop.url, "door").namespace == "billing"
     monkeypatch.setenv("SOLOCRON_NAMESPACE", "not a name")
     assert cli("jobs", "--store", shop.url).code == 2
+
+
+# --- filters and pages -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["memory", "sqlite"], scope="module")
+def tenants(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Some jobs as data, in two pools, to be looked at only."""
+    folder = tmp_path_factory.mktemp("tenants")
+    scheduler = Scheduler("memory://tenants" if request.param == "memory" else f"sqlite:///{folder / 'tenants.db'}")
+    scheduler.every("1h", name="work")(lambda: None)
+    scheduler.tick()
+    for name in ("invoice:", "invoice:a", "invoice:b", "invoice:c", "invoice-x", "mail:a", "mail:b"):
+        scheduler.add(name, "work", Every("1h"), pool="night" if name.endswith(":b") else "default")
+    scheduler.pause("mail:a", by="kim")
+    yield core_of(scheduler).store
+    core_of(scheduler).store.close()
+
+
+def jobs_of(cli: Cli, store: Store, *given: str) -> list[str]:
+    return [job["name"] for job in jobs_in(cli, store, *given).json]
+
+
+def jobs_in(cli: Cli, store: Store, *given: str) -> Answer:
+    return cli("jobs", "--store", store.url, "--namespace", store.namespace, *given, "--json")
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (["--match", "invoice:*"], ["invoice:", "invoice:a", "invoice:b", "invoice:c"]),
+        (["--match", "invoice:?"], ["invoice:a", "invoice:b", "invoice:c"]),
+        (["--match", "*:b"], ["invoice:b", "mail:b"]),
+        (["--match", "[im]*:[ab]"], ["invoice:a", "invoice:b", "mail:a", "mail:b"]),
+        (["--match", "mail:a"], ["mail:a"]),
+        (["--match", "nothing*"], []),
+        (["--pool", "night"], ["invoice:b", "mail:b"]),
+        (["--pool", "night", "--match", "mail:*"], ["mail:b"]),
+        (["--state", "paused"], ["mail:a"]),
+        (["--state", "on", "--match", "mail:*"], ["mail:b"]),
+        (["--state", "paused,disabled", "--state", "failing"], ["mail:a"]),
+        (["--state", "orphaned", "--match", "mail:*"], ["mail:a", "mail:b"]),
+        (["--state", "running"], []),
+        (["--after", "mail:a"], ["mail:b", "work"]),
+        (["--match", "invoice:*", "--after", "invoice:a"], ["invoice:b", "invoice:c"]),
+        (["--match", "*:?", "--after", "invoice:b"], ["invoice:c", "mail:a", "mail:b"]),
+    ],
+)
+def test_jobs_can_be_filtered(cli: Cli, tenants: Store, given: list[str], found: list[str]) -> None:
+    assert jobs_of(cli, tenants, *given) == found
+
+
+def test_jobs_come_in_pages_and_the_last_line_says_how_to_go_on(cli: Cli, tenants: Store) -> None:
+    pages = [jobs_in(cli, tenants, "--match", "invoice:*", "--limit", "3")]
+    last = pages[0].err.splitlines()[-1]
+    assert last.startswith("next: solocron jobs ")
+    pages.append(cli(*shlex.split(last.removeprefix("next: solocron "))))
+    assert [[job["name"] for job in page.json] for page in pages] == [
+        ["invoice:", "invoice:a", "invoice:b"],
+        ["invoice:c"],
+    ]
+    assert pages[1].err == ""
+
+
+def test_a_page_does_not_read_every_job(cli: Cli, tenants: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 100,000 jobs, 20 may not cost 100,000 documents."""
+    read = list[str]()
+    for kind in (MemoryStore, SqlStore):
+        monkeypatch.setattr(kind, "read", counting(kind.read, read))
+    found = jobs_of(cli, tenants, "--limit", "2")
+    assert len(found) == 2
+    assert len(read) <= 4  # two, one more that tells of a next page, and one that proves the namespace not empty
+    read.clear()
+    assert jobs_of(cli, tenants, "--match", "mail:*") == ["mail:a", "mail:b"]
+    assert not [name for name in read[1:] if name.startswith("invoice")]
+    read.clear()
+    assert jobs_of(cli, tenants, "--match", "*:c") == ["invoice:c"]
+    assert read[1:] == ["invoice:c"]
+
+
+def counting(read: Callable[..., tuple[Doc, ...]], names: list[str]) -> Callable[..., tuple[Doc, ...]]:
+    def counted(store: Store, which: Which) -> tuple[Doc, ...]:
+        found = read(store, which)
+        names.extend(doc.name for doc in found if isinstance(doc, Job))
+        return found
+
+    return counted
+
+
+def test_a_running_job_is_found_by_its_state(cli: Cli, held: Callable[..., tuple[str, Scheduler]]) -> None:
+    _, scheduler = held("memory://state-of-one")
+    scheduler.pause("stubborn")
+    for state in ("running", "paused", "running,failing"):
+        (job,) = cli("jobs", "--store", "memory://state-of-one", "--state", state, "--json").json
+        assert job["name"] == "stubborn"
+    assert cli("jobs", "--store", "memory://state-of-one", "--state", "on", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--state", "pausd"], "--state: 'pausd' is not known; did you mean 'paused'?"),
+        (["--state", "xyz"], "choose from on, paused, disabled, running, waiting, failing, orphaned."),
+        (["--match", ""], "--match: an empty pattern fits no name; write it like 'invoice:*'. Nothing was read."),
+        (["--limit", "none"], "argument --limit: invalid whole number from 1 up value: 'none'"),
+        (["--watch"], "--watch draws on a terminal, and stdout is not one; nothing was read. Leave --watch out."),
+        (["--watch", "--json"], "--watch draws a table, so --json does not go with it; nothing was read."),
+    ],
+)
+def test_a_wrong_option_is_one_clear_line(cli: Cli, shop: Shop, given: list[str], said: str) -> None:
+    answer = cli("jobs", "--store", shop.url, *given)
+    assert (answer.code, answer.out) == (2, "")
+    first, following = answer.err.splitlines()
+    assert said in first
+    assert following == "next: solocron jobs --help"
+
+
+def test_a_filter_that_finds_nothing_says_so(cli: Cli, shop: Shop) -> None:
+    answer = cli("jobs", "--store", shop.url, "--match", "nothing*")
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err.startswith("no such job in namespace 'default'")

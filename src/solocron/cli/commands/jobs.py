@@ -2,32 +2,95 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+import shlex
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
-from solocron.cli.arguments import add_listing as add_arguments
+from solocron.cli.arguments import add_listing, add_watch, chosen, count, names
 from solocron.cli.exits import OK
 from solocron.cli.moments import local, utc
-from solocron.cli.opening import opened
+from solocron.cli.opening import opened, same_store
+from solocron.errors import InvalidError
 
 if TYPE_CHECKING:
+    from solocron.client import Client
+    from solocron.client.job_listing import WantedJobs
     from solocron.views import JobView
 
 __all__ = ["add_arguments", "execute"]
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--match", metavar="PATTERN", help="only names that fit it, such as 'invoice:*'")
+    parser.add_argument("--pool", metavar="A,B", type=names, action="extend", help="only those of these pools")
+    parser.add_argument(
+        "--state", metavar="A,B", type=names, action="extend", help="only these, such as paused,failing"
+    )
+    parser.add_argument("--limit", metavar="N", type=count, help="at most so many, by name (default: all)")
+    parser.add_argument("--after", metavar="JOB", default="", help="only names that follow this one")
+    add_watch(parser)
+    add_listing(parser)
+
+
 def execute(args: Namespace) -> int:
-    with opened(args) as client:
-        found = client.jobs()
+    from solocron.client.job_listing import JobState, WantedJobs
+
+    if args.match == "":
+        raise InvalidError("--match: an empty pattern fits no name; write it like 'invoice:*'. Nothing was read.")
+    if args.watch:
+        from solocron.cli.watching import refuse_without_terminal
+
         if args.json:
-            return output.dump_views(found)
-        if not found:
-            output.note(f"no jobs in namespace {client.store.namespace!r} of {client.store.url}")
-            return OK
-        output.table(["JOB", "STATE", "LAST", "NEXT", "SCHEDULE", "NOTE"], [_row(job) for job in found])
+            raise InvalidError("--watch draws a table, so --json does not go with it; nothing was read.")
+        refuse_without_terminal()
+    states = chosen("--state", args.state, JobState)
+    wanted = WantedJobs(match=args.match, pools=frozenset(args.pool or ()), states=states)
+    with opened(args) as client:
+        if args.watch:
+            from solocron.cli.watching import watch
+
+            watch(lambda: _draw(client, args, wanted))
+        page = client.job_page(wanted, limit=args.limit, after=args.after)
+        if args.json:
+            output.dump_views(page.jobs)
+        elif page.jobs:
+            _table(page.jobs)
+        else:
+            output.note(_nothing(args, client))
+        if page.next is not None:
+            output.note(f"next: {_following(args, page.next)}")
     return OK
+
+
+def _draw(client: Client, args: Namespace, wanted: WantedJobs) -> None:
+    from solocron.clock import from_us
+
+    output.say(f"{utc(from_us(client.store.clock()))} UTC by the store's clock")
+    _table(client.job_page(wanted, limit=args.limit, after=args.after).jobs)
+
+
+def _nothing(args: Namespace, client: Client) -> str:
+    filtered = args.match or args.pool or args.state or args.after
+    return f"no {'such job' if filtered else 'jobs'} in namespace {client.store.namespace!r} of {client.store.url}"
+
+
+def _following(args: Namespace, after: str) -> str:
+    """Return the command that lists what follows."""
+    flags = {
+        "--match": args.match,
+        "--pool": ",".join(args.pool or ()),
+        "--state": ",".join(args.state or ()),
+        "--limit": str(args.limit),
+        "--after": after,
+    }
+    words = [word for flag, value in flags.items() if value for word in (flag, value)]
+    return shlex.join(["solocron", "jobs", *same_store(args), *words, *(["--json"] if args.json else [])])
+
+
+def _table(found: Sequence[JobView]) -> None:
+    output.table(["JOB", "STATE", "LAST", "NEXT", "SCHEDULE", "NOTE"], [_row(job) for job in found])
 
 
 def _row(job: JobView) -> Sequence[str]:

@@ -1,0 +1,163 @@
+"""List jobs by name, in pages, filtered by pattern, pool and state.
+
+A page costs what it has to look at. The index of names answers a limit and the literal beginning of a pattern. Any
+other pattern is compared with names, without their documents. Pool and state are in the documents, which are read a
+page at a time until enough are found; only what runs has an index of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from solocron.client.job_documents import JobDocuments, is_orphaned
+from solocron.errors import InvalidError
+from solocron.model.change import Kind
+from solocron.model.documents.job import Job
+from solocron.model.documents.session import Session
+from solocron.stores.paging import PAGE, iter_jobs, iter_names, read_held, read_jobs, read_sessions
+from solocron.views import JobView
+
+__all__ = ["JobListing", "JobPage", "JobState", "WantedJobs"]
+
+_DOCUMENTS = 200
+"""Documents that are read at once by their names."""
+
+
+class JobState(StrEnum):
+    """States of a job to look for. A job can be in several, such as paused and running."""
+
+    ON = "on"
+    """It is enabled and not paused."""
+    PAUSED = "paused"
+    DISABLED = "disabled"
+    RUNNING = "running"
+    WAITING = "waiting"
+    """Runs of it wait: queued, caught up, to be retried or delayed."""
+    FAILING = "failing"
+    """Its last run failed."""
+    ORPHANED = "orphaned"
+    """No live node can run it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedJobs:
+    """Which jobs are wanted."""
+
+    match: str | None = None
+    """A pattern for the whole name: `*`, `?` and `[...]` as in a shell."""
+    pools: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
+    """One of these is enough."""
+
+    def __post_init__(self) -> None:
+        for state in sorted(self.states):
+            if state not in set(JobState):
+                raise InvalidError(f"state {state!r:.40} is not known; choose from {', '.join(JobState)}.")
+
+    @property
+    def prefix(self) -> str:
+        """The literal beginning of the pattern."""
+        return re.split(r"[*?[]", self.match or "", maxsplit=1)[0]
+
+    @property
+    def prefix_only(self) -> bool:
+        """True if the pattern says no more than how a name begins."""
+        return self.match is None or self.match == f"{self.prefix}*"
+
+    def names(self, name: str) -> bool:
+        """Return whether the pattern fits a name."""
+        return self.match is None or fnmatchcase(name, self.match)
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Jobs by name, and the name after which the next page begins; None if there is nothing more."""
+
+    jobs: tuple[JobView, ...]
+    next: str | None = None
+
+
+class JobListing:
+    """Pages of jobs."""
+
+    def __init__(self, documents: JobDocuments) -> None:
+        self._documents = documents
+        self._store = documents.store
+
+    def page(self, wanted: WantedJobs, *, limit: int | None = None, after: str = "") -> JobPage:
+        """Return at most `limit` jobs (None: all) whose names come after `after`."""
+        sessions, now = read_sessions(self._store), self._store.clock()
+        found: list[Job] = []
+        for job in self._candidates(wanted, after, limit):
+            if job.removed or not _is_wanted(job, wanted, sessions, now):
+                continue
+            if len(found) == limit:
+                return JobPage(self._views(found, sessions, now), found[-1].name)
+            found.append(job)
+        return JobPage(self._views(found, sessions, now))
+
+    def _views(self, jobs: list[Job], sessions: list[Session], now: int) -> tuple[JobView, ...]:
+        self._documents.calendars.learn(jobs)
+        return tuple(self._documents.view_of(job, sessions, now) for job in jobs)
+
+    def _candidates(self, wanted: WantedJobs, after: str, limit: int | None) -> Iterator[Job]:
+        """Yield every job by name that the narrowest index finds, each page when the one before is used up."""
+        if wanted.states == {JobState.RUNNING}:
+            held = sorted(read_held(self._store), key=lambda job: job.name)
+            yield from (job for job in held if job.name > after and wanted.names(job.name))
+        elif wanted.prefix_only:
+            plain = not wanted.pools and not wanted.states and limit is not None
+            size = min(PAGE, limit + 1) if plain and limit is not None else PAGE
+            if wanted.prefix > after:  # the pattern also fits the bare prefix, which does not come after itself
+                yield from read_jobs(self._store, (wanted.prefix,))
+            for job in iter_jobs(self._store, size=size, after=max(after, wanted.prefix)):
+                if not job.name.startswith(wanted.prefix):
+                    return
+                yield job
+        else:
+            yield from self._named(wanted, after)
+
+    def _named(self, wanted: WantedJobs, after: str) -> Iterator[Job]:
+        names = list[str]()
+        if wanted.prefix > after and wanted.names(wanted.prefix):
+            names.append(wanted.prefix)
+        for name in iter_names(self._store, Kind.JOB, after=max(after, wanted.prefix)):
+            if not name.startswith(wanted.prefix):
+                break
+            if wanted.names(name):
+                names.append(name)
+            if len(names) == _DOCUMENTS:
+                yield from self._by_name(names)
+                names = []
+        yield from self._by_name(names)
+
+    def _by_name(self, names: list[str]) -> list[Job]:
+        return sorted(read_jobs(self._store, names), key=lambda job: job.name) if names else []
+
+
+def _is_wanted(job: Job, wanted: WantedJobs, sessions: list[Session], now: int) -> bool:
+    if wanted.pools and job.definition.pool not in wanted.pools:
+        return False
+    return not wanted.states or any(_is_in(JobState(state), job, sessions, now) for state in wanted.states)
+
+
+def _is_in(state: JobState, job: Job, sessions: list[Session], now: int) -> bool:
+    match state:
+        case JobState.ON:
+            return job.definition.enabled and job.paused is None
+        case JobState.PAUSED:
+            return job.paused is not None
+        case JobState.DISABLED:
+            return not job.definition.enabled
+        case JobState.RUNNING:
+            return bool(job.active)
+        case JobState.WAITING:
+            return job.waiting > 0
+        case JobState.FAILING:
+            return job.failures > 0
+        case JobState.ORPHANED:
+            return is_orphaned(job, sessions, now)

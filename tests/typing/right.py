@@ -58,6 +58,10 @@ async def poll(run: AsyncRun) -> str:
 def new_year() -> None: ...
 
 
+@scheduler.cron("@daily", starts=date(2027, 11, 26), ends="2027-12-24")
+def christmas() -> None: ...
+
+
 @scheduler.cron("H H(0-5) * * *", pool="reports", shards=("eu", "us"), limit="db-heavy:2", spread="10m")
 def nightly(run: Run, dry: bool = False) -> dict[str, int]:
     return {"attempt": run.attempt if not dry else 0}

@@ -20,7 +20,7 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.permit import limit_of, parse
 from solocron.model.documents.session import Life
 from solocron.model.pools import unserved
-from solocron.schedules import Calendared, Schedule, Spread, load_zone
+from solocron.schedules import Calendared, Schedule, load_zone, rule_of
 from solocron.stores.contract import All
 from solocron.stores.paging import read_documents, read_sessions
 from solocron.views import AlarmView, JobView, LimitView, NodeView, RunView, StatusView
@@ -135,7 +135,7 @@ class Queries:
         """Return a sentence for each slot up to the job's n-th next one that its calendar moves or leaves out."""
         slots = self.upcoming(job, n, start=start)
         rule = self.schedule(job)
-        inner = rule.schedule if isinstance(rule, Spread) else rule
+        inner = None if rule is None else rule_of(rule)
         if not isinstance(inner, Calendared) or not slots:
             return []
         begin = self._store.clock() if start is None else to_us(start)

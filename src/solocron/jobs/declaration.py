@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from solocron.duration import parse_duration
-from solocron.errors import InvalidError
+from solocron.errors import InvalidError, ScheduleError
 from solocron.jobs.checks import (
     check_choice,
     check_isolation,
@@ -28,7 +28,8 @@ from solocron.jobs.options import AddOptions, CronOptions, Dst, JobOptions, comp
 from solocron.model._fast.values import replace
 from solocron.model.documents.definition import Definition
 from solocron.model.policy import Backoff, CatchUp, Overlap
-from solocron.schedules import RULES, Cron, Schedule, dump, spread
+from solocron.schedules import RULES, Bounded, Cron, Schedule, dump, spread
+from solocron.schedules.bounded import bound_text, unbounded
 from solocron.schedules.calendar import check_movable
 from solocron.schedules.native import Native
 from solocron.schedules.shorthand import uses_hash
@@ -49,6 +50,8 @@ class Declaration:
     tz: str | tzinfo
     dst: Dst | None
     spread: timedelta | None
+    starts: str | None
+    ends: str | None
     calendar: str | None
     on_holiday: str
     on_retry: Callable[..., Any] | None
@@ -72,6 +75,8 @@ class Declaration:
             tz=given["tz"],
             dst=given["dst"],
             spread=None if spread_by is None else parse_duration(spread_by, what="spread"),
+            starts=None if given["starts"] is None else bound_text(given["starts"], "starts"),
+            ends=None if given["ends"] is None else bound_text(given["ends"], "ends"),
             calendar=None if calendar is None else check_name(calendar, "calendar"),
             on_holiday=given["on_holiday"] or "skip",
             on_retry=given["on_retry"],
@@ -115,7 +120,15 @@ class Declaration:
         else:
             dst = None if self.dst is None else {rule: str(choice) for rule, choice in self.dst.items()}
             schedule = Cron(self.when, tz=self.tz, dst=dst, seed=name)
-        return schedule if self.spread is None else spread(schedule, self.spread, name)
+        schedule = schedule if self.spread is None else spread(schedule, self.spread, name)
+        return schedule if self.starts is self.ends is None else self._bounded(schedule)
+
+    def _bounded(self, schedule: Schedule) -> Schedule:
+        """Return the schedule between its bounds; without a slot there it is refused, as a date that never comes is."""
+        bounded = Bounded(schedule, self.starts, self.ends)
+        if bounded.after_us(bounded.starts_us - 1) is None:
+            raise ScheduleError(f"there is no slot in it: {bounded.describe()}. Nothing was registered.")
+        return bounded
 
     def define(self, name: str, handler: str) -> tuple[Definition, Schedule]:
         """Return the definition under a name, and the schedule itself: a user's own class lives only in code."""
@@ -129,7 +142,7 @@ class Declaration:
                     "there. Nothing was registered."
                 )
             if self.on_holiday != "skip":
-                check_movable(schedule)
+                check_movable(unbounded(schedule))
             spec = {**spec, "calendar": self.calendar, "on_holiday": self.on_holiday}
         return replace(self.options, handler=handler, schedule=spec), schedule
 

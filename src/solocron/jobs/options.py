@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypedDict, TypeVar
 from solocron.errors import InvalidError
 from solocron.jobs.retrying import RetryDecision
 from solocron.model.policy import Backoff, CatchUp, Overlap
+from solocron.schedules import Bound
 
 __all__ = ["DEFAULTS", "AddOptions", "CronOptions", "Dst", "JobOptions", "Span", "complete", "lists_options"]
 
@@ -82,6 +83,10 @@ class _Policies(TypedDict, total=False):
     """`"name:number"`: at most so many runs at once of all jobs that name it."""
     spread: Span | None
     """Shift every slot by a stable offset below this, derived from the job's name."""
+    starts: Bound | None
+    """No slot before it: a date in the job's zone, an aware datetime, or one of them in ISO 8601."""
+    ends: Bound | None
+    """No slot after it; a date counts to its end."""
 
 
 class _Zone(TypedDict, total=False):
@@ -138,6 +143,8 @@ DEFAULTS: Final[CronOptions] = {
     "prefer": None,
     "limit": None,
     "spread": None,
+    "starts": None,
+    "ends": None,
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solocron.schedules import Calendared, Schedule, Spread, instants
+from solocron.schedules import Bounded, Calendared, Schedule, Spread, instants
 
 __all__ = ["EMPTY", "Resolve", "Timetable"]
 
@@ -48,10 +48,12 @@ class Timetable:
     def left_out(self, a: int, b: int) -> tuple[int, int, int, str] | None:
         """Return the slots that a calendar left out between: number, first, last, reason; None if there are none."""
         schedule, shift = self.schedule, 0
+        if isinstance(schedule, Bounded):
+            a, b, schedule = max(a, schedule.starts_us - 1), min(b, schedule.ends_us), schedule.schedule
         if isinstance(schedule, Spread):
             shift = schedule.offset_us
             schedule = schedule.schedule
-        if not isinstance(schedule, Calendared):
+        if not isinstance(schedule, Calendared) or b <= a:
             return None
         found = schedule.left_out(a - shift, b - shift)
         if found is None:

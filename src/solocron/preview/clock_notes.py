@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from solocron.preview.planned_job import PlannedJob
-from solocron.schedules import Calendared, Spread, dst_notes, instants
+from solocron.schedules import Bounded, Calendared, dst_notes, instants, rule_of
 
 __all__ = ["ClockNote", "clock_notes"]
 
@@ -26,8 +26,10 @@ def clock_notes(jobs: Iterable[PlannedJob], start: int, end: int) -> list[ClockN
     span = timedelta(microseconds=end - start)
     found = []
     for job in jobs:
-        rule = job.schedule.schedule if isinstance(job.schedule, Spread) else job.schedule
+        rule = rule_of(job.schedule)
         if isinstance(rule, Calendared):
             rule = rule.schedule
+        if isinstance(job.schedule, Bounded):
+            rule = Bounded(rule, job.schedule.starts, job.schedule.ends)
         found += [ClockNote(job.name, instants.zone(rule), note) for note in dst_notes(rule, start, span)]
     return sorted(found, key=lambda note: (note.note[:10], note.job))

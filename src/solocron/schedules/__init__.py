@@ -2,6 +2,7 @@
 
 from solocron.schedules import instants
 from solocron.schedules.at import At
+from solocron.schedules.bounded import Bound, Bounded, rule_of
 from solocron.schedules.calendar import RULES, WEEKDAYS, Calendar, Calendared
 from solocron.schedules.contract import Schedule
 from solocron.schedules.cron import Cron
@@ -15,6 +16,8 @@ __all__ = [
     "RULES",
     "WEEKDAYS",
     "At",
+    "Bound",
+    "Bounded",
     "Calendar",
     "Calendared",
     "Cron",
@@ -27,6 +30,7 @@ __all__ = [
     "lint",
     "load",
     "load_zone",
+    "rule_of",
     "spread",
     "zone_data_version",
 ]

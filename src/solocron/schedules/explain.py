@@ -10,13 +10,13 @@ from cronsim import CronSim
 
 from solocron.clock import from_us
 from solocron.duration import to_us
+from solocron.schedules.bounded import Bounded, rule_of
 from solocron.schedules.contract import Schedule
 from solocron.schedules.cron import DEFAULT_DST, Cron, new_year_of_the_zone_data
 from solocron.schedules.describe import sentence
 from solocron.schedules.field import ANY_TIME, FIELDS, Field
 from solocron.schedules.native import MICRO
 from solocron.schedules.parse import is_wildcard
-from solocron.schedules.spread import Spread
 from solocron.schedules.zone import ClockChange, load_zone
 
 __all__ = ["describe", "dst_notes", "lint"]
@@ -32,16 +32,18 @@ def describe(schedule: Cron) -> str:
 
 def dst_notes(schedule: Schedule, start_us: int, horizon: timedelta) -> list[str]:
     """Return a sentence for each clock change within `horizon` after `start_us` that skips or repeats a named time."""
-    cron = schedule.schedule if isinstance(schedule, Spread) else schedule
+    cron = rule_of(schedule)
     if not isinstance(cron, Cron) or cron.zone == "UTC" or cron.fields[2] == "*":
         return []  # every hour of the day is named: a missing or doubled hour does not surprise
     start, end = start_us // MICRO, (start_us + to_us(horizon)) // MICRO
+    if isinstance(schedule, Bounded):
+        start, end = max(start, schedule.starts_us // MICRO), min(end, schedule.ends_us // MICRO)
     return [note for change in load_zone(cron.zone).changes(start, end) for note in _note(cron, change)]
 
 
 def lint(schedule: Schedule, start_us: int | None = None) -> list[str]:
     """Warn of what is allowed but seldom meant; clock changes are those of a year from `start_us`, or the data's."""
-    cron = schedule.schedule if isinstance(schedule, Spread) else schedule
+    cron = rule_of(schedule)
     if not isinstance(cron, Cron):
         return []
     if start_us is None:
@@ -50,7 +52,7 @@ def lint(schedule: Schedule, start_us: int | None = None) -> list[str]:
     found += _days(*cron.fields[3:])
     if cron.dst != DEFAULT_DST and (cron.zone == "UTC" or is_wildcard(cron.fields)):
         found.append("dst has no effect here: it is for fixed times in a zone whose clocks are set.")
-    return found + dst_notes(cron, start_us, timedelta(days=366))
+    return found + dst_notes(schedule, start_us, timedelta(days=366))
 
 
 def _note(cron: Cron, change: ClockChange) -> Iterator[str]:

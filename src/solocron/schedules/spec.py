@@ -11,6 +11,7 @@ from solocron.clock import iso
 from solocron.duration import format_duration
 from solocron.errors import InvalidError, ScheduleError
 from solocron.schedules.at import At
+from solocron.schedules.bounded import Bounded
 from solocron.schedules.calendar import Calendar, Calendared
 from solocron.schedules.contract import Schedule
 from solocron.schedules.cron import DEFAULT_DST, Cron
@@ -36,6 +37,12 @@ def dump(schedule: Schedule) -> dict[str, Any]:
             return {"kind": "every", "period": format_duration(schedule.period)}
         case At():
             return {"kind": "at", "at": iso(schedule.at_us)}
+        case Bounded():
+            bounds = {"starts": schedule.starts, "ends": schedule.ends}
+            given = {name: bound for name, bound in bounds.items() if bound is not None}
+            inner = dump(schedule.schedule)
+            said = {"describe": schedule.describe()} if inner["kind"] == "custom" else {}
+            return inner | said | given
         case Spread() if (inner := dump(schedule.schedule))["kind"] != "custom":
             return {**inner, "spread": format_duration(schedule.within), "spread_by": schedule.seed}
         case _:
@@ -66,7 +73,10 @@ def load(spec: Mapping[str, Any], calendar: Calendar | None = None) -> Schedule 
             if calendar is None:
                 return None
             schedule = _calendared(schedule, calendar, spec["on_holiday"])
-        return _spread(schedule, spec["spread"], spec["spread_by"]) if "spread" in spec else schedule
+        whole = _spread(schedule, spec["spread"], spec["spread_by"]) if "spread" in spec else schedule
+        if "starts" not in spec and "ends" not in spec:
+            return whole
+        return _bounded(whole, spec.get("starts"), spec.get("ends"))
     except InvalidError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -91,6 +101,11 @@ def _at(moment: str) -> At:
 @lru_cache(maxsize=_SHARED)
 def _spread(schedule: Cron | Every | At | Calendared, within: str, seed: str) -> Spread:
     return Spread(schedule, within, seed)
+
+
+@lru_cache(maxsize=_SHARED)
+def _bounded(schedule: Cron | Every | At | Calendared | Spread, starts: str | None, ends: str | None) -> Bounded:
+    return Bounded(schedule, starts, ends)
 
 
 @lru_cache(maxsize=_SHARED)

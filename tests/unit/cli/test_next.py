@@ -127,3 +127,14 @@ def test_where_no_slot_is_left_that_is_said(cli: Cli) -> None:
     assert (answer.code, answer.out) == (0, "")
     assert "no slot is left" in answer.err
     assert cli("next", "once", "--store", "memory://over", "--json").json == {"next": []}
+
+
+def test_a_job_that_is_over_says_when_it_ended(cli: Cli) -> None:
+    scheduler = Scheduler("memory://ended")
+    scheduler.cron("0 9 * * *", name="sale", starts="2001-01-01", ends="2001-01-31")(lambda: None)
+    scheduler.tick()
+    answer = cli("next", "sale", "--store", "memory://ended")
+    assert (answer.code, answer.out) == (0, "")
+    assert "sale ended on 2001-01-31: it has no slot after that" in answer.err
+    shown = cli("next", "sale", "--store", "memory://ended", "--from", "2001-01-30T12:00", "--json")
+    assert shown.json == {"next": ["2001-01-31T09:00:00Z"]}

@@ -27,7 +27,7 @@ def test_every_and_at_have_no_zone_and_add_has_nothing_that_lives_in_code() -> N
 
 
 def test_an_option_that_a_store_keeps_is_a_field_of_the_definition() -> None:
-    about_the_schedule = {"tz", "dst", "calendar", "on_holiday", "spread"}
+    about_the_schedule = {"tz", "dst", "calendar", "on_holiday", "spread", "starts", "ends"}
     fields = inspect.signature(Definition).parameters.keys()
     assert get_type_hints(AddOptions).keys() - about_the_schedule == fields - {"handler", "schedule", "application"}
 

@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     from solocron.cli.slots import clock_changes, cron_of, print_slots, slots_after, start_of
-    from solocron.schedules import load_zone
+    from solocron.schedules import Bounded, load_zone
 
     if args.n > 1_000:
         raise InvalidError(f"-n {args.n}: at most 1000 slots are shown.")
@@ -43,6 +43,8 @@ def execute(args: Namespace) -> int:
         start = client.store.clock() if begin is None else to_us(begin)
         rule = client.schedule(args.what)
         days_off = client.upcoming_changes(args.what, args.n, start=begin)
+    if not slots and isinstance(rule, Bounded) and rule.ends is not None and start > rule.ends_us:
+        output.note(f"{args.what} ended on {rule.ends}: it has no slot after that")
     if job.paused is not None or not job.enabled:
         output.note(f"{args.what} is {'disabled' if job.paused is None else 'paused'}: these slots will be skipped")
     return print_slots(args, slots, start, days_off + ([] if rule is None else clock_changes(rule, start, slots)))

@@ -41,7 +41,8 @@ def _g01(bites: Bites) -> Patches:
         if real(self, session, gate):
             return True
         own = self.docs[("session", session)][0]  # type: ignore[index]
-        found = self._gate().rpartition(" ")[0] in gate.words and own.beats >= gate.beats  # type: ignore[union-attr]
+        state, epoch, *_ = self._gate().split(" ")
+        found = f"{state} {epoch}" in gate.words and own.beats >= gate.beats  # type: ignore[union-attr]
         bites(found)
         return found
 

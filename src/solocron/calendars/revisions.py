@@ -15,7 +15,7 @@ from solocron.model.documents.calendar import advance, calendar_of, document_of,
 from solocron.model.documents.job import Job
 from solocron.schedules.calendar import Calendar
 from solocron.stores.contract import All, Named, Store, Verdict
-from solocron.stores.paging import iter_job_pages, read_jobs
+from solocron.stores.paging import iter_job_pages, read_jobs, read_pauses
 
 __all__ = ["Calendars"]
 
@@ -92,9 +92,10 @@ class Calendars:
     def _advance(self, behind: list[Job], heads: Mapping[str, int], late_for: int) -> tuple[list[str], bool]:
         """Put jobs under these revisions; which were, and whether nothing is left to do."""
         self.learn(behind)
+        pauses, resolve = read_pauses(self.store), self._registry.resolve
         applied = self.store.update(
             Named(Kind.JOB, tuple(job.name for job in behind)),
-            lambda doc, now: advance(doc, latest=heads, now=now, late_for=late_for, resolve=self._registry.resolve),
+            lambda doc, now: advance(doc, latest=heads, now=now, late_for=late_for, resolve=resolve, pauses=pauses),
         )
         done = [result.name for result in applied.results if result.verdict is Verdict.APPLIED]
         return done, all(result.verdict in (Verdict.APPLIED, Verdict.DECLINED) for result in applied.results)

@@ -13,7 +13,7 @@ from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import alarm
 from solocron.model.documents.alarm import TURN, Bounds, Cause
 from solocron.stores.contract import All, ChangeFn, Named, Result, Verdict
-from solocron.stores.paging import iter_jobs, read_documents, read_sessions
+from solocron.stores.paging import iter_jobs, read_documents, read_pauses, read_sessions
 
 __all__ = ["Alarms"]
 
@@ -52,6 +52,7 @@ class Alarms:
         found = alarm.causes(
             list(iter_jobs(store)), read_sessions(store), aside=self._aside(),
             tier=str(store.capabilities.tier), bounds=self._bounds, now=seen,
+            pauses=read_pauses(store),
         )  # fmt: skip
         known = {doc.name: doc for doc in read_documents(self._context.store, All(Kind.ALARM))}
         for name, cause in sorted(found.items()):

@@ -154,12 +154,12 @@ class ClaimPass:
         """Claim up to `limit` due jobs and start them."""
         context, attempts = self._context, self._attempts
         self._fetched = False
-        by = self._requirements.claimant(session, alone=context.signals.claim.alone)
+        epoch, gate, pauses = self._gate.for_claims()
+        by = self._requirements.claimant(session, alone=context.signals.claim.alone, pauses=pauses)
         most = max(1, context.settings.max_running // 4)
         self._backfills = _BackfillShare(most=most, running=attempts.running_of(Origin.BACKFILL))
         left_alone = self.left_alone.names(context.runtime.clock.boot())
         due = self._requirements.selection(limit, attempts.excluded() | left_alone)
-        epoch, gate = self._gate.epoch, self._gate.gate()
         call = attempts.call_begins()
         context.runtime.failpoint("claiming")
         try:

@@ -6,6 +6,8 @@ commit of every claim tests it; what is known here only saves a node from futile
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from solocron.engine.memory import Memory
 from solocron.engine.newcomer import Newcomer
 from solocron.engine.node_context import NodeContext
@@ -14,6 +16,7 @@ from solocron.lease.holder import Holder
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import namespace as model
 from solocron.model.documents.namespace import NAME, Namespace, Openness
+from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.documents.session import Session
 from solocron.stores.contract import ChangeFn, Gate, Named, Store, Verdict
 from solocron.stores.until_known import update_until_known
@@ -85,6 +88,18 @@ class NamespaceGate:
         """Return what the commit of a write tests; by default that claims are granted."""
         words = tuple(f"{one} {self.epoch}" for one in openness or (Openness.OPEN,))
         return Gate(self._holder.lease.beats, words)
+
+    def for_claims(self) -> tuple[str, Gate, tuple[ScopedPause, ...]]:
+        """Return the epoch, what the commit of a claim of runs tests, and the pauses that the claim has to consider.
+
+        The commit tests that the pauses are still these: a pause that is written meanwhile refuses the claim, and so
+        does one that is lifted, because its slots must not be skipped.
+        """
+        known = self.known  # read once: the keeper replaces it on a thread of its own
+        gate = self.gate()
+        if known is None:
+            return self.epoch, gate, ()
+        return self.epoch, replace(gate, pauses=known.mark), known.pauses
 
     def gate_of(self, session: str) -> Gate:
         """Return the same for a write under a session that this process has lost."""

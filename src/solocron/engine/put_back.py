@@ -68,7 +68,7 @@ class PutBack:
 
         def change(doc: Job | Absent, now: int) -> Change | None:
             late_for, resolve = self._context.settings.late_for, self._context.resolve
-            return write_off(doc, until=known.since, late_for=late_for, now=now, resolve=resolve)
+            return write_off(doc, until=known.since, late_for=late_for, now=now, resolve=resolve, pauses=known.pauses)
 
         for page in iter_job_pages(self._context.store, size=PORTION):
             due = [job.name for job in page if job.due_at and job.due_at <= known.since]

@@ -13,10 +13,11 @@ from solocron.model.applications import Peers, TakenOn, advertised, is_anothers,
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.calendar import with_revision
 from solocron.model.documents.job import GIVEN_WAY, Job
+from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.documents.session import Session
 from solocron.model.transitions.registration import PASSED, Proposal, propose
 from solocron.stores.contract import Named, Result, Verdict
-from solocron.stores.paging import read_sessions
+from solocron.stores.paging import read_pauses, read_sessions
 
 __all__ = ["Registrar", "fingerprint_of"]
 
@@ -147,9 +148,11 @@ class Registrar:
         fetched, wanted = False, len(names)
         names = self._known(names)
         complete = len(names) == wanted
+        pauses = read_pauses(self._context.store)
         for start in range(0, len(names), BATCH):
             applied = self._context.store.update(
-                Named(Kind.JOB, tuple(names[start : start + BATCH])), lambda doc, at: self._propose(doc, at, fleet)
+                Named(Kind.JOB, tuple(names[start : start + BATCH])),
+                lambda doc, at: self._propose(doc, at, fleet, pauses),
             )
             for result in applied.results:
                 if result.verdict is Verdict.DECLINED and isinstance(result.doc, Job):
@@ -253,7 +256,7 @@ class Registrar:
     def _differs(self, doc: Job) -> bool:
         return doc.definition.fingerprint != self._declared[doc.name].definition.fingerprint
 
-    def _propose(self, doc: Job | Absent, now: int, fleet: Peers) -> Change | None:
+    def _propose(self, doc: Job | Absent, now: int, fleet: Peers, pauses: Sequence[ScopedPause]) -> Change | None:
         if self._stands(doc):
             return None
         declared = self._declared.get(doc.name)
@@ -275,4 +278,5 @@ class Registrar:
             now=now,
             late_for=self._context.settings.late_for,
             resolve=self._context.resolve,
+            pauses=pauses,
         )

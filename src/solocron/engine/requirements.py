@@ -15,6 +15,7 @@ from solocron.engine.registrar import Registrar
 from solocron.jobs.registry import Handler
 from solocron.model._fast.next_slots import NextSlots
 from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Needs
 from solocron.stores.contract import Applied, Due, Verdict
@@ -35,8 +36,8 @@ class Requirements:
         self._registrar = registrar
         self._next_slots = NextSlots()
 
-    def claimant(self, session: str, *, alone: bool) -> Claimant:
-        """Return this node as a claimant, without sessions or permits."""
+    def claimant(self, session: str, *, alone: bool, pauses: tuple[ScopedPause, ...]) -> Claimant:
+        """Return this node as a claimant under these pauses, without sessions or permits."""
         settings = self._context.settings
         return Claimant(
             session=session,
@@ -45,6 +46,7 @@ class Requirements:
             alone=alone,
             application=self._application,
             next_slots=self._next_slots,
+            pauses=pauses,
         )
 
     def selection(self, limit: int, exclude: frozenset[str]) -> Due:

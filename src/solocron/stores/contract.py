@@ -106,12 +106,20 @@ Which = Due | Named | HeldBy | HeldByAny | All
 class Gate:
     """What must hold in the commit of a claim, beside the life of its session: the store has not gone back.
 
-    The session's document counts at least `beats` renewals, and the namespace's document bears one of `words`, followed
-    by a space and the identity that the server tells in that very commit.
+    The session's document counts at least `beats` renewals. What the namespace's document bears are words with a space
+    between two of them; it begins with one of `words`, the identity that the server tells in that very commit, and,
+    unless that is empty, `pauses`.
     """
 
     beats: int
     words: tuple[str, ...]
+    pauses: str = ""
+    """Mark of the pauses that the claim has considered; empty: the write does not depend on them."""
+
+    def openings(self, identity: str) -> tuple[str, ...]:
+        """Return the beginnings of which the document bears one, each with the space that ends its last word."""
+        end = f"{self.pauses} " if self.pauses else ""
+        return tuple(f"{word} {identity} {end}" for word in self.words)
 
 
 class Verdict(StrEnum):

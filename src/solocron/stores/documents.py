@@ -52,4 +52,4 @@ def is_open(gate: Gate, session: str, namespace: str | None, identity: str) -> b
     """Whether a gate stands open, from the stored states of the session and of the namespace's document."""
     if namespace is None or json.loads(session)["beats"] < gate.beats:
         return False
-    return gate_in(namespace) in [f"{word} {identity}" for word in gate.words]
+    return f"{gate_in(namespace)} ".startswith(gate.openings(identity))

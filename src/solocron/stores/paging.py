@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from solocron.model.change import Kind, SmallDocument
+from solocron.model.documents import namespace
 from solocron.model.documents.job import Job
+from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.documents.session import Session, is_live
 from solocron.stores.contract import All, Doc, HeldByAny, Named, Store, Which
 
@@ -27,6 +29,7 @@ __all__ = [
     "read_held",
     "read_jobs",
     "read_page",
+    "read_pauses",
     "read_sessions",
 ]
 
@@ -63,6 +66,13 @@ def iter_documents(store: Store, kind: Kind, *, size: int = PAGE) -> Iterator[Sm
         for doc in page:
             if isinstance(doc, SmallDocument):
                 yield doc
+
+
+def read_pauses(store: Store) -> tuple[ScopedPause, ...]:
+    """Read the pauses of many jobs at once: those that stand, and the latest of those that are over."""
+    found = store.read(Named(Kind.NAMESPACE, (namespace.NAME,)))
+    known = namespace.read(found[0]) if found else None
+    return () if known is None else known.pauses
 
 
 def read_documents(store: Store, which: Which) -> list[SmallDocument]:

@@ -13,6 +13,7 @@ from solocron.engine.signals import Signals
 from solocron.events import Events
 from solocron.jobs.registry import Registry
 from solocron.lease.own import OwnLease
+from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.timetable import EMPTY
 from solocron.runtime import Runtime, Threads
 from solocron.stores.contract import Gate, Store
@@ -30,6 +31,9 @@ class Open:
 
     def gate(self) -> Gate:
         return Gate(0, ("open",))
+
+    def for_claims(self) -> tuple[str, Gate, tuple[ScopedPause, ...]]:
+        return self.epoch, self.gate(), ()
 
 
 OPEN = cast(NamespaceGate, Open())

@@ -11,9 +11,11 @@ from typing import Any
 
 from solocron.clock import SECOND, to_us
 from solocron.model.change import Absent, Change, Kind
+from solocron.model.documents import scoped_pause
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Record, Status
+from solocron.model.documents.scoped_pause import Reach, Scope, ScopedPause
 from solocron.model.policy import CatchUp, Overlap
 from solocron.model.timetable import EMPTY, Resolve, Timetable
 from solocron.model.transitions import claiming, commands, finishing, registration
@@ -63,6 +65,8 @@ class OneJob:
         self.by = by
         self.doc: Job | Absent = Absent(Kind.JOB, "work")
         self.log: dict[tuple[str, int], Record] = {}
+        self.pauses: tuple[ScopedPause, ...] = ()
+        """Pauses of many jobs at once, as the namespace's document lists them."""
         self.define(schedule, **options)
 
     @property
@@ -80,7 +84,7 @@ class OneJob:
 
     def claim(self, node: str = "a") -> Hold | Needs | Later | None:
         """Decide what is due and take one run; None when there is none to take."""
-        who = Claimant(session=f"session of {node}", node=node, late_for=LATE_FOR * SECOND)
+        who = Claimant(session=f"session of {node}", node=node, late_for=LATE_FOR * SECOND, pauses=self.pauses)
         answer: Hold | Needs | Later | None = self.apply(
             lambda doc: claiming.claim(doc, now=self.now, by=who, resolve=self.by)
         )
@@ -159,10 +163,23 @@ class OneJob:
         late_for = LATE_FOR * SECOND
         answer: str | None = self.apply(
             lambda doc: commands.pause(
-                doc, by=by, note=note, until=end, now=self.now, late_for=late_for, resolve=self.by
+                doc, by=by, note=note, until=end, now=self.now, late_for=late_for, resolve=self.by, pauses=self.pauses
             )
         )
         return answer
+
+    def pause_many(self, reach: str = "all", value: str = "", *, until: float | None = None, **more: Any) -> None:
+        """Pause all jobs, a pool or the names that match, as the namespace's document lists it."""
+        end = None if until is None else T0 + round(until * SECOND)
+        wanted = ScopedPause(scope=Scope(Reach(reach), value), at=0, until=end, **more)
+        pauses = scoped_pause.begin(self.pauses, wanted, now=self.now)
+        assert pauses is not None
+        self.pauses = pauses
+
+    def lift(self, reach: str = "all", value: str = "") -> None:
+        lifted = scoped_pause.lift(self.pauses, Scope(Reach(reach), value), by=None, now=self.now)
+        assert lifted is not None
+        self.pauses = lifted[0]
 
     def resume(self) -> str | None:
         answer: str | None = self.apply(lambda doc: commands.resume(doc, now=self.now, resolve=self.by))
@@ -175,14 +192,16 @@ class OneJob:
     def propose(self, proposal: registration.Proposal) -> str | None:
         answer: str | None = self.apply(
             lambda doc: registration.define(
-                doc, proposal=proposal, now=self.now, late_for=LATE_FOR * SECOND, resolve=self.by
+                doc, proposal=proposal, now=self.now, late_for=LATE_FOR * SECOND, resolve=self.by, pauses=self.pauses
             )
         )
         return answer
 
     def remove(self) -> str | None:
         answer: str | None = self.apply(
-            lambda doc: registration.remove(doc, now=self.now, late_for=LATE_FOR * SECOND, resolve=self.by)
+            lambda doc: registration.remove(
+                doc, now=self.now, late_for=LATE_FOR * SECOND, resolve=self.by, pauses=self.pauses
+            )
         )
         return answer
 

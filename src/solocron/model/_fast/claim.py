@@ -10,6 +10,7 @@ from solocron.model._fast.values import build, replace
 from solocron.model.change import Change
 from solocron.model.documents.job import GIVEN_WAY, Hold, Job
 from solocron.model.documents.run import Origin, run_id
+from solocron.model.documents.scoped_pause import over
 from solocron.model.timetable import Timetable
 from solocron.model.transitions.claimant import Claimant, next_fence, patience_of
 
@@ -28,7 +29,7 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
         or not policy.enabled
     ):
         return None
-    if job.back is not None:
+    if job.back is not None or (by.pauses and over(by.pauses, job)):
         return None
     if policy.shards is not None or policy.nodes is not None or policy.prefer is not None or policy.limit is not None:
         return None

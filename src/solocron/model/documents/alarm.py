@@ -14,6 +14,7 @@ from solocron.clock import SECOND, iso
 from solocron.model.applications import can_run, rivals
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job
+from solocron.model.documents.scoped_pause import ScopedPause, Stop, stop_of
 from solocron.model.documents.session import Session, is_live
 
 __all__ = [
@@ -85,6 +86,7 @@ def causes(
     tier: str,
     bounds: Bounds,
     now: int,
+    pauses: Sequence[ScopedPause] = (),
 ) -> dict[str, Cause]:
     """Return every cause that these documents give, by the alarm's name."""
     live = [session for session in sessions if is_live(session, now=now)]
@@ -94,13 +96,21 @@ def causes(
         told = f"tier {tier}, {bounds.tier} was demanded"
         found["tier:store"] = Cause(kind="tier", subject="store", detail=told)
     for job in jobs:
-        for cause in _of(job, live, pools, aside=aside, bounds=bounds, now=now):
+        paused = job.paused is not None or stop_of(pauses, job, now=now) is not Stop.NOTHING
+        for cause in _of(job, live, pools, aside=aside, bounds=bounds, now=now, paused=paused):
             found.setdefault(cause.name, cause)
     return found
 
 
 def _of(
-    job: Job, live: Sequence[Session], pools: set[str], *, aside: frozenset[str], bounds: Bounds, now: int
+    job: Job,
+    live: Sequence[Session],
+    pools: set[str],
+    *,
+    aside: frozenset[str],
+    bounds: Bounds,
+    now: int,
+    paused: bool,
 ) -> Iterator[Cause]:
     leases = {session.name: session.lease for session in live}
     for hold in job.active:
@@ -108,7 +118,7 @@ def _of(
         if lease is not None and hold.deadline is not None and now > hold.deadline + lease:
             told = f"{hold.run} runs on {hold.node}, past its deadline of {iso(hold.deadline)}"
             yield Cause(kind="stuck", subject=job.name, detail=told)
-    if job.removed or not job.definition.enabled or job.paused is not None:
+    if job.removed or not job.definition.enabled or paused:
         return
     if job.name in aside:
         yield Cause(kind="set aside", subject=job.name, detail="its document fails on its own; see `solocron doctor`")

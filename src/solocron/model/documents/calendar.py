@@ -6,13 +6,14 @@ revision, and the jobs are redefined under it: their slots up to then are decide
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.definition import CALENDAR_REVISION, Definition
 from solocron.model.documents.job import Job
+from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.registration import Proposal, define
 
@@ -60,7 +61,13 @@ def announce(doc: SmallDocument | Absent, *, revision: int) -> Change | None:
 
 
 def advance(
-    doc: Job | Absent, *, latest: Mapping[str, int], now: int, late_for: int, resolve: Resolve
+    doc: Job | Absent,
+    *,
+    latest: Mapping[str, int],
+    now: int,
+    late_for: int,
+    resolve: Resolve,
+    pauses: Sequence[ScopedPause] = (),
 ) -> Change | None:
     """Put a job under the latest revision of its calendar.
 
@@ -78,4 +85,4 @@ def advance(
         revision=doc.revision,
         zone_data=doc.zone_data,
     )
-    return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+    return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve, pauses=pauses)

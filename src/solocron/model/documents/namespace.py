@@ -3,7 +3,8 @@
 A store goes back in time when a lagging replica is promoted or a backup is restored. Nodes that notice it write a new
 *epoch* here, and no node claims until every live node has checked what it remembers against the documents. A claim
 names the epoch that its node has checked. The store compares it in the claim's own commit, together with the identity
-of the server that executes it.
+of the server that executes it. The pauses of many jobs at once are here too: a claim names the list of them that its
+node has considered, and the same commit compares that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from enum import StrEnum
 from typing import Any
 
 from solocron.model.change import Absent, Change, Kind, SmallDocument
+from solocron.model.documents import scoped_pause
+from solocron.model.documents.scoped_pause import Scope, ScopedPause
 
 __all__ = [
     "NAME",
@@ -23,8 +26,10 @@ __all__ = [
     "close",
     "establish",
     "gate_of",
+    "lift_pause",
     "note_doubt",
     "open_again",
+    "pause",
     "read",
     "reopen",
 ]
@@ -58,6 +63,8 @@ class Namespace:
     """Store time at which the present check began; 0 in the first epoch."""
     doubt: bool = False
     """True if a node died during the check with claims that no other node remembers."""
+    pauses: tuple[ScopedPause, ...] = ()
+    """Pauses of many jobs at once that stand, and the latest of those that are over."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -66,18 +73,24 @@ class Namespace:
 
     @property
     def gate(self) -> str:
-        """Return the string that a claim compares: state, epoch and server."""
-        return f"{self.openness} {self.epoch} {self.identity}"
+        """Return the string that a claim compares: state, epoch, server and pauses."""
+        return f"{self.openness} {self.epoch} {self.identity} {self.mark}"
+
+    @property
+    def mark(self) -> str:
+        """Return the part of the gate that stands for the pauses."""
+        return scoped_pause.mark_of(self.pauses)
 
     def note(self) -> SmallDocument:
         body = {
             **self.extra, "count": self.count, "token": self.token, "identity": self.identity,
             "openness": self.openness, "since": self.since, "doubt": self.doubt, "gate": self.gate,
+            "pauses": scoped_pause.to_body(self.pauses),
         }  # fmt: skip
         return SmallDocument(kind=Kind.NAMESPACE, name=NAME, body=body)
 
 
-_OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "gate"})
+_OWN = frozenset({"count", "token", "identity", "openness", "since", "doubt", "gate", "pauses"})
 
 
 def read(doc: object) -> Namespace | None:
@@ -92,6 +105,7 @@ def read(doc: object) -> Namespace | None:
         openness=Openness(body["openness"]),
         since=body["since"],
         doubt=body["doubt"],
+        pauses=scoped_pause.from_body(body["pauses"]),
         extra={key: value for key, value in body.items() if key not in _OWN},
     )
 
@@ -177,13 +191,42 @@ def reopen(doc: SmallDocument | Absent, *, identity: str, token: str, now: int) 
     return Change(new.note(), answer=new)
 
 
+def pause(doc: SmallDocument | Absent, *, wanted: ScopedPause, identity: str, token: str, now: int) -> Change | None:
+    """Pause the jobs of a scope; the answer is the namespace. None if too many pauses stand.
+
+    The first to write in a namespace creates it.
+    """
+    found = read(doc) or Namespace(count=1, token=token, identity=identity)
+    pauses = scoped_pause.begin(found.pauses, wanted, now=now)
+    if pauses is None:
+        return None
+    new = replace(found, pauses=pauses)
+    return Change(new.note(), answer=new)
+
+
+def lift_pause(doc: SmallDocument | Absent, *, scope: Scope, by: str | None, now: int) -> Change | None:
+    """End the pause of a scope; the answer is the pause. None if none of that scope stands."""
+    found = read(doc)
+    lifted = None if found is None else scoped_pause.lift(found.pauses, scope, by=by, now=now)
+    if found is None or lifted is None:
+        return None
+    pauses, ended = lifted
+    return Change(replace(found, pauses=pauses).note(), answer=ended)
+
+
 def _next(
     found: Namespace | None, known: int, identity: str, token: str, openness: Openness, *, since: int, doubt: bool
 ) -> Namespace:
     count = max(known, 0 if found is None else found.count) + 1
-    extra = {} if found is None else found.extra
     return Namespace(
-        count=count, token=token, identity=identity, openness=openness, since=since, doubt=doubt, extra=extra
+        count=count,
+        token=token,
+        identity=identity,
+        openness=openness,
+        since=since,
+        doubt=doubt,
+        pauses=() if found is None else found.pauses,
+        extra={} if found is None else found.extra,
     )
 
 

@@ -11,6 +11,7 @@ from solocron.model._fast.values import build
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Record, Status, key_of
+from solocron.model.documents.scoped_pause import ScopedPause, Stop, stop_of
 from solocron.model.documents.session import Session
 
 __all__ = ["Claimant", "next_fence", "patience_of", "record_of", "stopping_since", "stuck_since"]
@@ -39,6 +40,12 @@ class Claimant:
     """Returns the application from which this node has a handler of that name."""
     next_slots: NextSlots = field(default_factory=NextSlots, compare=False, repr=False)
     """Slots computed for the job before; the claimer passes the same one to each claim."""
+    pauses: tuple[ScopedPause, ...] = ()
+    """Pauses of many jobs at once, in the state that the claim's commit compares."""
+
+    def stop(self, job: Job, now: int) -> Stop:
+        """Return what of the job these pauses keep from starting now."""
+        return stop_of(self.pauses, job, now=now) if self.pauses else Stop.NOTHING
 
 
 def next_fence(last: int, now: int) -> int:

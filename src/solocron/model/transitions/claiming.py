@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from solocron.clock import MILLISECOND
@@ -13,11 +14,13 @@ from solocron.model.applications import is_anothers
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import GIVEN_WAY, Hold, Job, Missed, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status, group_of, run_id
+from solocron.model.documents.scoped_pause import ScopedPause, Stop
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.transitions.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
 from solocron.model.transitions.claimant import Claimant, next_fence
 from solocron.model.transitions.shards import SPREAD, cut, rest_of
+from solocron.model.transitions.through_pauses import decide_through, pause_at
 from solocron.model.transitions.untold import write_off_untold
 
 __all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "hold_of", "may_start", "recompute_due", "wake"]
@@ -58,7 +61,7 @@ def _claim(doc: Job, slots: Timetable, *, now: int, by: Claimant, resolve: Resol
     """Claim with every policy considered; the slow path."""
     if doc.waiting_ranges and not all(resolve(s.schedule).known for s in doc.waiting_ranges if _under_calendar(s)):
         return None
-    job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for)
+    job, decided = catch_up_to(doc, slots, now=now, late_for=by.late_for, pauses=by.pauses)
     job, taken, given_up = _take(job, resolve, now=now, by=by)
     job = _noting_missed(job, given_up)
     job = recompute_due(job, slots)
@@ -74,7 +77,9 @@ def _under_calendar(waiting_range: WaitingRange) -> bool:
     return waiting_range.schedule is not None and "calendar" in waiting_range.schedule
 
 
-def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Record, ...]]:
+def catch_up_to(
+    job: Job, slots: Timetable, *, now: int, late_for: int, pauses: Sequence[ScopedPause]
+) -> tuple[Job, tuple[Record, ...]]:
     """Decide every slot up to now, including a pause that has ended on its own.
 
     A removed job has no slots. A schedule that only a node with the code can compute is left to such a node.
@@ -90,7 +95,10 @@ def catch_up_to(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple
         job = replace(wake(job, slots, records, until=pause.until, now=now), failures=0)
     if job.paused is not None or not job.definition.enabled:
         return job, tuple(records)
-    job, decided = decide(job, slots, now=now, late_for=late_for)
+    if pauses:
+        job, decided = decide_through(job, slots, pauses, now=now, decide=partial(decide, late_for=late_for))
+    else:
+        job, decided = decide(job, slots, now=now, late_for=late_for)
     return _noting_missed(job, decided), (*records, *decided)
 
 
@@ -140,6 +148,13 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
             job = replace(job, **rest)
             records.append(did_not_run(job, waiting_run, Status.MISSED, "waited longer than start_within", now=now))
             continue
+        if by.pauses and waiting_run.origin is Origin.SCHEDULE and not waiting_run.begun:
+            # Decided by a client that had not heard of the pause.
+            pause = pause_at(by.pauses, job, waiting_run.slot)
+            if pause is not None:
+                job = replace(job, **rest)
+                records.append(did_not_run(job, waiting_run, Status.SKIPPED, pause.reason, now=now))
+                continue
         if job.definition.limit is not None and by.permit is None:
             return job, Needs(limit=job.definition.limit), tuple(records)
         waiting_run, others = _parts(job, waiting_run, by, fleet)
@@ -192,7 +207,7 @@ def _first(
     job: Job, resolve: Resolve, now: int, by: Claimant, fleet: frozenset[str] = frozenset()
 ) -> tuple[WaitingRun | None, Mapping[str, Any]]:
     """Return the next run, and the fields of the job without it: retries first, then by slot, then paced ranges."""
-    waiting, waiting_ranges = may_start(job)
+    waiting, waiting_ranges = may_start(job, by.stop(job, now))
     wait = _affinity_delay(job, by, fleet)
     ready = [
         waiting_run
@@ -259,7 +274,7 @@ def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
         and not any(waiting_run.only for waiting_run in job.waiting_runs)
     ):
         return False
-    waiting, waiting_ranges = may_start(job)
+    waiting, waiting_ranges = may_start(job, by.stop(job, now))
     ready = [waiting_run for waiting_run in waiting if waiting_run.ready_at <= now]
     if any(waiting_run.only not in (None, by.node) for waiting_run in ready):
         return True
@@ -280,7 +295,7 @@ def _affinity_delay(job: Job, by: Claimant, fleet: frozenset[str]) -> int:
 
 def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
     """Return when this node has something to do here, or should check whether another node has done its part."""
-    waiting, waiting_ranges = may_start(job)
+    waiting, waiting_ranges = may_start(job, by.stop(job, now))
     fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
     wait = _affinity_delay(job, by, fleet)
     if not by.spare or _live_is_ready(waiting, waiting_ranges, now):
@@ -289,6 +304,7 @@ def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
         ]
     moments = [now + ELSEWHERE, *(_ready_at(job, waiting_range) + wait for waiting_range in waiting_ranges)]
     moments += [max(waiting_run.ready_at + wait, _turn(job, waiting_run, by, now)) for waiting_run in waiting]
+    moments += [pause.until for pause in by.pauses if pause.until is not None and pause.until > now]
     if job.paused is None and job.definition.enabled and slots.known:
         following = slots.after(slots.decided_until(job.cursor, job.nominal))
         if following is not None:
@@ -317,19 +333,23 @@ def _without(job: Job, waiting_run: WaitingRun) -> Mapping[str, Any]:
     return {"waiting_runs": tuple(other for other in job.waiting_runs if other is not waiting_run)}
 
 
-def may_start(job: Job) -> tuple[list[WaitingRun], list[WaitingRange]]:
+def may_start(job: Job, stop: Stop = Stop.NOTHING) -> tuple[list[WaitingRun], list[WaitingRange]]:
     """Return what may start once its time has come.
 
-    A disabled job runs nothing. A pause stops everything but what a person requested by name. Slots also wait for a run
-    that waits for its retry: it counts as running. A shard may start beside the others of its slot.
+    A disabled job runs nothing. A pause stops everything but what a person requested by name. `stop` is what a pause of
+    many jobs keeps back; `due_at` does not know it, so that nodes go on looking. Slots also wait for a run that waits
+    for its retry: it counts as running. A shard may start beside the others of its slot.
     """
     if not (job.waiting_runs or job.waiting_ranges) or not job.definition.enabled or job.removed:
+        return [], []
+    if stop is Stop.EVERYTHING:
         return [], []
     running = {group_of(hold.run) for hold in job.active}
     full = len(running) >= job.definition.overlap.most
     if full and not any(waiting_run.shards is not None for waiting_run in job.waiting_runs):
         return [], []
-    slots, retries = job.paused is None and not busy(job), job.paused is None
+    retries = job.paused is None and stop is Stop.NOTHING
+    slots = retries and not busy(job)
     waiting_runs = [
         o
         for o in job.waiting_runs

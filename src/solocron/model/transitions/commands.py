@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Job, Pause, Request, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status, group_of, plain, run_id
+from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
@@ -103,12 +105,13 @@ def pause(
     now: int,
     late_for: int,
     resolve: Resolve,
+    pauses: Sequence[ScopedPause] = (),
 ) -> Change | None:
     """Start nothing more by schedule. Slots that were due before are decided first."""
     if isinstance(doc, Absent) or doc.removed:
         return None
     slots = resolve(doc.definition.schedule)
-    job, records = catch_up_to(doc, slots, now=now, late_for=late_for)
+    job, records = catch_up_to(doc, slots, now=now, late_for=late_for, pauses=pauses)
     was = job.paused
     since = was.at if was is not None else now
     job = replace(job, paused=Pause(at=since, by=plain(by), note=plain(note), until=until))
@@ -146,12 +149,15 @@ class Preview:
     job: Job
 
 
-def preview_resume(doc: Job, *, now: int, late_for: int, resolve: Resolve) -> Preview:
+def preview_resume(
+    doc: Job, *, now: int, late_for: int, resolve: Resolve, pauses: Sequence[ScopedPause] = ()
+) -> Preview:
     """Return the effect of a resume and of the next decision of a node, without writing anything."""
     change = resume(doc, now=now, resolve=resolve)
     assert change is not None
     assert isinstance(change.doc, Job)
-    job, decided = catch_up_to(change.doc, resolve(doc.definition.schedule), now=now, late_for=late_for)
+    slots = resolve(doc.definition.schedule)
+    job, decided = catch_up_to(change.doc, slots, now=now, late_for=late_for, pauses=pauses)
     records = (*change.records, *decided)
     return Preview(
         skipped=sum(record.count for record in records if record.status is Status.SKIPPED),

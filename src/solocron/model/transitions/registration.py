@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from solocron.model.applications import Peers, TakenOn, is_anothers
@@ -9,6 +10,7 @@ from solocron.model.change import Absent, Change
 from solocron.model.documents.definition import CALENDAR_REVISION, Definition
 from solocron.model.documents.job import GIVEN_WAY, Job
 from solocron.model.documents.run import Record, Status
+from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.transitions.catchup import give_up, leave_out, pass_over
 from solocron.model.transitions.claiming import catch_up_to, recompute_due, wake
@@ -31,7 +33,14 @@ class Proposal:
 
 
 def propose(
-    doc: Job | Absent, *, proposal: Proposal, fleet: Peers, now: int, late_for: int, resolve: Resolve
+    doc: Job | Absent,
+    *,
+    proposal: Proposal,
+    fleet: Peers,
+    now: int,
+    late_for: int,
+    resolve: Resolve,
+    pauses: Sequence[ScopedPause] = (),
 ) -> Change | None:
     """Write a declared job, unless the stored definition takes precedence.
 
@@ -42,12 +51,12 @@ def propose(
     side by side do not flip-flop. New jobs are written at once.
     """
     if isinstance(doc, Absent):
-        return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+        return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve, pauses=pauses)
     if not doc.removed and is_anothers(doc.definition, proposal.definition.application):
         before = str(doc.definition.application)
         if fleet.declares(doc.definition.handler, before):
             return None
-        change = define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+        change = define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve, pauses=pauses)
         return None if change is None else replace(change, answer=TakenOn(before))
     mine, theirs = proposal.revision or 0, doc.revision or 0
     if mine < (fleet.revision if doc.source == GIVEN_WAY else theirs):
@@ -58,7 +67,7 @@ def propose(
         return _adopt(doc, proposal, contested=contested, resolve=resolve)
     if contested:
         return None
-    return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve)
+    return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve, pauses=pauses)
 
 
 def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -> Change | None:
@@ -90,7 +99,15 @@ def give_way(doc: Job | Absent, *, now: int) -> Change | None:
     return Change(replace(doc, revision=None, source=GIVEN_WAY, due_at=due), answer="gives way")
 
 
-def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, resolve: Resolve) -> Change | None:
+def define(
+    doc: Job | Absent,
+    *,
+    proposal: Proposal,
+    now: int,
+    late_for: int,
+    resolve: Resolve,
+    pauses: Sequence[ScopedPause] = (),
+) -> Change | None:
     """Make the job what is proposed. Slots up to now are decided by the old rule, then the cursor is now.
 
     None if the old rule is a revision of a calendar that is not known here: its slots would be lost.
@@ -123,7 +140,7 @@ def define(doc: Job | Absent, *, proposal: Proposal, now: int, late_for: int, re
         old_slots = resolve(old.schedule)
         if _to_be_fetched(old, old_slots):
             return None
-        job, decided = catch_up_to(job, old_slots, now=now, late_for=late_for)
+        job, decided = catch_up_to(job, old_slots, now=now, late_for=late_for, pauses=pauses)
         records.extend(decided)
         pause = job.paused
         asleep = not old.enabled if pause is None else changed
@@ -170,7 +187,9 @@ def _from_now(job: Job, old: Timetable, new: Timetable, now: int) -> Job:
     return replace(job, cursor=cursor, nominal=new.nominal(cursor))
 
 
-def remove(doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve) -> Change | None:
+def remove(
+    doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve, pauses: Sequence[ScopedPause] = ()
+) -> Change | None:
     """Remove the job: waiting runs are recorded as cancelled, running ones are asked to stop.
 
     The document is deleted with the end of the last one.
@@ -178,7 +197,8 @@ def remove(doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve) -> C
     if isinstance(doc, Absent) or doc.removed:
         return None
     reason = "the job was removed"
-    job, decided = catch_up_to(doc, resolve(doc.definition.schedule), now=now, late_for=late_for)
+    slots = resolve(doc.definition.schedule)
+    job, decided = catch_up_to(doc, slots, now=now, late_for=late_for, pauses=pauses)
     records = list(decided)
     job = give_up(job, records, Status.CANCELLED, reason, now=now)
     if not job.active:

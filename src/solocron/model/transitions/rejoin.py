@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from solocron.model._fast.values import replace
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Back, Hold, Job, Told, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status, group_of, run_id
+from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.transitions.catchup import did_not_run, give_up_range, leave_out, pass_over
 from solocron.model.transitions.claimant import next_fence
@@ -22,6 +24,7 @@ from solocron.model.transitions.claiming import catch_up_to, recompute_due
 from solocron.model.transitions.commands import answered, remember
 from solocron.model.transitions.finishing import Outcome, end_hold, finish
 from solocron.model.transitions.shards import each, without
+from solocron.model.transitions.through_pauses import decide_through
 from solocron.model.transitions.untold import WENT_BACK, write_off_untold
 
 __all__ = ["Remembered", "rejoin", "write_off"]
@@ -230,7 +233,15 @@ def _closed(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> Record:
     return end_hold(replace(job, active=(hold,)), hold, outcome, now=now)[1]
 
 
-def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve: Resolve) -> Change | None:
+def write_off(
+    doc: Job | Absent,
+    *,
+    until: int,
+    late_for: int,
+    now: int,
+    resolve: Resolve,
+    pauses: Sequence[ScopedPause] = (),
+) -> Change | None:
     """Write off what was due or waiting at `until`: a node that died during the check may have started it.
 
     It is recorded as lost. If retries after a crash are left, it waits as the next attempt instead.
@@ -246,15 +257,10 @@ def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve
     repeats = policy.retries > 0 and policy.on_crash == "retry"
     if policy.enabled and job.paused is None:
         if repeats:
-            job, decided = catch_up_to(job, slots, now=until, late_for=late_for)
-            records.extend(decided)
+            job, decided = catch_up_to(job, slots, now=until, late_for=late_for, pauses=pauses)
         else:
-            since = slots.decided_until(job.cursor, job.nominal)
-            last = slots.before(until + 1)
-            pass_over(job, slots, records, since, until, Status.LOST, WENT_BACK, now=now)
-            records.extend(leave_out(job, slots, since, until, now=now))
-            if last is not None and last > since:
-                job = replace(job, cursor=max(last, job.cursor), nominal=slots.nominal(last))
+            job, decided = decide_through(job, slots, pauses, now=until, decide=partial(_lose, at=now))
+        records.extend(decided)
     waiting_runs: list[WaitingRun] = []
     for one in job.waiting_runs:
         again = policy.on_crash == "retry" and one.tries < policy.retries
@@ -277,6 +283,18 @@ def write_off(doc: Job | Absent, *, until: int, late_for: int, now: int, resolve
         job, waiting_runs=tuple(waiting_runs), waiting_ranges=waiting_ranges, fence=next_fence(job.fence, now)
     )
     return Change(recompute_due(job, slots), tuple(records), True)
+
+
+def _lose(job: Job, slots: Timetable, *, now: int, at: int) -> tuple[Job, tuple[Record, ...]]:
+    """Record every slot up to `now` as lost. `at` is the time of the records."""
+    records: list[Record] = []
+    since = slots.decided_until(job.cursor, job.nominal)
+    last = slots.before(now + 1)
+    pass_over(job, slots, records, since, now, Status.LOST, WENT_BACK, now=at)
+    records.extend(leave_out(job, slots, since, now, now=at))
+    if last is not None and last > since:
+        job = replace(job, cursor=max(last, job.cursor), nominal=slots.nominal(last))
+    return job, tuple(records)
 
 
 def _may_have_run(job: Job, waiting_run: WaitingRun, *, now: int) -> Record:

@@ -149,7 +149,7 @@ class Access:
         """Commit, and end the reservation of this name. With `window`, only if the server's own time is in it."""
         words = [session, kind, reservation, str(len(drafts))]
         words += ["", ""] if window is None else map(str, window)
-        words.append("" if gate is None else "\n".join((str(gate.beats), *gate.words)))
+        words.append("" if gate is None else "\n".join((str(gate.beats), gate.pauses, *gate.words)))
         known = self._commits
         answer = self._caller.commit(words, [draft.extra.words for draft in drafts])
         if answer is not None and answer not in (VOID, "dead", "shut"):

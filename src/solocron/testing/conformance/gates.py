@@ -9,7 +9,17 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.documents.namespace import NAME, Namespace, Openness, begin_check, establish, open_again
+from solocron.model.documents.namespace import (
+    NAME,
+    Namespace,
+    Openness,
+    begin_check,
+    establish,
+    open_again,
+    pause,
+    read,
+)
+from solocron.model.documents.scoped_pause import NO_PAUSES, Reach, Scope, ScopedPause
 from solocron.model.documents.session import Life, begin, end, renew
 from solocron.stores.contract import Gate, Named, Store, Verdict
 from solocron.testing.conformance.kit import (
@@ -30,6 +40,7 @@ __all__ = ["Gates"]
 
 A, B = "a", "b"
 """Random parts of epochs."""
+ALL_JOBS = Scope(Reach.ALL)
 
 
 class Gates:
@@ -65,6 +76,43 @@ class Gates:
         _refused(a, open_gate, "a check")
         assert take(a, "s", session="s", gate=Gate(0, ("open 1.t", "checking 1.t"))) == ["i", "j"]
         assert server.identity == "another"
+
+    @pytest.mark.invariant("I27: what a pause covers does not start while it stands")
+    def test_a_pause_that_the_claim_has_not_considered_shuts_the_gate(self, clients: Clients) -> None:
+        """A write that does not depend on the pauses passes: a lock, a permit, the burial of a session."""
+        a = clients.new()
+        gate = _prepared(a)
+        unpaused, indifferent = replace(gate, pauses=NO_PAUSES), gate
+        known = _namespace(a, pauses=(ScopedPause(scope=ALL_JOBS, at=1),))
+        _refused(a, unpaused, "a pause stands")
+        _refused(a, replace(gate, pauses=known.mark[:-1]), "the beginning of a mark")
+        assert take(a, "s", session="s", gate=replace(gate, pauses=known.mark)) == ["i", "j"]
+        put(a, job("k", due_at=a.clock() - SECOND))
+        assert take(a, "s", session="s", gate=indifferent) == ["k"]
+        put(a, job("l", due_at=a.clock() - SECOND))
+        _namespace(a)
+        _refused(a, replace(gate, pauses=known.mark), "the pause is not there any more", jobs=("l",))
+        assert take(a, "s", session="s", gate=unpaused) == ["l"]
+
+    def test_a_pause_in_between_stops_the_claim(self, clients: Clients) -> None:
+        """The pauses are compared in the commit, not with the selection."""
+        a, b = clients.new(), clients.new()
+        gate = replace(_prepared(a), pauses=NO_PAUSES)
+        begun: list[str] = []
+
+        def claim(doc: Any, now: int) -> Change | None:
+            if not begun:
+                begun.append(doc.name)
+                wanted = ScopedPause(scope=ALL_JOBS, at=0)
+                write(
+                    b, Kind.NAMESPACE, NAME,
+                    lambda doc, now: pause(doc, wanted=wanted, identity=b.identity(), token=B, now=now),
+                )  # fmt: skip
+            return add_hold("s")(doc, now)
+
+        assert a.update(everything(), claim, session="s", gate=gate).shut
+        assert begun
+        assert [get(a, Kind.JOB, name).active for name in ("i", "j")] == [(), ()]
 
     def test_without_a_namespace_the_gate_is_shut(self, clients: Clients) -> None:
         a = clients.new()
@@ -142,18 +190,21 @@ class Gates:
         """None if the store did not read it: then the node reads it itself."""
         a, b = clients.new(), clients.new()
         _prepared(a)
-        for openness in (Openness.OPEN, Openness.CHECKING, Openness.OPEN):
-            known = _namespace(b, openness=openness)
+        paused = (ScopedPause(scope=ALL_JOBS, at=1),)
+        for openness, pauses in ((Openness.OPEN, ()), (Openness.CHECKING, ()), (Openness.OPEN, paused)):
+            known = _namespace(b, openness=openness, pauses=pauses)
             for _ in range(2):
                 told = write(a, Kind.SESSION, "s", _renew).gate
                 assert told in (None, (known.gate, a.identity()))
 
     def test_the_namespace_is_kept_as_it_was_written(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()
-        put(a, replace(_known(a), extra={"pauses": {"x": 1}}).note())
+        known = replace(_known(a), pauses=(ScopedPause(scope=ALL_JOBS, at=1, note="é"),), extra={"more": {"x": 1}})
+        put(a, known.note())
         found = get(b, Kind.NAMESPACE, NAME)
-        assert found.body.get("pauses") == {"x": 1}
-        assert found.body["gate"] == f"open 1.t {a.identity()}"
+        assert found.body.get("more") == {"x": 1}
+        assert read(found) == known
+        assert found.body["gate"] == f"open 1.t {a.identity()} {known.mark}"
 
     def test_of_many_that_find_no_namespace_one_makes_it(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()

@@ -123,7 +123,7 @@ class Database:
     def _is_open(self, session: str, gate: Gate) -> bool:
         own = self.docs[(Kind.SESSION, session)][0]
         assert isinstance(own, Session)
-        return own.beats >= gate.beats and self._gate() in [f"{word} {self.identity}" for word in gate.words]
+        return own.beats >= gate.beats and f"{self._gate()} ".startswith(gate.openings(self.identity))
 
     def _is_live(self, session: str) -> bool:
         held = self.docs.get((Kind.SESSION, session))

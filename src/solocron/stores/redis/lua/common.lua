@@ -32,15 +32,16 @@ local function server()
   return type(told) == 'string' and string.match(told, 'master_replid:(%x+)') or 'unknown'
 end
 
--- Whether a gate (beats, then words, a line each) stands open: the session is not older than its node knows it, and the
--- namespace's document bears one of the words, followed by this server.
+-- Whether a gate (beats, pauses, then words, a line each) stands open: the session is not older than its node knows it,
+-- and the namespace's document begins with one of the words, this server, and the mark of the pauses, if that is asked.
 local function is_open(gate, session)
-  local beats, words = string.match(gate, '^(%d+)\n?(.*)$')
+  local beats, pauses, words = string.match(gate, '^(%d+)\n([^\n]*)\n?(.*)$')
   if tonumber(call('HGET', doc_key('session', session), 'n') or '0') < tonumber(beats) then return false end
   local bears = call('HGET', doc_key('namespace', 'namespace'), 'g')
   if not bears then return false end
   for word in string.gmatch(words, '[^\n]+') do
-    if bears == word .. ' ' .. server() then return true end
+    local wanted = word .. ' ' .. server() .. ' ' .. (pauses == '' and '' or pauses .. ' ')
+    if string.sub(bears .. ' ', 1, #wanted) == wanted then return true end
   end
   return false
 end

@@ -334,6 +334,7 @@ class PostgresStore(SqlStore[PostgresLink]):
             "session": session,
             "beats": 0 if gate is None else gate.beats,
             "words": [] if gate is None else list(gate.words),
+            "pauses": "" if gate is None or not gate.pauses else f"{gate.pauses} ",
             "channel": self.channel,
             "sender": self._sender,
             "shift": self._shift,

@@ -134,7 +134,8 @@ SELECT sqrt(-1 + (EXISTS (
     WHERE s.namespace = :namespace AND s.kind = 'session' AND s.name = :session
       AND (s.body::json ->> 'beats')::bigint >= :beats
       AND n.namespace = :namespace AND n.kind = 'namespace' AND n.name = 'namespace'
-      AND n.body::json -> 'body' ->> 'gate' = ANY (SELECT word || ' ' || {identity} FROM unnest(:words::text[]) word)
+      AND EXISTS (SELECT 1 FROM unnest(:words::text[]) word
+          WHERE starts_with((n.body::json -> 'body' ->> 'gate') || ' ', word || ' ' || {identity} || ' ' || :pauses))
 ))::integer)
 
 -- notify --  Tell those who listen, once it is committed; the sender says who it is, so that it can overhear itself.

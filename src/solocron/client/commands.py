@@ -157,6 +157,7 @@ class Commands:
         end = None if until is None else to_us(until)
         if end is not None and end <= self._store.clock():
             raise InvalidError(f"until={until} is in the past; nothing was paused.")
+        pauses = self._documents.pauses()
         self._documents.change_known(
             job,
             lambda doc, now: commands.pause(
@@ -167,6 +168,7 @@ class Commands:
                 now=now,
                 late_for=self._documents.late_for,
                 resolve=self._documents.resolve,
+                pauses=pauses,
             ),
         )
         return self._documents.view(job)
@@ -185,7 +187,10 @@ class Commands:
             raise InvalidError(
                 f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
             )
-        plan = commands.preview_resume(doc, now=now, late_for=self._documents.late_for, resolve=self._documents.resolve)
+        pauses = self._documents.pauses()
+        plan = commands.preview_resume(
+            doc, now=now, late_for=self._documents.late_for, resolve=self._documents.resolve, pauses=pauses
+        )
         return ResumeView(
             job=job,
             paused=self._documents.view_of(doc, [], now).paused,
@@ -194,7 +199,7 @@ class Commands:
             first=None if plan.first is None else from_us(plan.first),
             last=None if plan.last is None else from_us(plan.last),
             waiting=plan.waiting,
-            next=self._documents.view_of(plan.job, [], now).next,
+            next=self._documents.view_of(plan.job, [], now, pauses).next,
         )
 
 

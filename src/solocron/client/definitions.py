@@ -63,14 +63,15 @@ class Definitions:
                 raise unknown_calendar(declaration.calendar, latest, job=name, untouched="Nothing was added.")
             definition = with_revision(definition, latest[declaration.calendar])
             self._documents.calendars.fetch([(declaration.calendar, latest[declaration.calendar])])
-        proposal = registration.Proposal(definition=definition, source=None)
+        proposal, pauses = registration.Proposal(definition=definition, source=None), self._documents.pauses()
 
         def define(doc: Job | Absent, now: int) -> Change | None:
             if isinstance(doc, Job) and doc.source is not None and not doc.removed:
                 return Change(doc, answer=Refusal(Refused.DECLARED))
             return registration.define(
-                doc, proposal=proposal, now=now, late_for=self._documents.late_for, resolve=self._documents.resolve
-            )
+                doc, proposal=proposal, now=now, late_for=self._documents.late_for, resolve=self._documents.resolve,
+                pauses=pauses,
+            )  # fmt: skip
 
         answer = self._documents.change(name, define)
         if declaration.calendar is not None:
@@ -91,10 +92,11 @@ class Definitions:
             raise ConflictError(
                 f"{name} is declared in code that runs now, so it was not removed; take it out of the code."
             )
+        pauses = self._documents.pauses()
         self._documents.change(
             name,
             lambda found, now: registration.remove(
-                found, now=now, late_for=self._documents.late_for, resolve=self._documents.resolve
+                found, now=now, late_for=self._documents.late_for, resolve=self._documents.resolve, pauses=pauses
             ),
         )
 

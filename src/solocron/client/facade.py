@@ -11,6 +11,7 @@ from solocron.client.queries import Queries
 from solocron.client.restore import Restore
 from solocron.client.run_listing import RunListing
 from solocron.client.run_lookup import RunLookup
+from solocron.client.scoped_pauses import ScopedPauses
 from solocron.clock import SECOND
 from solocron.jobs.registry import Registry
 from solocron.runtime import Runtime, Threads
@@ -39,6 +40,7 @@ class Client:
         jobs, runs = JobListing(documents), RunListing(documents, lookup)
         queries, commands = Queries(documents, lookup, jobs, runs), Commands(documents, lookup)
         backfills, definitions = Backfills(documents), Definitions(documents)
+        scoped_pauses = ScopedPauses(documents)
 
         self.store = store
         self.changed = documents.changed
@@ -69,6 +71,9 @@ class Client:
         self.pause = commands.pause
         self.resume = commands.resume
         self.resume_preview = commands.resume_preview
+        self.pauses = scoped_pauses.pauses
+        self.pause_all = scoped_pauses.pause_all
+        self.resume_all = scoped_pauses.resume_all
 
         self.rerun = backfills.rerun
         self.backfill = backfills.backfill

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from solocron.calendars.revisions import Calendars
@@ -11,12 +11,13 @@ from solocron.jobs.registry import Registry
 from solocron.model.applications import can_run
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Job
+from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
 from solocron.model.documents.session import Session, is_live
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
 from solocron.schedules import Calendar, instants
 from solocron.stores.contract import ChangeFn, Named, Store, Verdict
-from solocron.stores.paging import find_job, iter_jobs, read_sessions
+from solocron.stores.paging import find_job, iter_jobs, read_pauses, read_sessions
 from solocron.stores.until_known import update_until_known
 from solocron.views import JobView
 
@@ -67,9 +68,13 @@ class JobDocuments:
 
     def view(self, name: str) -> JobView:
         """Read one job for a caller of the API."""
-        return self.view_of(self.get(name), read_sessions(self.store), self.store.clock())
+        return self.view_of(self.get(name), read_sessions(self.store), self.store.clock(), self.pauses())
 
-    def view_of(self, job: Job, sessions: list[Session], now: int) -> JobView:
+    def pauses(self) -> tuple[ScopedPause, ...]:
+        """Read the pauses of many jobs at once, which whatever decides slots has to consider."""
+        return read_pauses(self.store)
+
+    def view_of(self, job: Job, sessions: list[Session], now: int, pauses: Sequence[ScopedPause] = ()) -> JobView:
         """Return a job as callers of the API see it; a schedule that cannot be read is said in the view, not raised."""
         orphaned = is_orphaned(job, sessions, now)
         leases = {one.name: one.lease for one in sessions if is_live(one, now=now)} if job.active else {}
@@ -77,12 +82,16 @@ class JobDocuments:
             slots = self.resolve(job.definition.schedule)
         except InvalidError as error:  # a job that this release or its zone data cannot read must not hide the others
             return JobView.of(
-                job, None, following=None, orphaned=orphaned, leases=leases, now=now, unreadable=str(error)
-            )
+                job, None, following=None, orphaned=orphaned, leases=leases, now=now, unreadable=str(error),
+                pauses=pauses,
+            )  # fmt: skip
         following = None
-        if job.paused is None and job.definition.enabled and slots.schedule is not None:
+        free = job.paused is None and kept_back(pauses, job, now=now) is KeptBack.NOTHING
+        if free and job.definition.enabled and slots.schedule is not None:
             following = instants.after(slots.schedule, max(slots.decided_until(job.cursor, job.nominal), now))
-        return JobView.of(job, slots.schedule, following=following, orphaned=orphaned, leases=leases, now=now)
+        return JobView.of(
+            job, slots.schedule, following=following, orphaned=orphaned, leases=leases, now=now, pauses=pauses
+        )
 
     def calendar(self, name: str) -> Calendar | None:
         """Return a calendar at its latest revision; None if there is none of that name."""

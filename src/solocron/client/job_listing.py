@@ -8,7 +8,7 @@ page at a time until enough are found; only what runs has an index of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -17,6 +17,7 @@ from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.errors import InvalidError
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
+from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
 from solocron.model.documents.session import Session
 from solocron.stores.paging import PAGE, iter_jobs, iter_names, read_held, read_jobs, read_sessions
 from solocron.views import JobView
@@ -90,19 +91,21 @@ class JobListing:
 
     def page(self, wanted: WantedJobs, *, limit: int | None = None, after: str = "") -> JobPage:
         """Return at most `limit` jobs (None: all) whose names come after `after`."""
-        sessions, now = read_sessions(self._store), self._store.clock()
+        sessions, now, pauses = read_sessions(self._store), self._store.clock(), self._documents.pauses()
         found: list[Job] = []
         for job in self._candidates(wanted, after, limit):
-            if job.removed or not _is_wanted(job, wanted, sessions, now):
+            if job.removed or not _is_wanted(job, wanted, sessions, now, pauses):
                 continue
             if len(found) == limit:
-                return JobPage(self._views(found, sessions, now), found[-1].name)
+                return JobPage(self._views(found, sessions, now, pauses), found[-1].name)
             found.append(job)
-        return JobPage(self._views(found, sessions, now))
+        return JobPage(self._views(found, sessions, now, pauses))
 
-    def _views(self, jobs: list[Job], sessions: list[Session], now: int) -> tuple[JobView, ...]:
+    def _views(
+        self, jobs: list[Job], sessions: list[Session], now: int, pauses: Sequence[ScopedPause]
+    ) -> tuple[JobView, ...]:
         self._documents.calendars.learn(jobs)
-        return tuple(self._documents.view_of(job, sessions, now) for job in jobs)
+        return tuple(self._documents.view_of(job, sessions, now, pauses) for job in jobs)
 
     def _candidates(self, wanted: WantedJobs, after: str, limit: int | None) -> Iterator[Job]:
         """Yield every job by name that the narrowest index finds, each page when the one before is used up."""
@@ -139,18 +142,19 @@ class JobListing:
         return sorted(read_jobs(self._store, names), key=lambda job: job.name) if names else []
 
 
-def _is_wanted(job: Job, wanted: WantedJobs, sessions: list[Session], now: int) -> bool:
+def _is_wanted(job: Job, wanted: WantedJobs, sessions: list[Session], now: int, pauses: Sequence[ScopedPause]) -> bool:
     if wanted.pools and job.definition.pool not in wanted.pools:
         return False
-    return not wanted.states or any(_is_in(JobState(state), job, sessions, now) for state in wanted.states)
+    paused = job.paused is not None or kept_back(pauses, job, now=now) is not KeptBack.NOTHING
+    return not wanted.states or any(_is_in(JobState(one), job, sessions, now, paused) for one in wanted.states)
 
 
-def _is_in(state: JobState, job: Job, sessions: list[Session], now: int) -> bool:
+def _is_in(state: JobState, job: Job, sessions: list[Session], now: int, paused: bool) -> bool:
     match state:
         case JobState.ON:
-            return job.definition.enabled and job.paused is None
+            return job.definition.enabled and not paused
         case JobState.PAUSED:
-            return job.paused is not None
+            return paused
         case JobState.DISABLED:
             return not job.definition.enabled
         case JobState.RUNNING:

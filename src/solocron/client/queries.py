@@ -18,12 +18,13 @@ from solocron.model.documents.alarm import is_open
 from solocron.model.documents.calendar import calendar_of
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import limit_of, parse
+from solocron.model.documents.scoped_pause import KeptBack, kept_back, standing
 from solocron.model.documents.session import Life
 from solocron.model.pools import unserved
 from solocron.schedules import Calendared, Schedule, load_zone, rule_of
 from solocron.stores.contract import All
 from solocron.stores.paging import read_documents, read_sessions
-from solocron.views import AlarmView, JobView, LimitView, NodeView, RunView, StatusView
+from solocron.views import AlarmView, JobView, LimitView, NodeView, RunView, ScopedPauseView, StatusView
 
 __all__ = ["Queries"]
 
@@ -93,6 +94,8 @@ class Queries:
     def status(self) -> StatusView:
         """Return the nodes, the running attempts, the counts of the last 24 hours, and what needs attention."""
         now, sessions, jobs = self._store.clock(), read_sessions(self._store), self._documents.all()
+        pauses = standing(self._documents.pauses(), now)
+        free = [job for job in jobs if kept_back(pauses, job, now=now) is KeptBack.NOTHING] if pauses else jobs
         return StatusView(
             store=self._store.url,
             tier=str(self._store.capabilities.tier),
@@ -103,10 +106,11 @@ class Queries:
             counts=dict(self._store.tally(now - _DAY)),
             jobs=len(jobs),
             paused=tuple(job.name for job in jobs if job.paused is not None),
+            pauses=tuple(ScopedPauseView.of(one) for one in sorted(pauses, key=lambda one: one.at)),
             orphaned=tuple(job.name for job in jobs if is_orphaned(job, sessions, now)),
             blocked=tuple(blocked.name for blocked in self._store.blocked()),
-            overdue=tuple(job.name for job in jobs if job.due_at is not None and now - job.due_at > _OVERDUE),
-            unserved={pool: len(names) for pool, names in unserved(jobs, sessions, now=now).items()},
+            overdue=tuple(job.name for job in free if job.due_at is not None and now - job.due_at > _OVERDUE),
+            unserved={pool: len(names) for pool, names in unserved(free, sessions, now=now).items()},
             alarms=self._alarms(),
         )
 

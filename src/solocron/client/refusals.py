@@ -23,6 +23,10 @@ _ERRORS: Mapping[Refused, tuple[type[SolocronError], str]] = {
         ConflictError,
         "{job} runs at this moment, as often as its overlap= allows, so {undone}; wait for its end or cancel it.",
     ),
+    Refused.PAUSED: (
+        ConflictError,
+        "{job} is under a pause that keeps back what is requested too, so {undone}; see `solocron status`.",
+    ),
     Refused.QUEUE_FULL: (
         ConflictError,
         f"{QUEUE_LIMIT} runs of {{job}} wait already, so {{undone}}; see `solocron runs {{job}}`.",

@@ -82,6 +82,7 @@ def failed(checks: list[Check]) -> bool:
 def _fleet_and_work(store: Store, around: Circumstances, trip: float) -> Iterator[Check]:
     sight = look(store)
     yield from fleet.namespace(sight, store.identity())
+    yield from fleet.pauses(sight)
     yield from fleet.nodes(sight)
     yield from fleet.silent_nodes(sight)
     yield from fleet.leases(sight)

@@ -16,7 +16,18 @@ from solocron.model.documents.session import Session
 from solocron.model.pools import last_tick, unserved
 from solocron.stores.contract import Check
 
-__all__ = ["Pace", "given_lease", "keep", "leases", "namespace", "nodes", "silent_nodes", "versions", "zone_data"]
+__all__ = [
+    "Pace",
+    "given_lease",
+    "keep",
+    "leases",
+    "namespace",
+    "nodes",
+    "pauses",
+    "silent_nodes",
+    "versions",
+    "zone_data",
+]
 
 _ENOUGH = 3
 """Renewals needed before their average is meaningful."""
@@ -54,9 +65,26 @@ def namespace(sight: Sight, identity: str) -> Iterator[Check]:
         yield ok("namespace", f"open, epoch {known.count}")
 
 
+def pauses(sight: Sight) -> Iterator[Check]:
+    """Report the pauses of many jobs: what they cover does not run by schedule, and a forgotten one is an outage."""
+    for one in sight.pauses:
+        count = sum(one.scope.covers(job) for job in sight.jobs if not job.removed)
+        by = f" by {one.by}" if one.by else ""
+        until = "" if one.until is None else f", for another {seconds(one.until - sight.now)}"
+        note = f": {one.note}" if one.note else ""
+        yield warn(
+            "pauses",
+            f"{one.scope} ({count} now) paused {seconds(sight.now - one.at)} ago{by}{until}{note}",
+            f"solocron resume {one.scope.option}",
+        )
+    if not sight.pauses:
+        yield ok("pauses", "no pause of many jobs stands")
+
+
 def nodes(sight: Sight) -> Iterator[Check]:
     """Say which nodes are alive, and which pools have jobs that no node would run."""
-    live, missing = sight.live, unserved(sight.jobs, sight.sessions, now=sight.now)
+    wanted = [job for job in sight.jobs if not sight.is_paused(job)]
+    live, missing = sight.live, unserved(wanted, sight.sessions, now=sight.now)
     if live:
         yield ok("nodes", f"{len(live)} alive: {listed(sorted(session.node for session in live))}")
     for pool, names in missing.items():

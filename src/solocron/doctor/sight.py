@@ -9,6 +9,7 @@ from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import namespace as namespaces
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.namespace import Namespace
+from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back, standing
 from solocron.model.documents.session import Life, Session, is_live
 from solocron.stores.contract import All, Blocked, Named, Store
 from solocron.stores.paging import PAGE, iter_jobs, read_documents, read_sessions
@@ -54,6 +55,15 @@ class Sight:
     @property
     def holds(self) -> tuple[tuple[Job, Hold], ...]:
         return tuple((job, hold) for job in self.jobs for hold in job.active)
+
+    @property
+    def pauses(self) -> tuple[ScopedPause, ...]:
+        """The pauses of many jobs that stand."""
+        return () if self.namespace is None else standing(self.namespace.pauses, self.now)
+
+    def is_paused(self, job: Job) -> bool:
+        """Return whether a job is paused, by itself or with others."""
+        return job.paused is not None or kept_back(self.pauses, job, now=self.now) is not KeptBack.NOTHING
 
     def can_run(self, job: Job) -> tuple[Session, ...]:
         """The live sessions that may claim a job."""

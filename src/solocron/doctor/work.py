@@ -27,7 +27,7 @@ _LYING = 60 * SECOND
 def orphaned(sight: Sight) -> Iterator[Check]:
     """Report jobs that no live node can run; without any live node `nodes` says so once, not each job."""
     lost = [job for job in sight.jobs if not job.removed and not sight.can_run(job)] if sight.live else []
-    wanted = [job.name for job in lost if job.definition.enabled and job.paused is None]
+    wanted = [job.name for job in lost if job.definition.enabled and not sight.is_paused(job)]
     idle = [job.name for job in lost if job.name not in wanted]
     if wanted:
         yield fail(
@@ -85,7 +85,11 @@ def overdue(sight: Sight) -> Iterator[Check]:
     late = [
         (sight.now - job.due_at, job.name)
         for job in sight.jobs
-        if job.due_at is not None and sight.now - job.due_at > _LATE and sight.can_run(job) and job.name not in aside
+        if job.due_at is not None
+        and sight.now - job.due_at > _LATE
+        and sight.can_run(job)
+        and job.name not in aside
+        and not sight.is_paused(job)
     ]
     if late:
         worst, names = max(late)[0], [name for _, name in sorted(late, reverse=True)]

@@ -16,7 +16,7 @@ from solocron.model.refusals import Refusal
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Needs
 from solocron.model.transitions.run_now import claim_now
-from solocron.stores.contract import Applied, Named, Verdict
+from solocron.stores.contract import Applied, Gate, Named, Verdict
 from solocron.stores.until_known import update_until_known
 
 __all__ = ["Answer", "RunNow"]
@@ -47,17 +47,18 @@ class RunNow:
         session = self._attempts.lease.session
         if session is None or not self._gate.may_claim():
             raise StoreUnavailable(f"{job} was not run: this process has no session in the store. Try again.")
-        request, epoch = self._context.runtime.rng.token(), self._gate.epoch
-        by = self._requirements.claimant(session, alone=True)
+        request = self._context.runtime.rng.token()
+        epoch, gate, pauses = self._gate.for_claims()
+        by = self._requirements.claimant(session, alone=True, pauses=pauses)
         call = self._attempts.call_begins()
         try:
-            applied = self._update(job, by, request, payload, shard)
+            applied = self._update(job, by, gate, request, payload, shard)
             answer: Answer = applied.results[0].answer
             if isinstance(answer, Needs):
                 equipped = self._requirements.equip({job: answer}, {}, by)
                 if equipped:
                     try:
-                        applied = self._update(job, equipped[job], request, payload, shard)
+                        applied = self._update(job, equipped[job], gate, request, payload, shard)
                     except BaseException:
                         self._requirements.doubt(equipped)
                         raise
@@ -69,14 +70,16 @@ class RunNow:
             self._attempts.call_ends(call)
         return answer
 
-    def _update(self, job: str, by: Claimant, request: str, payload: Any, shard: int | str | None) -> Applied:
+    def _update(
+        self, job: str, by: Claimant, gate: Gate, request: str, payload: Any, shard: int | str | None
+    ) -> Applied:
         def change(doc: Job | Absent, now: int) -> Change | None:
             return claim_now(
                 doc, request=request, payload=payload, shard=shard, now=now, by=by, resolve=self._context.resolve
             )
 
         applied = update_until_known(
-            self._context.store, Named(Kind.JOB, (job,)), change, session=by.session, gate=self._gate.gate
+            self._context.store, Named(Kind.JOB, (job,)), change, session=by.session, gate=gate
         )
         open_or_refused = applied.shut or not applied.alive or not applied.results
         if open_or_refused or applied.results[0].verdict not in (Verdict.APPLIED, Verdict.DECLINED):

@@ -35,6 +35,8 @@ class Refused(StrEnum):
     """The backfill with this request id has ended."""
     BUSY = "busy"
     """As many runs of the job are active as may run at once."""
+    PAUSED = "paused"
+    """A pause of many jobs keeps back what is requested too."""
     EACH_SHARD = "each shard"
     """The job has shards, and the request names none."""
     UNKNOWN_SCHEDULE = "unknown schedule"

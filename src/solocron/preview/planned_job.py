@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -14,6 +14,7 @@ from solocron.jobs.registry import Registry
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import parse
 from solocron.model.documents.run import Status
+from solocron.model.documents.scoped_pause import ScopedPause, standing
 from solocron.model.timetable import Resolve
 from solocron.runtime import Threads
 from solocron.schedules import Schedule, instants
@@ -59,10 +60,11 @@ def planned_jobs(client: Client) -> tuple[list[PlannedJob], list[LeftOut]]:
     documents = JobDocuments(client.store, Registry(), Threads(), 0)
     found: list[PlannedJob] = []
     left_out: list[LeftOut] = []
+    pauses = standing(documents.pauses(), documents.store.clock())
     for job in documents.all():
         if job.removed or job.definition.schedule is None:
             continue
-        planned = _planned(job, documents.resolve, client)
+        planned = _planned(job, documents.resolve, client, [one for one in pauses if one.scope.covers(job)])
         if isinstance(planned, PlannedJob):
             found.append(planned)
         else:
@@ -70,12 +72,16 @@ def planned_jobs(client: Client) -> tuple[list[PlannedJob], list[LeftOut]]:
     return found, left_out
 
 
-def _planned(job: Job, resolve: Resolve, client: Client) -> PlannedJob | LeftOut:
+def _planned(job: Job, resolve: Resolve, client: Client, pauses: Sequence[ScopedPause]) -> PlannedJob | LeftOut:
+    """Plan a job; `pauses` are those of many jobs that cover it."""
     definition = job.definition
     if not definition.enabled:
         return LeftOut(job.name, "disabled")
     if job.paused is not None and job.paused.until is None:
         return LeftOut(job.name, "paused")
+    for one in pauses:
+        if one.until is None:
+            return LeftOut(job.name, f"paused with {one.scope}")
     try:
         slots = resolve(definition.schedule)
     except InvalidError as error:  # a job that this release cannot read must not hide the others
@@ -83,7 +89,7 @@ def _planned(job: Job, resolve: Resolve, client: Client) -> PlannedJob | LeftOut
     if slots.schedule is None:
         return LeftOut(job.name, "its schedule is a class that only its code knows")
     decided = slots.decided_until(job.cursor, job.nominal)
-    pause = 0 if job.paused is None else job.paused.until or 0
+    pause = max([0 if job.paused is None else job.paused.until or 0, *(one.until or 0 for one in pauses)])
     limit = None if definition.limit is None else parse(definition.limit)
     return PlannedJob(
         name=job.name,

@@ -23,7 +23,7 @@ from solocron.jobs.options import AddOptions, Span
 from solocron.model.documents.request import run_named
 from solocron.scheduler.inline import Here
 from solocron.schedules import Schedule
-from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, ScopedPauseView, StatusView
 
 if TYPE_CHECKING:
     from solocron.scheduler.scheduler import Scheduler
@@ -168,6 +168,39 @@ class AsyncScheduler:
     async def resume_preview(self, job: str) -> ResumeView:
         """Return what `resume` would do now, without doing it."""
         return await self._call(self._scheduler.resume_preview, job)
+
+    async def pause_all(
+        self,
+        *,
+        pool: str | None = None,
+        match: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
+        until: datetime | None = None,
+        triggers: bool = False,
+    ) -> ScopedPauseView:
+        """Start nothing more by schedule: of any job, of those of a pool, or of those whose names match a pattern.
+
+        Every node respects it from its next claim on, for jobs that are deployed later too. Slots meanwhile are
+        recorded as skipped. With `triggers`, what a person or a program requested waits as well. Pauses of different
+        scopes stand side by side; the same scope again changes author, note and end.
+        """
+        return await self._call(
+            self._scheduler.pause_all, pool=pool, match=match, by=by, note=note, until=until, triggers=triggers
+        )
+
+    async def resume_all(
+        self, *, pool: str | None = None, match: str | None = None, by: str | None = None
+    ) -> ScopedPauseView | None:
+        """Lift the pause of all jobs, of a pool, or of a pattern; return it, or None if none of that scope stands.
+
+        A job that another pause covers, or that has one of its own, stays paused.
+        """
+        return await self._call(self._scheduler.resume_all, pool=pool, match=match, by=by)
+
+    async def pauses(self) -> list[ScopedPauseView]:
+        """Return the pauses of many jobs that stand, the oldest first."""
+        return await self._call(self._scheduler.pauses)
 
     @overload
     async def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...

@@ -11,7 +11,7 @@ from solocron.client import Client
 from solocron.jobs.options import AddOptions, Span
 from solocron.scheduler.core import Core
 from solocron.schedules import Schedule
-from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, ScopedPauseView, StatusView
 
 __all__ = ["Operations"]
 
@@ -102,6 +102,37 @@ class Operations:
     def resume_preview(self, job: str) -> ResumeView:
         """Return what `resume` would do now, without doing it."""
         return self._read().resume_preview(job)
+
+    def pause_all(
+        self,
+        *,
+        pool: str | None = None,
+        match: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
+        until: datetime | None = None,
+        triggers: bool = False,
+    ) -> ScopedPauseView:
+        """Start nothing more by schedule: of any job, of those of a pool, or of those whose names match a pattern.
+
+        Every node respects it from its next claim on, for jobs that are deployed later too. Slots meanwhile are
+        recorded as skipped. With `triggers`, what a person or a program requested waits as well. Pauses of different
+        scopes stand side by side; the same scope again changes author, note and end.
+        """
+        return self.open().pause_all(pool=pool, match=match, by=by, note=note, until=until, triggers=triggers)
+
+    def resume_all(
+        self, *, pool: str | None = None, match: str | None = None, by: str | None = None
+    ) -> ScopedPauseView | None:
+        """Lift the pause of all jobs, of a pool, or of a pattern; return it, or None if none of that scope stands.
+
+        A job that another pause covers, or that has one of its own, stays paused.
+        """
+        return self.open().resume_all(pool=pool, match=match, by=by)
+
+    def pauses(self) -> list[ScopedPauseView]:
+        """Return the pauses of many jobs that stand, the oldest first."""
+        return self._read().pauses()
 
     @overload
     def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...

@@ -9,7 +9,7 @@ from typing import Any
 
 from solocron.clock import iso, to_us
 from solocron.views.health import HealthView
-from solocron.views.jobs import BackfillView, JobView, LimitView, PauseView, PermitView, ResumeView
+from solocron.views.jobs import BackfillView, JobView, LimitView, PauseView, PermitView, ResumeView, ScopedPauseView
 from solocron.views.nodes import AlarmView, NodeView, StatusView
 from solocron.views.runs import WAITING, RunView
 
@@ -25,6 +25,7 @@ __all__ = [
     "PermitView",
     "ResumeView",
     "RunView",
+    "ScopedPauseView",
     "StatusView",
     "to_json",
 ]

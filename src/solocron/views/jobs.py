@@ -10,10 +10,11 @@ from solocron.clock import from_us
 from solocron.model.change import SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Shards
+from solocron.model.documents.scoped_pause import Reach, ScopedPause
 from solocron.schedules import Schedule, load_zone
 from solocron.views.runs import RunView, moment
 
-__all__ = ["BackfillView", "JobView", "LimitView", "PauseView", "PermitView", "ResumeView"]
+__all__ = ["BackfillView", "JobView", "LimitView", "PauseView", "PermitView", "ResumeView", "ScopedPauseView"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,40 @@ class PauseView:
     by: str | None
     note: str | None
     until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopedPauseView:
+    """A pause of many jobs at once: of all (neither `pool` nor `match`), of a pool, or of the names that match."""
+
+    scope: str
+    """What it covers, in words: "all jobs", "pool etl", "jobs matching invoice:*"."""
+    option: str
+    """The option of `solocron resume` that lifts it: "--all", "--pool etl"."""
+    pool: str | None
+    match: str | None
+    at: datetime
+    by: str | None
+    note: str | None
+    until: datetime | None
+    triggers: bool
+    """True if runs that a person or a program requested wait as well."""
+
+    @classmethod
+    def of(cls, pause: ScopedPause) -> ScopedPauseView:
+        """Make the view of a pause."""
+        scope = pause.scope
+        return cls(
+            scope=str(scope),
+            option=scope.option,
+            pool=scope.value if scope.reach is Reach.POOL else None,
+            match=scope.value if scope.reach is Reach.MATCH else None,
+            at=from_us(pause.at),
+            by=pause.by,
+            note=pause.note,
+            until=moment(pause.until),
+            triggers=pause.triggers,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +78,9 @@ class JobView:
     due_at: datetime | None
     cursor: datetime
     paused: PauseView | None
+    """Its own pause."""
+    pauses: tuple[ScopedPauseView, ...]
+    """Pauses of many jobs that cover it, the oldest first."""
     running: tuple[RunView, ...]
     waiting: int
     failures: int
@@ -72,6 +110,7 @@ class JobView:
         leases: Mapping[str, int],
         now: int,
         unreadable: str | None = None,
+        pauses: Sequence[ScopedPause] = (),
     ) -> JobView:
         """Make the view of a job; `leases` are those of the live sessions, by name."""
         definition, spec = job.definition, job.definition.schedule or {}
@@ -93,6 +132,7 @@ class JobView:
             paused=None
             if pause is None
             else PauseView(at=from_us(pause.at), by=pause.by, note=pause.note, until=moment(pause.until)),
+            pauses=tuple(ScopedPauseView.of(one) for one in pauses if one.stands(now) and one.scope.covers(job)),
             running=tuple(RunView.of_hold(job, hold, lease=leases.get(hold.session), now=now) for hold in job.active),
             waiting=job.waiting,
             failures=job.failures,

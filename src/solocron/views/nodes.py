@@ -8,6 +8,7 @@ from datetime import datetime
 
 from solocron.clock import from_us
 from solocron.model.documents.session import Life, Session
+from solocron.views.jobs import ScopedPauseView
 from solocron.views.runs import RunView, moment
 
 __all__ = ["AlarmView", "NodeView", "StatusView"]
@@ -84,6 +85,9 @@ class StatusView:
     counts: Mapping[str, int]
     jobs: int
     paused: tuple[str, ...]
+    """Jobs with a pause of their own."""
+    pauses: tuple[ScopedPauseView, ...]
+    """Pauses of many jobs that stand, the oldest first."""
     orphaned: tuple[str, ...]
     blocked: tuple[str, ...]
     overdue: tuple[str, ...]

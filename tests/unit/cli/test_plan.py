@@ -89,10 +89,16 @@ def test_what_is_paused_disabled_or_known_only_to_code_is_left_out_and_said(cli:
     assert told["left_out"] == [{"job": "off", "why": "disabled"}, {"job": "report", "why": "paused"}]
     assert told["jobs"] == 2
     assert "report: paused" in cli("plan", "--store", shop.url).out
+    shop.scheduler.pause_all(match="inv*")
+    told = cli("plan", "--store", shop.url, "--json").json
+    assert {"job": "invoices", "why": "paused with jobs matching inv*"} in told["left_out"]
 
 
 def test_a_pause_with_an_end_counts_from_its_end(cli: Cli, shop: Shop) -> None:
     before = cli("plan", "--store", shop.url, "--json").json["runs"]
+    shop.scheduler.pause_all(match="invoices", until=datetime.now(UTC) + timedelta(days=1))
+    assert 23 <= before - cli("plan", "--store", shop.url, "--json").json["runs"] <= 25
+    shop.scheduler.resume_all(match="invoices")
     shop.scheduler.pause("invoices", until=datetime.now(UTC) + timedelta(days=1))
     assert 23 <= before - cli("plan", "--store", shop.url, "--json").json["runs"] <= 25
 

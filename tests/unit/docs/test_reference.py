@@ -23,7 +23,17 @@ from solocron.model.policy import QUEUE_LIMIT, Backoff
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.url import _SCHEMES
 from solocron.telemetry.log import _LEVELS
-from solocron.views import WAITING, BackfillView, HealthView, JobView, NodeView, ResumeView, RunView, StatusView
+from solocron.views import (
+    WAITING,
+    BackfillView,
+    HealthView,
+    JobView,
+    NodeView,
+    ResumeView,
+    RunView,
+    ScopedPauseView,
+    StatusView,
+)
 from tests.unit.docs.pages import DOCS, ROOT, WITHOUT_A_PAGE, table
 
 REFERENCE = DOCS / "reference"
@@ -88,7 +98,8 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
 
 
 @pytest.mark.parametrize(
-    "view", [BackfillView, CalendarView, HealthView, RunView, JobView, NodeView, ResumeView, StatusView]
+    "view",
+    [BackfillView, CalendarView, HealthView, RunView, JobView, NodeView, ResumeView, ScopedPauseView, StatusView],
 )
 def test_the_fields_of_a_view(view: Any) -> None:
     page = [row[0] for row in table(REFERENCE / "scheduler.md", view.__name__)]

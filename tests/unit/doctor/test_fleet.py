@@ -10,6 +10,8 @@ from solocron.clock import SECOND
 from solocron.doctor import fleet
 from solocron.doctor.fleet import Pace
 from solocron.model.documents.job import Pause
+from solocron.model.documents.namespace import Namespace
+from solocron.model.documents.scoped_pause import Reach, Scope, ScopedPause
 from solocron.model.documents.session import Life
 from solocron.model.pools import TICKED
 from solocron.schedules import Cron, dump
@@ -41,6 +43,19 @@ def test_jobs_that_are_paused_or_disabled_need_no_node() -> None:
     off = job("off", pool="gpu", enabled=False)
     paused = replace(job("paused", pool="gpu"), paused=Pause(at=NOW))
     assert levels(fleet.nodes(sight(off, paused, session("a")))) == ["OK"]
+
+
+def test_a_pause_of_many_jobs_is_a_warning_and_its_jobs_need_no_node() -> None:
+    paused = ScopedPause(scope=Scope(Reach.POOL, "gpu"), at=NOW - 60 * SECOND, by="ana", note="new cards")
+    known = Namespace(count=1, token="t", identity="i", pauses=(paused,))
+    seen = replace(sight(job("one", pool="gpu"), job("two"), session("a")), namespace=known)
+    found = only(fleet.pauses(seen))
+    assert (found.level, found.remedy) == ("WARN", "solocron resume --pool gpu")
+    assert found.detail == "pool gpu (1 now) paused 60 s ago by ana: new cards"
+    assert levels(fleet.nodes(seen)) == ["OK"]
+    over = replace(seen, namespace=replace(known, pauses=(replace(paused, until=NOW),)))
+    assert only(fleet.pauses(over)).level == "OK"
+    assert levels(fleet.nodes(over)) == ["OK", "FAIL"]
 
 
 def test_a_pool_that_ticks_serve_needs_no_node_between_them() -> None:

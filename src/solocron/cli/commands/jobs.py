@@ -12,6 +12,7 @@ from solocron.cli.arguments import add_listing, add_watch, chosen, count, names
 from solocron.cli.exits import OK
 from solocron.cli.moments import local, utc
 from solocron.cli.opening import opened, same_store
+from solocron.cli.scopes import circumstances
 from solocron.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -104,9 +105,9 @@ def _state(job: JobView) -> tuple[str, str]:
     if not job.enabled:
         return "disabled", ""
     if job.paused is not None:
-        by = f"by {job.paused.by}" if job.paused.by else ""
-        until = f"until {utc(job.paused.until)}" if job.paused.until else ""
-        return "paused", ": ".join(filter(None, [" ".join(filter(None, [by, until])), job.paused.note]))
+        return "paused", circumstances(job.paused)
+    if job.pauses:
+        return "paused", "; ".join(f"with {one.scope} {circumstances(one)}".rstrip() for one in job.pauses)
     if job.running:
         return "running", f"on {', '.join(sorted({str(run.node) for run in job.running}))}"
     if job.orphaned:

@@ -45,6 +45,7 @@ def execute(args: Namespace) -> int:
         days_off = client.upcoming_changes(args.what, args.n, start=begin)
     if not slots and isinstance(rule, Bounded) and rule.ends is not None and start > rule.ends_us:
         output.note(f"{args.what} ended on {rule.ends}: it has no slot after that")
-    if job.paused is not None or not job.enabled:
-        output.note(f"{args.what} is {'disabled' if job.paused is None else 'paused'}: these slots will be skipped")
+    paused = job.paused is not None or bool(job.pauses)
+    if paused or not job.enabled:
+        output.note(f"{args.what} is {'paused' if paused else 'disabled'}: these slots will be skipped")
     return print_slots(args, slots, start, days_off + ([] if rule is None else clock_changes(rule, start, slots)))

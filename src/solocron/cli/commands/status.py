@@ -13,10 +13,11 @@ from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import span, utc
 from solocron.cli.opening import opened
 from solocron.cli.rendering import nodes_table
+from solocron.cli.scopes import circumstances
 from solocron.model.documents.run import Status
 
 if TYPE_CHECKING:
-    from solocron.views import RunView, StatusView
+    from solocron.views import RunView, ScopedPauseView, StatusView
 
 __all__ = ["add_arguments", "execute"]
 
@@ -51,6 +52,12 @@ def _running_row(run: RunView, now: datetime) -> Sequence[str]:
     return run.run, span(max(now - since, timedelta())), run.node or "-", utc(since), utc(run.deadline), state
 
 
+def _paused(pause: ScopedPauseView) -> str:
+    told = circumstances(pause)
+    asked = ", what was requested too" if pause.triggers else ""
+    return f"{pause.scope}{asked} since {utc(pause.at)} {told}".rstrip() + f"; lift: solocron resume {pause.option}"
+
+
 def _no_node(pool: str, jobs: int) -> str:
     many = f"{jobs} jobs do" if jobs > 1 else "1 job does"
     flag = "" if pool == "default" else f" --pools {pool}"
@@ -64,6 +71,7 @@ def _glance(found: StatusView) -> list[tuple[str, str]]:
         f"{found.counts[name]} {name}" for name in Status if name is not Status.RUNNING and found.counts.get(name)
     )
     rows = [
+        ("PAUSED", "\n".join(_paused(one) for one in found.pauses)),
         ("store", f"{found.store}, tier {found.tier}, namespace {found.namespace}"),
         ("time", f"{utc(found.now)} UTC by the store's clock"),
         ("nodes", alive or "none"),

@@ -14,7 +14,7 @@ from solocron.clock import SECOND, iso
 from solocron.model.applications import can_run, rivals
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job
-from solocron.model.documents.scoped_pause import ScopedPause, Stop, stop_of
+from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
 from solocron.model.documents.session import Session, is_live
 
 __all__ = [
@@ -96,7 +96,7 @@ def causes(
         told = f"tier {tier}, {bounds.tier} was demanded"
         found["tier:store"] = Cause(kind="tier", subject="store", detail=told)
     for job in jobs:
-        paused = job.paused is not None or stop_of(pauses, job, now=now) is not Stop.NOTHING
+        paused = job.paused is not None or kept_back(pauses, job, now=now) is not KeptBack.NOTHING
         for cause in _of(job, live, pools, aside=aside, bounds=bounds, now=now, paused=paused):
             found.setdefault(cause.name, cause)
     return found

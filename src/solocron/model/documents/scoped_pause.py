@@ -12,14 +12,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from fnmatch import fnmatchcase
+from shlex import quote
 from typing import Any
 
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import plain
 
 __all__ = [
-    "NO_PAUSES", "STANDING", "Reach", "Scope", "ScopedPause", "Stop",
-    "begin", "from_body", "lift", "mark_of", "over", "standing", "stop_of", "to_body",
+    "NO_PAUSES",
+    "STANDING",
+    "KeptBack",
+    "Reach",
+    "Scope",
+    "ScopedPause",
+    "begin",
+    "from_body",
+    "kept_back",
+    "lift",
+    "mark_of",
+    "over",
+    "standing",
+    "to_body",
 ]  # fmt: skip
 
 STANDING = 100
@@ -51,6 +64,11 @@ class Scope:
             return "all jobs"
         return f"pool {self.value}" if self.reach is Reach.POOL else f"jobs matching {self.value}"
 
+    @property
+    def option(self) -> str:
+        """Return the option of `solocron pause` and `solocron resume` that names it."""
+        return f"--{self.reach}" + (f" {quote(self.value)}" if self.value else "")
+
     def covers(self, job: Job) -> bool:
         if self.reach is Reach.MATCH:
             return fnmatchcase(job.name, self.value)
@@ -80,7 +98,7 @@ class ScopedPause:
         return f"paused ({self.scope})" + (f": {self.note}" if self.note else "")
 
 
-class Stop(IntEnum):
+class KeptBack(IntEnum):
     """What of a job may not start now."""
 
     NOTHING = 0
@@ -99,12 +117,12 @@ def over(pauses: Iterable[ScopedPause], job: Job) -> tuple[ScopedPause, ...]:
     return tuple(sorted(found, key=lambda one: one.at)) if found else ()
 
 
-def stop_of(pauses: Iterable[ScopedPause], job: Job, *, now: int) -> Stop:
+def kept_back(pauses: Iterable[ScopedPause], job: Job, *, now: int) -> KeptBack:
     """Return what these pauses keep from starting now."""
     found = [one for one in pauses if one.stands(now) and one.scope.covers(job)]
     if not found:
-        return Stop.NOTHING
-    return Stop.EVERYTHING if any(one.triggers for one in found) else Stop.SCHEDULED
+        return KeptBack.NOTHING
+    return KeptBack.EVERYTHING if any(one.triggers for one in found) else KeptBack.SCHEDULED
 
 
 def begin(pauses: Sequence[ScopedPause], wanted: ScopedPause, *, now: int) -> tuple[ScopedPause, ...] | None:

@@ -11,7 +11,7 @@ from solocron.model._fast.values import build
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Record, Status, key_of
-from solocron.model.documents.scoped_pause import ScopedPause, Stop, stop_of
+from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
 from solocron.model.documents.session import Session
 
 __all__ = ["Claimant", "next_fence", "patience_of", "record_of", "stopping_since", "stuck_since"]
@@ -43,9 +43,9 @@ class Claimant:
     pauses: tuple[ScopedPause, ...] = ()
     """Pauses of many jobs at once, in the state that the claim's commit compares."""
 
-    def stop(self, job: Job, now: int) -> Stop:
+    def kept_back(self, job: Job, now: int) -> KeptBack:
         """Return what of the job these pauses keep from starting now."""
-        return stop_of(self.pauses, job, now=now) if self.pauses else Stop.NOTHING
+        return kept_back(self.pauses, job, now=now) if self.pauses else KeptBack.NOTHING
 
 
 def next_fence(last: int, now: int) -> int:

@@ -14,7 +14,7 @@ from solocron.model.applications import is_anothers
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import GIVEN_WAY, Hold, Job, Missed, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status, group_of, run_id
-from solocron.model.documents.scoped_pause import ScopedPause, Stop
+from solocron.model.documents.scoped_pause import KeptBack, ScopedPause
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.transitions.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
@@ -207,7 +207,7 @@ def _first(
     job: Job, resolve: Resolve, now: int, by: Claimant, fleet: frozenset[str] = frozenset()
 ) -> tuple[WaitingRun | None, Mapping[str, Any]]:
     """Return the next run, and the fields of the job without it: retries first, then by slot, then paced ranges."""
-    waiting, waiting_ranges = may_start(job, by.stop(job, now))
+    waiting, waiting_ranges = may_start(job, by.kept_back(job, now))
     wait = _affinity_delay(job, by, fleet)
     ready = [
         waiting_run
@@ -274,7 +274,7 @@ def _asks_who_lives(job: Job, *, now: int, by: Claimant) -> bool:
         and not any(waiting_run.only for waiting_run in job.waiting_runs)
     ):
         return False
-    waiting, waiting_ranges = may_start(job, by.stop(job, now))
+    waiting, waiting_ranges = may_start(job, by.kept_back(job, now))
     ready = [waiting_run for waiting_run in waiting if waiting_run.ready_at <= now]
     if any(waiting_run.only not in (None, by.node) for waiting_run in ready):
         return True
@@ -295,7 +295,7 @@ def _affinity_delay(job: Job, by: Claimant, fleet: frozenset[str]) -> int:
 
 def _look_again(job: Job, slots: Timetable, *, now: int, by: Claimant) -> int:
     """Return when this node has something to do here, or should check whether another node has done its part."""
-    waiting, waiting_ranges = may_start(job, by.stop(job, now))
+    waiting, waiting_ranges = may_start(job, by.kept_back(job, now))
     fleet = frozenset() if by.sessions is None else fleet_of(job.definition, by.sessions, now=now)
     wait = _affinity_delay(job, by, fleet)
     if not by.spare or _live_is_ready(waiting, waiting_ranges, now):
@@ -333,22 +333,22 @@ def _without(job: Job, waiting_run: WaitingRun) -> Mapping[str, Any]:
     return {"waiting_runs": tuple(other for other in job.waiting_runs if other is not waiting_run)}
 
 
-def may_start(job: Job, stop: Stop = Stop.NOTHING) -> tuple[list[WaitingRun], list[WaitingRange]]:
+def may_start(job: Job, kept: KeptBack = KeptBack.NOTHING) -> tuple[list[WaitingRun], list[WaitingRange]]:
     """Return what may start once its time has come.
 
-    A disabled job runs nothing. A pause stops everything but what a person requested by name. `stop` is what a pause of
+    A disabled job runs nothing. A pause stops everything but what a person requested by name. `kept` is what a pause of
     many jobs keeps back; `due_at` does not know it, so that nodes go on looking. Slots also wait for a run that waits
     for its retry: it counts as running. A shard may start beside the others of its slot.
     """
     if not (job.waiting_runs or job.waiting_ranges) or not job.definition.enabled or job.removed:
         return [], []
-    if stop is Stop.EVERYTHING:
+    if kept is KeptBack.EVERYTHING:
         return [], []
     running = {group_of(hold.run) for hold in job.active}
     full = len(running) >= job.definition.overlap.most
     if full and not any(waiting_run.shards is not None for waiting_run in job.waiting_runs):
         return [], []
-    retries = job.paused is None and stop is Stop.NOTHING
+    retries = job.paused is None and kept is KeptBack.NOTHING
     slots = retries and not busy(job)
     waiting_runs = [
         o

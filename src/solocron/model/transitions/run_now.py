@@ -9,6 +9,7 @@ from solocron.model.applications import is_anothers
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import group_of
+from solocron.model.documents.scoped_pause import KeptBack
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.claimant import Claimant
@@ -47,7 +48,10 @@ def claim_now(
         return asked
     assert isinstance(asked.doc, Job)
     waiting_run = next(one for one in asked.doc.waiting_runs if group_of(one.run) == asked.answer)
-    if waiting_run not in may_start(asked.doc)[0]:
+    kept = by.kept_back(doc, now)
+    if kept is KeptBack.EVERYTHING:
+        return Change(doc, answer=Refusal(Refused.PAUSED))
+    if waiting_run not in may_start(asked.doc, kept)[0]:
         return Change(doc, answer=Refusal(Refused.BUSY))
     if doc.definition.limit is not None and by.permit is None:
         return Change(doc, answer=Needs(limit=doc.definition.limit))

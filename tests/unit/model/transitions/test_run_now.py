@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from solocron import allow
 from solocron.model.change import Absent, Kind
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import Origin
+from solocron.model.documents.scoped_pause import Reach, Scope, ScopedPause
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Needs, claim
@@ -64,6 +66,15 @@ def test_a_job_that_runs_as_often_as_it_may_is_left_as_it_is() -> None:
     both, hold = now_of(now_of(job(overlap=allow(2)))[0], request="r2")
     assert isinstance(hold, Hold)
     assert len(both.active) == 2
+
+
+def test_a_pause_of_many_jobs_stops_it_if_it_stops_what_is_requested() -> None:
+    pause = ScopedPause(scope=Scope(Reach.ALL), at=T0 - 1)
+    assert isinstance(now_of(job(), by=replace(BY, pauses=(pause,)))[1], Hold)
+    doc = job()
+    after, answer = now_of(doc, by=replace(BY, pauses=(replace(pause, triggers=True),)))
+    assert answer == Refusal(Refused.PAUSED)
+    assert after is doc
 
 
 def test_a_limit_asks_for_its_permit_first() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 from solocron.errors import InvalidError
 
 __all__ = [
     "FOREVER",
+    "ListOf",
     "add_expression",
     "add_job",
     "add_json",
@@ -30,6 +32,16 @@ FOREVER = "forever"
 def names(value: str) -> tuple[str, ...]:
     """Split a list such as "a,b"."""
     return tuple(word.strip() for word in value.split(",") if word.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """The type of a list such as "a,b" of known words. Completion offers them; `chosen` refuses any other."""
+
+    known: tuple[str, ...]
+
+    def __call__(self, value: str) -> tuple[str, ...]:
+        return names(value)
 
 
 def count(value: str) -> int:

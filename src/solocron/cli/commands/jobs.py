@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
-from solocron.cli.arguments import add_listing, add_watch, chosen, count, names
+from solocron.cli.arguments import ListOf, add_listing, add_watch, chosen, count, names
 from solocron.cli.exits import OK
 from solocron.cli.moments import local, utc
 from solocron.cli.opening import opened, same_store
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
     from solocron.client.job_listing import WantedJobs
     from solocron.views import JobView
 
-__all__ = ["add_arguments", "execute"]
+__all__ = ["STATES", "add_arguments", "execute"]
+
+STATES = ("on", "paused", "disabled", "running", "waiting", "failing", "orphaned")
+"""Those of `JobState`, which the parser cannot import."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--match", metavar="PATTERN", help="only names that fit it, such as 'invoice:*'")
     parser.add_argument("--pool", metavar="A,B", type=names, action="extend", help="only those of these pools")
     parser.add_argument(
-        "--state", metavar="A,B", type=names, action="extend", help="only these, such as paused,failing"
+        "--state", metavar="A,B", type=ListOf(STATES), action="extend", help="only these, such as paused,failing"
     )
     parser.add_argument("--limit", metavar="N", type=count, help="at most so many, by name (default: all)")
     parser.add_argument("--after", metavar="JOB", default="", help="only names that follow this one")
@@ -36,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    from solocron.client.job_listing import JobState, WantedJobs
+    from solocron.client.job_listing import WantedJobs
 
     if args.match == "":
         raise InvalidError("--match: an empty pattern fits no name; write it like 'invoice:*'. Nothing was read.")
@@ -46,7 +49,7 @@ def execute(args: Namespace) -> int:
         if args.json:
             raise InvalidError("--watch draws a table, so --json does not go with it; nothing was read.")
         refuse_without_terminal()
-    states = chosen("--state", args.state, JobState)
+    states = chosen("--state", args.state, STATES)
     wanted = WantedJobs(match=args.match, pools=frozenset(args.pool or ()), states=states)
     with opened(args) as client:
         if args.watch:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
-from solocron.cli.arguments import add_listing, add_watch, chosen, count, names
+from solocron.cli.arguments import ListOf, add_listing, add_watch, chosen, count
 from solocron.cli.exits import OK
 from solocron.cli.moments import earlier, utc
 from solocron.cli.opening import opened, same_store
@@ -32,9 +32,11 @@ _LIMIT = 50
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB", nargs="?", help="only the runs of this job")
-    parser.add_argument("--status", metavar="A,B", type=names, action="extend", help="only these, such as failed,lost")
     parser.add_argument(
-        "--origin", metavar="A,B", type=names, action="extend", help="only these, such as trigger,rerun"
+        "--status", metavar="A,B", type=ListOf(tuple(Status)), action="extend", help="only these, such as failed,lost"
+    )
+    parser.add_argument(
+        "--origin", metavar="A,B", type=ListOf(tuple(Origin)), action="extend", help="only these, such as trigger,rerun"
     )
     parser.add_argument("--node", metavar="NAME", help="only those of this node")
     parser.add_argument("--since", metavar="INSTANT", help="only what ended then or later; 2h is so long ago")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,9 +20,9 @@ from solocron.model.documents.run import Record
 from solocron.model.policy import allow
 from solocron.model.transitions import claiming, commands, finishing
 from solocron.model.transitions.claimant import Claimant
-from solocron.stores.contract import Result, Verdict
-from solocron.testing.simulation.commits import SimOutcome
-from solocron.testing.simulation.database import Database, SimSelection, Write
+from solocron.stores.contract import Gate, Result, Verdict
+from solocron.stores.drafts import Draft, Row, Written
+from solocron.testing.simulation.database import Database, SimSelection
 from tests.unit.engine import test_lease_protocol as protocol
 
 __all__ = ["MUTANTS"]
@@ -33,11 +34,11 @@ __all__ = ["MUTANTS"]
 def _x05(bites: Bites) -> Patches:
     real = Database._apply
 
-    def whatever_is_there_now(self: Database, client: str, write: Write, *more: Any) -> bool:
-        known = self.docs.get((write.kind, write.name))
-        version = known[1] if known else 0
-        bites(version != write.version)
-        return real(self, client, replace(write, version=version), *more)
+    def whatever_is_there_now(self: Database, chosen: SimSelection, draft: Draft, *more: Any) -> bool:
+        known, read = self.docs.get((draft.kind, draft.name)), draft.mark
+        bites((known[1] if known else 0) != (read[1] if read else 0))
+        row = None if known is None else Row(draft.name, known, "", "")
+        return real(self, chosen, replace(draft, row=row), *more)
 
     return [(Database, "_apply", whatever_is_there_now)]
 
@@ -101,14 +102,16 @@ def _x21(bites: Bites) -> Patches:
 def _x22(bites: Bites) -> Patches:
     real = Database.commit
 
-    def later(self: Database, chosen: SimSelection, writes: list[Write], session: str | None, gate: Any = None) -> Any:
+    def later(
+        self: Database, chosen: SimSelection, drafts: Sequence[Draft], session: str | None, gate: Gate | None
+    ) -> Written:
         if session is None or gate is None:
-            return real(self, chosen, writes, session, gate)
+            return real(self, chosen, drafts, session, gate)
         bites()
         self.rollback(chosen)
-        for write in writes:  # visible to others only when the caller's own transaction commits
-            self.kernel.after(2.0, self._apply, chosen.client, write)
-        return SimOutcome({write.name: True for write in writes})
+        for draft in drafts:  # visible to others only when the caller's own transaction commits
+            self.kernel.after(2.0, self._apply, chosen, draft, {})
+        return Written()
 
     return [(Database, "commit", later)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,9 +21,9 @@ from solocron.model.transitions import catchup, claiming
 from solocron.schedules.every import Every
 from solocron.schedules.zoned import Local
 from solocron.stores.contract import Named
+from solocron.stores.drafts import Draft, Written
 from solocron.stores.sql.pool import Pool
-from solocron.testing.simulation.database import Database, SimSelection, Write
-from solocron.testing.simulation.wire import WireStore
+from solocron.testing.simulation.database import Database, SimSelection
 from tests.simulation import test_append_only_log
 from tests.unit.model import test_zone_data
 
@@ -60,16 +60,18 @@ def _x12(bites: Bites) -> Patches:
 
 
 def _x13(bites: Bites) -> Patches:
-    real = WireStore._change
+    real = Database.commit
 
-    def in_a_second_transaction(self: WireStore, *args: Any) -> Any:
-        write, result = real(self, *args)
-        if write is not None and any(record.attempt for record in write.records):
-            bites()
-            write = replace(write, records=tuple(record for record in write.records if not record.attempt))
-        return write, result
+    def in_a_second_transaction(self: Database, chosen: SimSelection, drafts: Sequence[Draft], *more: Any) -> Written:
+        for draft in drafts:
+            change = draft.change
+            if change is not None and any(record.attempt for record in change.records):
+                bites()
+                first = tuple(record for record in change.records if not record.attempt)
+                draft.change = replace(change, records=first)
+        return real(self, chosen, drafts, *more)
 
-    return [(WireStore, "_change", in_a_second_transaction)]
+    return [(Database, "commit", in_a_second_transaction)]
 
 
 def _x15(bites: Bites) -> Patches:
@@ -121,11 +123,12 @@ def _x24(bites: Bites) -> Patches:
 def _x83(bites: Bites) -> Patches:
     real = Database._apply
 
-    def refused(self: Database, client: str, write: Write, *more: Any) -> bool:
-        if any(self.log.get((one.run, one.attempt), one) != one for one in write.records):
+    def refused(self: Database, chosen: SimSelection, draft: Draft, *more: Any) -> bool:
+        assert draft.change is not None
+        if any(self.log.get((one.run, one.attempt), one) != one for one in draft.change.records):
             bites()
             return False
-        return real(self, client, write, *more)
+        return real(self, chosen, draft, *more)
 
     return [(Database, "_apply", refused)]
 
@@ -151,9 +154,11 @@ def _x20(bites: Bites) -> Patches:
 def _answers_yes(bites: Bites, *, opening: bool) -> Patches:
     real = Database._apply
 
-    def applied(self: Database, client: str, write: Write, *more: Any) -> bool:
-        done = real(self, client, write, *more)
-        claims = isinstance(write.after, Job) and bool(write.after.active) and not write.records
+    def applied(self: Database, chosen: SimSelection, draft: Draft, *more: Any) -> bool:
+        done = real(self, chosen, draft, *more)
+        assert draft.change is not None
+        after = draft.change.doc
+        claims = isinstance(after, Job) and bool(after.active) and not draft.change.records
         if done or claims is not opening:
             return done
         bites()

@@ -23,10 +23,11 @@ from solocron.model.documents import session as session_model
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
 from solocron.model.transitions import catchup
-from solocron.stores.contract import HeldBy, Verdict
+from solocron.stores.contract import HeldBy
+from solocron.stores.drafts import Draft
+from solocron.stores.update import Update
 from solocron.testing.simulation.database import Database
 from solocron.testing.simulation.seams import SimRng
-from solocron.testing.simulation.wire import WireStore
 from tests.unit.effects.locks import test_sessions as locks
 from tests.unit.engine import test_lease_protocol as protocol
 
@@ -122,16 +123,16 @@ def _x57(bites: Bites) -> Patches:
 
 
 def _x60(bites: Bites) -> Patches:
-    real = WireStore._change
+    real = Update._drafts
 
-    def all_or_nothing(self: WireStore, *args: Any) -> Any:
-        write, result = real(self, *args)
-        if result.verdict is Verdict.BLOCKED:
+    def all_or_nothing(self: Update, *args: Any) -> list[Draft]:
+        drafts = real(self, *args)
+        if any(draft.error is not None for draft in drafts):
             bites()
             raise StoreUnavailable("the batch was refused")
-        return write, result
+        return drafts
 
-    return [(WireStore, "_change", all_or_nothing), (Database, "set_aside", lambda *_: None)]
+    return [(Update, "_drafts", all_or_nothing)]
 
 
 # --- the harness -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,10 @@ PAGE = f"before\n{gate.BEGIN}\nold figures\n{gate.END}\nafter"
 ENTRIES = {
     "proof/__main__.py",
     "proof/simulator/command.py",
-    *(f"src/solocron/cli/{name}.py" for name in ("__init__", "arguments", "entry", "exits", "output", "parser")),
+    *(
+        f"src/solocron/cli/{name}.py"
+        for name in ("__init__", "arguments", "entry", "exits", "output", "parser", "tables")
+    ),
 }
 """The command around the world."""
 

@@ -78,6 +78,8 @@ class StoreKernel(ABC):
     statements: Counter[str]
     portion: ClassVar[int | None] = None
     """How many documents one commit takes at most; None: any number."""
+    rounds: ClassVar[int] = 8
+    """How often an update tries what it loses to other clients before it calls it contended."""
     own_errors: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     """What a change may raise for a document that is broken; anything else is a bug."""
     boot: Callable[[], float] = staticmethod(SystemClock().boot)

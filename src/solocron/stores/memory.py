@@ -41,7 +41,7 @@ class MemoryStore(PlainStore):
     def __init__(self, name: str = "", *, namespace: str = "default", world: World | None = None) -> None:
         self.world = world or World.of(name)
         self.statements: Counter[str] = Counter()
-        self._namespace = namespace
+        self.namespace = namespace
         self._own = 0
         self._seen = self.world.changes
 
@@ -50,17 +50,11 @@ class MemoryStore(PlainStore):
         return f"memory://{self.world.name}"
 
     @property
-    def namespace(self) -> str:
-        return self._namespace
-
-    @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            tier=Tier.A, why="one process, one mutex; nothing outlives the process", notifies=True, shared=False
-        )
+        why = "one process, one mutex; nothing outlives the process"
+        return Capabilities(tier=Tier.A, why=why, notifies=True, shared=False)
 
     def open(self, *, read_only: bool = False) -> None: ...
-
     def close(self) -> None: ...
 
     def clock(self) -> int:
@@ -126,9 +120,8 @@ class MemoryStore(PlainStore):
         return max(kept.due_at or 0, aside.until if aside else 0)
 
     def _next_due(self, space: Space, which: Due) -> int | None:
-        jobs = space.docs[Kind.JOB].values()
-        ready = (self._ready_at(space, one) for one in jobs if one.due_at is not None and self._fits(which, one))
-        return min(ready, default=None)
+        waiting = (one for one in space.docs[Kind.JOB].values() if one.due_at is not None and self._fits(which, one))
+        return min((self._ready_at(space, one) for one in waiting), default=None)
 
     def holders(self) -> frozenset[str]:
         with self._locked("holders") as space:
@@ -236,9 +229,8 @@ class MemoryStore(PlainStore):
             return notified
 
     def checks(self) -> Sequence[Check]:
-        return [
-            Check("store", "WARN", f"{self.url} lives and dies with this process", "give a store that lasts: --store")
-        ]
+        found = f"{self.url} lives and dies with this process"
+        return [Check("store", "WARN", found, "give a store that lasts: --store")]
 
     def shift_clock(self, by: int) -> None:
         with self._locked("shift_clock"):
@@ -255,4 +247,4 @@ class MemoryStore(PlainStore):
     def _locked(self, statement: str) -> Iterator[Space]:
         with self.world.condition:
             self.statements[statement] += 1
-            yield self.world.spaces.setdefault(self._namespace, Space())
+            yield self.world.spaces.setdefault(self.namespace, Space())

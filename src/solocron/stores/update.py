@@ -25,8 +25,6 @@ __all__ = ["Poisoned", "Retry", "UnknownOutcome", "Update", "aside_for"]
 
 log = logging.getLogger(__name__)
 
-ROUNDS = 8
-"""How often an update tries again what it lost to other clients before it calls it contended."""
 _ASIDE, _ASIDE_MOST = 10 * SECOND, 3600 * SECOND
 _DONE = (Verdict.APPLIED, Verdict.UNKNOWN)
 
@@ -189,7 +187,7 @@ class Update:
                 self._decided(one.result(outcome.duplicates.get(one.name, ())))
         failed = lost | outcome.refused.keys() | outcome.unknown
         store.remember([one for one in writing if one.name not in failed], outcome, self.session)
-        if lost and attempt + 1 < ROUNDS:
+        if lost and attempt + 1 < store.rounds:
             self.todo.append((Named(self.kind, tuple(sorted(lost))), attempt + 1))
 
     def _found(self, which: Which, selection: Selection) -> None:
@@ -230,7 +228,7 @@ class Update:
             self.asides.append((result.name, result.error or "unknown"))
 
     def _again(self, which: Which, attempt: int, error: Exception) -> None:
-        if attempt + 1 < ROUNDS and self.store.boot() < self.until:
+        if attempt + 1 < self.store.rounds and self.store.boot() < self.until:
             self.todo.append((which, attempt + 1))
         elif isinstance(which, Named):
             for name in which.names:

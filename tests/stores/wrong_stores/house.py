@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -278,13 +279,11 @@ class ClosesTheWorld(MemoryStore):
 class LeaksNamespaces(MemoryStore):
     """The namespace is a label, not a wall."""
 
-    def __init__(self, name: str = "", *, namespace: str = "default", world: World | None = None) -> None:
-        super().__init__(name, namespace="default", world=world)
-        self.shown = namespace
-
-    @property
-    def namespace(self) -> str:
-        return self.shown
+    @contextmanager
+    def _locked(self, statement: str) -> Iterator[Space]:
+        with self.world.condition:
+            self.statements[statement] += 1
+            yield self.world.spaces.setdefault("every", Space())
 
 
 @breaks("test_statements_are_counted_by_the_client_that_sent_them")

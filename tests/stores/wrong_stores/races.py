@@ -12,7 +12,6 @@ import pytest
 from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.stores import drafts
-from solocron.stores import update as rounds
 from solocron.stores.contract import Applied, Capabilities, ChangeFn, Gate, Named, Which
 from solocron.stores.drafts import Draft
 from solocron.stores.memory import MemoryStore
@@ -76,12 +75,7 @@ class CountsVersionsAnew(MemoryStore):
 class GivesUp(MemoryStore):
     """One lost race, and the caller comes back empty-handed."""
 
-    def update(
-        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
-    ) -> Applied:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rounds, "ROUNDS", 1)
-            return super().update(which, change, session=session, gate=gate)
+    rounds = 1
 
 
 @breaks("test_a_due_job_that_another_took_in_between_is_not_claimed_again")

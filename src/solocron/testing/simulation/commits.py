@@ -1,4 +1,4 @@
-"""Messages between a client and the simulated store: selections, writes, commits, and how to forget one."""
+"""Selections and commits of the simulated store, and how to forget a commit."""
 
 from __future__ import annotations
 
@@ -9,26 +9,10 @@ from solocron.model.change import Absent, Kind
 from solocron.model.documents.run import Record
 from solocron.stores.contract import Doc
 
-__all__ = ["Commit", "Key", "LogKey", "Past", "SimOutcome", "SimSelection", "Undo", "Write"]
+__all__ = ["Commit", "Key", "LogKey", "Past", "SimSelection", "Undo"]
 
 Key = tuple[Kind, str]
 LogKey = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One document as a client wants it."""
-
-    kind: Kind
-    name: str
-    before: Doc | Absent
-    version: int
-    after: Doc | None
-    records: tuple[Record, ...]
-    decided: int
-    """Store time that the change was given."""
-    selected: float
-    """Time of the world at that moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +28,9 @@ class Commit:
     after: Doc | None
     records: tuple[Record, ...]
     decided: int
+    """Store time that the change was given."""
     selected: float
-
-
-@dataclass(frozen=True, slots=True)
-class SimOutcome:
-    """Result of a transaction: per name whether it was applied, and what the reply to a renewal says besides."""
-
-    applied: dict[str, bool]
-    duplicates: dict[str, tuple[Record, ...]] = field(default_factory=dict)
-    """Records that the log had already, by document."""
-    alive: bool = True
-    shut: bool = False
-    holds: bool | None = None
-    gate: tuple[str, str] | None = None
+    """Time of the world at that moment."""
 
 
 @dataclass(slots=True)

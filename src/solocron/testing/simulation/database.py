@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind, SmallDocument
@@ -17,13 +17,12 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import NAME, gate_of
 from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
-from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, HeldByAny, Named, Which, wakes
-from solocron.testing.simulation.commits import Commit, Key, LogKey, Past, SimOutcome, SimSelection, Undo, Write
+from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, HeldByAny, Named, Which
+from solocron.stores.drafts import Draft, Written
+from solocron.testing.simulation.commits import Commit, Key, LogKey, Past, SimSelection, Undo
 from solocron.testing.simulation.kernel import Kernel
 
-__all__ = ["Commit", "Database", "Key", "Past", "SimSelection", "Write"]
-
-_ASIDE = 10 * SECOND
+__all__ = ["Commit", "Database", "Key", "Past", "SimSelection"]
 
 
 class Database:
@@ -97,22 +96,22 @@ class Database:
     def rollback(self, chosen: SimSelection) -> None:
         self._release(chosen)
 
-    def commit(
-        self, chosen: SimSelection, writes: list[Write], session: str | None, gate: Gate | None = None
-    ) -> SimOutcome:
+    def commit(self, chosen: SimSelection, drafts: Sequence[Draft], session: str | None, gate: Gate | None) -> Written:
         """Apply what still may be applied, if the session is live and the gate open at this very moment."""
         if chosen.aborted or chosen.number <= self._since:
-            return SimOutcome({write.name: False for write in writes})
+            return Written(lost={draft.name for draft in drafts})
         try:
             if session is not None and not self._is_live(session):
-                return SimOutcome({}, alive=False)
+                return Written(alive=False)
             if gate is not None and session is not None and not self._is_open(session, gate):
-                return SimOutcome({}, shut=True)
+                return Written(shut=True)
             firsts: dict[str, tuple[Record, ...]] = {}
-            applied = {write.name: self._apply(chosen.client, write, firsts) for write in writes}
-            if len(writes) > 1 or writes[0].kind is not Kind.SESSION:
-                return SimOutcome(applied, firsts)
-            return SimOutcome(applied, holds=writes[0].name in self._held, gate=(self._gate(), self.identity))
+            lost = {draft.name for draft in drafts if not self._apply(chosen, draft, firsts)}
+            outcome = Written(lost=lost, duplicates=firsts)
+            if len(drafts) == 1 and drafts[0].kind is Kind.SESSION:
+                outcome.holds = drafts[0].name in self._held
+                outcome.gate = (self._gate(), self.identity)
+            return outcome
         finally:
             self._release(chosen)
 
@@ -166,26 +165,25 @@ class Database:
         for key in undo.appended:
             self.log.pop(key, None)
 
-    def set_aside(self, kind: Kind, name: str, reason: str) -> None:
-        """Leave out a document that fails on its own, longer each time."""
-        known = self.aside.get((kind, name))
-        times = known.times + 1 if known else 1
-        until = self.clock() + min(_ASIDE * 2 ** min(times - 1, 10), 3600 * SECOND)
-        self.aside[(kind, name)] = Blocked(kind, name, until, reason, times)
+    def put_aside(self, aside: Blocked) -> None:
+        if (aside.kind, aside.name) in self.docs:
+            self.aside[aside.kind, aside.name] = aside
 
-    def _apply(self, client: str, write: Write, firsts: dict[str, tuple[Record, ...]]) -> bool:
-        key = (write.kind, write.name)
+    def _apply(self, chosen: SimSelection, draft: Draft, firsts: dict[str, tuple[Record, ...]]) -> bool:
+        assert draft.change is not None
+        assert draft.doc is not None
+        key, before, after = (draft.kind, draft.name), draft.doc, draft.change.doc
         known = self.docs.get(key)
-        if (known[1] if known else 0) != write.version:
+        if (known[1] if known else 0) != (draft.mark[1] if draft.mark else 0):
             return False
         commit = Commit(
-            self.kernel.now, self.clock(), client, write.kind, write.name, write.before, write.after, write.records,
-            write.decided, write.selected,
+            self.kernel.now, self.clock(), chosen.client, draft.kind, draft.name, before, after, draft.change.records,
+            chosen.now, chosen.at,
         )  # fmt: skip
-        appended = self._append(write, firsts)
-        if write.after is not write.before:
+        appended = self._append(draft.name, draft.change.records, firsts)
+        if after is not before:
             self._version += 1
-            self._put(key, write.after, self._version)
+            self._put(key, after, self._version)
             if self.aside:
                 self.aside.pop(key, None)
         if self.past is not None:
@@ -193,7 +191,7 @@ class Database:
         self.commits.append(commit)
         for observer in self.on_commit:
             observer(commit)
-        if wakes(write.before, write.after):
+        if draft.wakes:
             self.wake()
         return True
 
@@ -201,15 +199,17 @@ class Database:
         for wake in list(self.on_wake.values()):
             wake()
 
-    def _append(self, write: Write, firsts: dict[str, tuple[Record, ...]]) -> tuple[LogKey, ...]:
-        """Append the records of a write; return the keys of those that are new."""
+    def _append(
+        self, name: str, records: Sequence[Record], firsts: dict[str, tuple[Record, ...]]
+    ) -> tuple[LogKey, ...]:
+        """Append the records of a document's change; return the keys of those that are new."""
         new: list[LogKey] = []
-        for record in write.records:
+        for record in records:
             first = self.log.setdefault((record.run, record.attempt), record)
             if first is record:
                 new.append((record.run, record.attempt))
             elif first != record:
-                firsts[write.name] = (*firsts.get(write.name, ()), first)
+                firsts[name] = (*firsts.get(name, ()), first)
                 self.twice.append((first, record))
         return tuple(new)
 

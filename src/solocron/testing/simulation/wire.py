@@ -1,19 +1,18 @@
 """A node's client of the simulated store: the store contract over a network that delays, loses, repeats and reorders.
 
-An `update` is three legs: select, change, commit. Silence is unknown, never no. A request that was sent may be
-applied at any later time, whatever its sender believes by then.
+The update loop is the kernel's; a round of it is three legs: select, change, commit. Silence is unknown, never no. A
+request that was sent may be applied at any later time, whatever its sender believes by then.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from solocron.errors import InvalidError, StoreUnavailable
-from solocron.model.change import Absent, Kind, SmallDocument
-from solocron.model.documents.job import Job
+from solocron.model.change import Absent, Kind
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import (
     All,
@@ -35,21 +34,26 @@ from solocron.stores.contract import (
     Verdict,
     Which,
 )
+from solocron.stores.drafts import Draft, Row, Selection, Written
+from solocron.stores.kernel import StoreKernel
 from solocron.stores.log import page_within
-from solocron.testing.simulation.commits import SimOutcome
-from solocron.testing.simulation.database import Database, SimSelection, Write
+from solocron.stores.update import Retry, UnknownOutcome
+from solocron.testing.simulation.database import Database, SimSelection
 from solocron.testing.simulation.kernel import Process, SimEvent
 from solocron.testing.simulation.network import Network
 
 __all__ = ["WireStore"]
 
 
-class WireStore:
+class WireStore(StoreKernel):
     """The store as one process of the simulated world sees it."""
 
+    rounds = 2  # few, so that the nodes often meet what is contended
+    own_errors = (InvalidError,)  # anything else that a change raises is a bug and ends the world
+
     def __init__(self, database: Database, process: Process, network: Network, *, timeout: float, rate: float) -> None:
-        self.statements: Counter[str] = Counter()
-        self.url = "simulated://"
+        self.statements = Counter()
+        self.boot = lambda: process.kernel.now * rate
         self.namespace = "default"
         self.capabilities = Capabilities(tier=Tier.A, why="simulated", notifies=True)
         self.last_confirmed: dict[str, float] = {}
@@ -118,6 +122,10 @@ class WireStore:
         elif self._network.reply_passes(self._process.name):
             self._process.kernel.after(self._network.delay(), self._news.set)
 
+    @property
+    def url(self) -> str:
+        return "simulated://"
+
     # --- the contract --------------------------------------------------------------------------------------------
 
     def open(self, *, read_only: bool = False) -> None:
@@ -142,88 +150,77 @@ class WireStore:
         told: str = self._call(lambda reply: reply(self._database.identity), "identity")
         return told
 
-    def update(
-        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
-    ) -> Applied:
-        sent, label = self._process.kernel.now, _label(which)
-        chosen: SimSelection = self._call(
-            lambda reply: self._database.select(self._process.name, which, reply, lock=True), f"select {label}"
-        )
-        results: dict[str, Result] = {}
-        writes: list[Write] = []
-        for doc, version in chosen.docs:
-            made, result = self._change(doc, version, change, chosen)
-            results[doc.name] = result
-            if made is not None:
-                writes.append(made)
-        if not writes:
-            if chosen.locked:
-                self._send(lambda: self._database.rollback(chosen))
-            return self._applied(chosen, results)
-        serialization = self._network.serialization_fails()
-        if serialization:
-            self._send(lambda: self._database.rollback(chosen))
-            for write in writes:
-                results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
-            return self._applied(chosen, results)
-        once: list[SimOutcome] = []
+    @contextmanager
+    def transaction(self, kind: Kind) -> Iterator[_Legs]:
+        yield _Legs(self)
 
-        def serve(reply: Callable[[SimOutcome], None]) -> None:
+    def select(self, which: Which) -> SimSelection:
+        """Make the first leg of an update."""
+        database, name = self._database, self._process.name
+        chosen: SimSelection = self._call(
+            lambda reply: database.select(name, which, reply, lock=True), f"select {_label(which)}"
+        )
+        return chosen
+
+    def commit(
+        self, chosen: SimSelection, drafts: Sequence[Draft], session: str | None, gate: Gate | None, label: str
+    ) -> Written:
+        """Make the last leg of an update."""
+        if self._network.serialization_fails():
+            self.rollback(chosen)
+            raise Retry("the transactions of others came first")
+        once: list[Written] = []
+
+        def serve(reply: Callable[[Written], None]) -> None:
             # A repeated request is recognised and gets the first reply.
             if not once:
-                once.append(self._database.commit(chosen, writes, session, gate))
+                once.append(self._database.commit(chosen, drafts, session, gate))
             reply(once[0])
 
         try:
-            outcome: SimOutcome = self._call(serve, f"commit {label}")
-        except StoreUnavailable:
-            for write in writes:
-                results[write.name] = Result(write.name, Verdict.UNKNOWN, write.before)
-            return self._applied(chosen, results)
-        if not outcome.alive or outcome.shut:
-            return Applied(results=(), now=chosen.now, alive=outcome.alive, shut=outcome.shut)
-        for write in writes:
-            if not outcome.applied[write.name]:
-                results[write.name] = Result(write.name, Verdict.CONTENDED, write.before)
-            elif write.name in outcome.duplicates:
-                results[write.name] = replace(results[write.name], duplicates=outcome.duplicates[write.name])
-        self._confirm(which, results, sent)
-        return self._applied(chosen, results, outcome)
+            outcome: Written = self._call(serve, f"commit {label}")
+        except StoreUnavailable as error:
+            raise UnknownOutcome(str(error)) from error
+        return outcome
 
-    def _change(
-        self, doc: Doc | Absent, version: int, change: ChangeFn, chosen: SimSelection
-    ) -> tuple[Write | None, Result]:
-        try:
-            made = change(doc, chosen.now)
-        except InvalidError as error:  # a document that cannot be read; anything else is a bug and ends the world
-            kind, why = Kind.JOB if isinstance(doc, Job) else Kind.SESSION, str(error)
-            self._send(lambda: self._database.set_aside(kind, doc.name, why))
-            return None, Result(doc.name, Verdict.BLOCKED, doc, error=why)
-        if made is None:
-            return None, Result(doc.name, Verdict.DECLINED, doc)
-        result = Result(doc.name, Verdict.APPLIED, made.doc, made.answer)
-        if made.doc is doc and not made.records:
-            return None, result
-        kind = (
-            doc.kind if isinstance(doc, Absent | SmallDocument) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
-        )
-        return Write(kind, doc.name, doc, version, made.doc, made.records, chosen.now, chosen.at), result
+    def rollback(self, chosen: SimSelection) -> None:
+        if chosen.locked:
+            self._send(lambda: self._database.rollback(chosen))
 
-    def _applied(self, chosen: SimSelection, results: dict[str, Result], told: SimOutcome | None = None) -> Applied:
-        ordered = tuple(results[doc.name] for doc, _ in chosen.docs)
-        holds, gate = (None, None) if told is None else (told.holds, told.gate)
-        return Applied(results=ordered, now=chosen.now, next_due=chosen.next_due, holds=holds, gate=gate)
-
-    def _confirm(self, which: Which, results: dict[str, Result], sent: float) -> None:
+    def update(
+        self, which: Which, change: ChangeFn, *, session: str | None = None, gate: Gate | None = None
+    ) -> Applied:
+        sent = self._process.kernel.now
+        applied = super().update(which, change, session=session, gate=gate)
         if isinstance(which, Named) and which.kind is Kind.SESSION:
-            for name, result in results.items():
-                doc = result.doc
-                if result.verdict is not Verdict.APPLIED or not isinstance(doc, Session) or doc.state is not Life.LIVE:
-                    continue
-                last = self.last_confirmed.get(name, sent)
-                # A reply that came after the lease was over confirms nothing: lost is final.
-                if (self._process.kernel.now - last) * self._rate <= doc.lease / 1_000_000:
-                    self.last_confirmed[name] = sent
+            self._confirm(applied.results, sent)
+        return applied
+
+    def document(self, kind: Kind, row: Row) -> Doc:
+        """Return the document that the row carries: the simulated store keeps no texts."""
+        doc: Doc = row.mark[0]
+        return doc
+
+    def times_aside(self, kind: Kind, name: str) -> int:
+        known: Blocked | None = self._call(lambda reply: reply(self._database.aside.get((kind, name))), "times aside")
+        return 0 if known is None else known.times
+
+    def put_aside(self, aside: Blocked) -> None:
+        def serve(reply: Callable[[None], None]) -> None:
+            self._database.put_aside(aside)
+            reply(None)
+
+        self._call(serve, "put aside")
+
+    def _confirm(self, results: Sequence[Result], sent: float) -> None:
+        for result in results:
+            doc = result.doc
+            if result.verdict is not Verdict.APPLIED or not isinstance(doc, Session) or doc.state is not Life.LIVE:
+                continue
+            last = self.last_confirmed.get(doc.name, sent)
+            # A reply that came after the lease was over confirms nothing: lost is final.
+            if (self._process.kernel.now - last) * self._rate <= doc.lease / 1_000_000:
+                self.last_confirmed[doc.name] = sent
 
     def _send(self, action: Callable[[], None]) -> None:
         for delay in self._network.request(self._process.name):
@@ -267,6 +264,32 @@ class WireStore:
 
     def shift_clock(self, by: int) -> None:
         self._database.step += by / 1_000_000
+
+
+class _Legs:
+    """One round of an update: the leg that selects, and the leg that commits."""
+
+    def __init__(self, store: WireStore) -> None:
+        self._store = store
+        self._chosen: SimSelection | None = None
+        self._label = ""
+
+    def select(self, which: Which, session: str | None) -> Selection:
+        chosen = self._chosen = self._store.select(which)
+        self._label = _label(which)
+        rows = {
+            doc.name: None if isinstance(doc, Absent) else Row(doc.name, (doc, version), "", "")
+            for doc, version in chosen.docs
+        }
+        return Selection(rows, chosen.now, next_due=chosen.next_due)
+
+    def commit(self, drafts: Sequence[Draft], selection: Selection, session: str | None, gate: Gate | None) -> Written:
+        assert self._chosen is not None
+        return self._store.commit(self._chosen, drafts, session, gate, self._label)
+
+    def abandon(self) -> None:
+        if self._chosen is not None:
+            self._store.rollback(self._chosen)
 
 
 def _label(which: Which) -> str:

@@ -117,14 +117,14 @@ def _x22(bites: Bites) -> Patches:
 
 
 def _x27(bites: Bites) -> Patches:
-    real = claiming._may_start
+    real = claiming.may_start
 
     def looked_up_elsewhere(job: Job) -> Any:
         found = real(replace(job, definition=replace(job.definition, overlap=allow(1000))))
         bites(any(found) and len(job.active) >= job.definition.overlap.most)
         return found
 
-    return [(claiming, "_may_start", looked_up_elsewhere)]
+    return [(claiming, "may_start", looked_up_elsewhere)]
 
 
 # --- fences ----------------------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def _x24(bites: Bites) -> Patches:
 
 
 def _x27(bites: Bites) -> Patches:
-    real = claiming._may_start
+    real = claiming.may_start
 
     def checked_elsewhere(job: Job) -> Any:
         many = replace(job, definition=replace(job.definition, overlap=allow(1000)))
@@ -151,7 +151,7 @@ def _x27(bites: Bites) -> Patches:
         bites(any(found) and len(job.active) >= job.definition.overlap.most)
         return found
 
-    return [(claiming, "_may_start", checked_elsewhere)]
+    return [(claiming, "may_start", checked_elsewhere)]
 
 
 MUTANTS = [

@@ -119,8 +119,8 @@ def _x22(bites: Bites) -> Patches:
 def _x27(bites: Bites) -> Patches:
     real = claiming.may_start
 
-    def looked_up_elsewhere(job: Job) -> Any:
-        found = real(replace(job, definition=replace(job.definition, overlap=allow(1000))))
+    def looked_up_elsewhere(job: Job, *more: Any) -> Any:
+        found = real(replace(job, definition=replace(job.definition, overlap=allow(1000))), *more)
         bites(any(found) and len(job.active) >= job.definition.overlap.most)
         return found
 

@@ -145,9 +145,9 @@ def _x24(bites: Bites) -> Patches:
 def _x27(bites: Bites) -> Patches:
     real = claiming.may_start
 
-    def checked_elsewhere(job: Job) -> Any:
+    def checked_elsewhere(job: Job, *more: Any) -> Any:
         many = replace(job, definition=replace(job.definition, overlap=allow(1000)))
-        found = real(many)
+        found = real(many, *more)
         bites(any(found) and len(job.active) >= job.definition.overlap.most)
         return found
 

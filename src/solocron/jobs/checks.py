@@ -24,10 +24,13 @@ __all__ = [
     "check_limit",
     "check_name",
     "check_names",
+    "check_owner",
     "check_payload",
     "check_routing",
+    "check_runbook",
     "check_shards",
     "check_span",
+    "check_tags",
     "check_whole",
 ]
 
@@ -37,9 +40,15 @@ PAYLOAD_DEPTH = 32
 SHARD_NAME = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 NAMED_SHARDS = 100
 LIMIT = re.compile(r"([A-Za-z0-9_.-]{1,64}):([0-9]{1,4})")
+TAG = re.compile(r"[A-Za-z0-9_.:/=-]{1,64}")
+TAGS = 20
+OWNER = 200
+RUNBOOK = re.compile(r"https?://[^\s/]\S*")
+RUNBOOK_LIMIT = 500
 LEAST_MEMORY = 64 << 20
 """A Python process with its imports takes nearly half of it before it calls anything."""
 MOST_CORES = 4_096
+_NOTHING = "Nothing was registered."
 
 
 def check_name(name: object, what: str = "name") -> str:
@@ -124,6 +133,41 @@ def check_limit(limit: object) -> str | None:
             f'1 to {MOST}, such as "db-heavy:2". Nothing was registered.'
         )
     return f"{found[1]}:{int(found[2])}"
+
+
+def check_tags(tags: object) -> tuple[str, ...]:
+    """Return the tags, sorted and each once."""
+    found = set(check_names(tags, "tags", untouched="Nothing was registered."))
+    for tag in found:
+        if not isinstance(tag, str) or not TAG.fullmatch(tag):
+            raise InvalidError(
+                f"tags: {tag!r:.80} cannot be used: 1 to 64 letters, digits and _ . : / = - each. Nothing was "
+                "registered."
+            )
+    if len(found) > TAGS:
+        raise InvalidError(f"tags: {len(found)} are more than {TAGS}; keep those that people look for. {_NOTHING}")
+    return tuple(sorted(found))
+
+
+def check_owner(owner: object) -> str | None:
+    """Return the owner: a short line of text."""
+    if owner is None:
+        return None
+    if not isinstance(owner, str) or not owner.strip() or len(owner) > OWNER or not owner.isprintable():
+        raise InvalidError(f"owner={owner!r:.80} cannot be used: 1 to {OWNER} printable characters. {_NOTHING}")
+    return owner
+
+
+def check_runbook(runbook: object) -> str | None:
+    """Return the link to a runbook. Only http and https: a page shows it as a link that people follow."""
+    if runbook is None:
+        return None
+    if not isinstance(runbook, str) or len(runbook) > RUNBOOK_LIMIT or not RUNBOOK.fullmatch(runbook):
+        raise InvalidError(
+            f"runbook={runbook!r:.80} is not a link; give one such as 'https://wiki.example.com/invoices', of at most "
+            f"{RUNBOOK_LIMIT} characters. {_NOTHING}"
+        )
+    return runbook
 
 
 def check_isolation(run_in: str, memory: int | str | None, cpu: int | None, on_lost: str) -> None:

@@ -18,10 +18,13 @@ from solocron.jobs.checks import (
     check_isolation,
     check_limit,
     check_name,
+    check_owner,
     check_payload,
     check_routing,
+    check_runbook,
     check_shards,
     check_span,
+    check_tags,
     check_whole,
 )
 from solocron.jobs.options import AddOptions, CronOptions, Dst, JobOptions, complete
@@ -104,6 +107,9 @@ class Declaration:
                     nodes=given["nodes"],
                     prefer=given["prefer"],
                     limit=check_limit(given["limit"]),
+                    tags=check_tags(given["tags"]),
+                    owner=check_owner(given["owner"]),
+                    runbook=check_runbook(given["runbook"]),
                 )
             ),
         )

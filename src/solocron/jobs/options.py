@@ -87,6 +87,12 @@ class _Policies(TypedDict, total=False):
     """No slot before it: a date in the job's zone, an aware datetime, or one of them in ISO 8601."""
     ends: Bound | None
     """No slot after it; a date counts to its end."""
+    tags: Iterable[str]
+    """Words by which listings find it."""
+    owner: str | None
+    """The team or person that answers for it; alarms name it."""
+    runbook: str | None
+    """A link to what to do when it fails; alarms carry it."""
 
 
 class _Zone(TypedDict, total=False):
@@ -145,6 +151,9 @@ DEFAULTS: Final[CronOptions] = {
     "spread": None,
     "starts": None,
     "ends": None,
+    "tags": (),
+    "owner": None,
+    "runbook": None,
 }
 
 

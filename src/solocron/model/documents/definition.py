@@ -52,6 +52,12 @@ class Definition:
     prefer: str | None = None
     limit: str | None = None
     """Limit that its runs share with those of other jobs, and how many may run at once: `name:number`."""
+    tags: tuple[str, ...] = ()
+    """Words by which listings find it."""
+    owner: str | None = None
+    """The team or person that answers for it."""
+    runbook: str | None = None
+    """A link to what to do when it fails."""
     application: str | None = None
     """Application whose function it calls; None if unknown."""
 
@@ -74,8 +80,9 @@ class Definition:
             for name in _DEFAULTS
             if name in value
         }
-        if isinstance(known.get("shards"), list):
-            known["shards"] = tuple(known["shards"])
+        for name in ("shards", "tags"):
+            if isinstance(known.get(name), list):
+                known[name] = tuple(known[name])
         return cls(handler=value["handler"], schedule=value.get("schedule"), **known)
 
     @property

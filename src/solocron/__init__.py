@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     )
     from solocron.events import Event
     from solocron.jobs.decorators import at, cron, every
+    from solocron.jobs.job_spec import JobSpec
     from solocron.jobs.options import JobOptions
     from solocron.jobs.retrying import RetryDecision
     from solocron.model.documents.run import Status
-    from solocron.model.policy import Backoff, allow, catch_up_all
+    from solocron.model.policy import Backoff, CatchUp, Overlap, allow, catch_up_all
     from solocron.runs.async_run import AsyncRun
     from solocron.runs.current import current_run
     from solocron.runs.run import Run
@@ -69,13 +70,14 @@ _HOMES = {
     ),
     "solocron.events": ("Event",),
     "solocron.jobs.decorators": ("at", "cron", "every"),
+    "solocron.jobs.job_spec": ("JobSpec",),
     "solocron.jobs.options": ("JobOptions",),
     "solocron.jobs.retrying": ("RetryDecision",),
     "solocron.effects.locks.decorator": ("locked",),
     "solocron.effects.locks.held": ("assert_locked",),
     "solocron.effects.locks.lock": ("Lock",),
     "solocron.model.documents.run": ("Status",),
-    "solocron.model.policy": ("Backoff", "allow", "catch_up_all"),
+    "solocron.model.policy": ("Backoff", "CatchUp", "Overlap", "allow", "catch_up_all"),
     "solocron.scheduler": ("Scheduler",),
     "solocron.scheduler.aio": ("AsyncScheduler",),
     "solocron.schedules": ("At", "Cron", "Every", "Schedule"),
@@ -91,6 +93,7 @@ __all__ = [
     "At",
     "Backoff",
     "Cancelled",
+    "CatchUp",
     "ConfigurationError",
     "ConflictError",
     "Cron",
@@ -100,6 +103,7 @@ __all__ = [
     "HealthView",
     "InvalidError",
     "JobOptions",
+    "JobSpec",
     "JobView",
     "KeyBusy",
     "LeaseLost",
@@ -110,6 +114,7 @@ __all__ = [
     "NodeView",
     "NotEntered",
     "NotFoundError",
+    "Overlap",
     "RetryDecision",
     "Run",
     "RunFilter",

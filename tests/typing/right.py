@@ -16,6 +16,7 @@ from solocron import (
     Event,
     InvalidError,
     JobOptions,
+    JobSpec,
     JobView,
     LockLost,
     NodeView,
@@ -58,7 +59,7 @@ async def poll(run: AsyncRun) -> str:
 def new_year() -> None: ...
 
 
-@scheduler.cron("@daily", starts=date(2027, 11, 26), ends="2027-12-24")
+@scheduler.cron("@daily", starts=date(2027, 11, 26), ends="2027-12-24", tags=("sale",), owner="shop")
 def christmas() -> None: ...
 
 
@@ -102,6 +103,9 @@ def operate() -> None:
     scheduler.alarms(late="10m", webhook="https://example.com/hook", secret="a secret of sixteen")
     scheduler.calendar("fr-banking", holidays={date(2027, 5, 1): "Labour Day"}, country="FR")
     assert_type(scheduler.add("report:acme", "nightly", "30 6 * * *", tz="Europe/Vienna", retries=1), JobView)
+    spec = scheduler.get_job("report:acme").job_spec()
+    assert_type(spec, JobSpec)
+    scheduler.add(spec.name, spec.handler, spec.schedule, **spec.options)
     run = scheduler.trigger("digest", {"n": 1}, at=datetime.now(UTC), key="once")
     try:
         view = scheduler.wait(run, "10s")

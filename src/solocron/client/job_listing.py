@@ -53,6 +53,8 @@ class WantedJobs:
     pools: frozenset[str] = frozenset()
     states: frozenset[str] = frozenset()
     """One of these is enough."""
+    tags: frozenset[str] = frozenset()
+    """All of these are needed."""
 
     def __post_init__(self) -> None:
         for state in sorted(self.states):
@@ -113,7 +115,7 @@ class JobListing:
             held = sorted(read_held(self._store), key=lambda job: job.name)
             yield from (job for job in held if job.name > after and wanted.names(job.name))
         elif wanted.prefix_only:
-            plain = not wanted.pools and not wanted.states and limit is not None
+            plain = not wanted.pools and not wanted.states and not wanted.tags and limit is not None
             size = min(PAGE, limit + 1) if plain and limit is not None else PAGE
             if wanted.prefix > after:  # the pattern also fits the bare prefix, which does not come after itself
                 yield from read_jobs(self._store, (wanted.prefix,))
@@ -144,6 +146,8 @@ class JobListing:
 
 def _is_wanted(job: Job, wanted: WantedJobs, sessions: list[Session], now: int, pauses: Sequence[ScopedPause]) -> bool:
     if wanted.pools and job.definition.pool not in wanted.pools:
+        return False
+    if not wanted.tags <= frozenset(job.definition.tags):
         return False
     paused = job.paused is not None or kept_back(pauses, job, now=now) is not KeptBack.NOTHING
     return not wanted.states or any(_is_in(JobState(one), job, sessions, now, paused) for one in wanted.states)

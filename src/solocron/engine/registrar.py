@@ -250,6 +250,7 @@ class Registrar:
             and doc.source == self.fingerprint
             and (doc.revision or 0) == (self._context.settings.revision or 0)
             and doc.zone_data >= self._zone_data
+            and doc.place == self._declared[doc.name].handler.line
             and not doc.removed
         )
 
@@ -270,6 +271,7 @@ class Registrar:
             source=self.fingerprint,
             revision=self._context.settings.revision,
             zone_data=self._zone_data,
+            place=declared.handler.line,
         )
         return propose(
             doc,

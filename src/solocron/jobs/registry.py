@@ -54,6 +54,14 @@ class Handler:
     def place(self) -> str:
         return place_of(self.function)
 
+    @property
+    def line(self) -> str:
+        """Module and line of the function; the module alone where it has no lines, as a built-in."""
+        function = inspect.unwrap(self.function)
+        code = getattr(getattr(function, "__func__", function), "__code__", None)
+        module = getattr(function, "__module__", None) or type(function).__module__
+        return str(module) if code is None else f"{module}:{code.co_firstlineno}"
+
     def on_loop(self) -> Handler:
         """Return the same handler on an event loop: a plain function may return something to await."""
         return self if self.is_async else dataclasses.replace(self, is_async=True)

@@ -86,6 +86,10 @@ def _fixed_of(job: Job) -> dict[str, Any]:
         out["src"] = job.source
     if job.zone_data:
         out["tz"] = job.zone_data
+    if job.place is not None:
+        out["at"] = job.place
+    if job.defined_at is not None:
+        out["def"] = job.defined_at
     if job.removed:
         out["removed"] = True
     return out
@@ -103,6 +107,8 @@ def _fixed(text: str) -> Job:
         revision=value.get("rev"),
         source=value.get("src"),
         zone_data=value.get("tz", ""),
+        place=value.get("at"),
+        defined_at=value.get("def"),
         removed=value.get("removed", False),
         extra={},
     )

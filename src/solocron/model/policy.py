@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from solocron.clock import SECOND
-from solocron.duration import parse_duration, to_us
+from solocron.duration import format_duration, parse_duration, to_us
 from solocron.errors import InvalidError
 
 __all__ = ["QUEUE_LIMIT", "Backoff", "CatchUp", "Overlap", "allow", "catch_up_all", "parse_rate", "whole"]
@@ -45,6 +45,9 @@ class Overlap:
             f'overlap={value!r} is not known; choose "skip", "queue", "queue-all", "replace" or allow(n). '
             "Nothing was registered."
         )
+
+    def __str__(self) -> str:
+        return f"allow({self.most})" if self.kind == "allow" else self.kind
 
     def to_json(self) -> Any:
         return [self.kind, self.most] if self.kind == "allow" else self.kind
@@ -82,6 +85,15 @@ class CatchUp:
             "catch_up_all(limit=, within=, rate=). "
             "Nothing was registered."
         )
+
+    def __str__(self) -> str:
+        bounds = {
+            "limit": self.limit,
+            "within": None if self.within is None else format_duration(timedelta(microseconds=self.within)),
+            "pace": None if self.pace is None else format_duration(timedelta(microseconds=self.pace)),
+        }
+        given = ", ".join(f"{name}={bound}" for name, bound in bounds.items() if bound is not None)
+        return f"{self.kind}({given})" if given else self.kind
 
     def to_json(self) -> Any:
         if self.pace is not None:
@@ -150,6 +162,10 @@ class Backoff:
         plain = min(self.first * self.factor**exponent, self.cap)
         roll = int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=6).digest(), "big") / 2**48
         return int(min(plain * (1 + self.jitter * (2 * roll - 1)), self.cap))
+
+    def __str__(self) -> str:
+        first, cap = (format_duration(timedelta(microseconds=us)) for us in (self.first, self.cap))
+        return f"Backoff(first={first}, factor={self.factor:g}, cap={cap}, jitter={self.jitter:g})"
 
     def to_json(self) -> Any:
         return [self.first, self.factor, self.cap, self.jitter]

@@ -33,6 +33,8 @@ def same_fixed(old: Doc | Absent, new: Doc) -> bool:
         and new.revision == old.revision
         and new.source == old.source
         and new.zone_data == old.zone_data
+        and new.place == old.place
+        and new.defined_at == old.defined_at
         and new.removed == old.removed
     )
 

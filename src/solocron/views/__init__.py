@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from solocron.clock import iso, to_us
+from solocron.duration import format_duration
+from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.views.health import HealthView
 from solocron.views.jobs import BackfillView, JobView, LimitView, PauseView, PermitView, ResumeView, ScopedPauseView
 from solocron.views.nodes import AlarmView, NodeView, StatusView
@@ -32,9 +34,16 @@ __all__ = [
 
 
 def to_json(value: Any) -> Any:
-    """Convert a view to plain JSON: instants as ISO-8601 in UTC."""
+    """Convert a view to plain JSON: instants as ISO-8601 in UTC, durations as strings such as `1h30m`."""
     if isinstance(value, datetime):
         return iso(to_us(value))
+    if isinstance(value, timedelta):
+        return format_duration(value)
+    if isinstance(value, Overlap | CatchUp):
+        return str(value)
+    if isinstance(value, Backoff):
+        first, cap = timedelta(microseconds=value.first), timedelta(microseconds=value.cap)
+        return {"first": to_json(first), "factor": value.factor, "cap": to_json(cap), "jitter": value.jitter}
     if hasattr(type(value), "__dataclass_fields__"):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from solocron.clock import from_us
+from solocron.jobs.job_spec import JobSpec, options_of
+from solocron.jobs.options import AddOptions
 from solocron.model.change import SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Shards
 from solocron.model.documents.scoped_pause import Reach, ScopedPause
+from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.schedules import Schedule, load_zone
 from solocron.views.runs import RunView, moment
 
@@ -91,13 +95,51 @@ class JobView:
     orphaned: bool
     """True if no live node can run it."""
     retries: int
-    overlap: str
-    catch_up: str
+    overlap: Overlap
+    catch_up: CatchUp
     shards: Shards | None
     """Number of shards of each slot, or their names."""
     nodes: int | str | None
     prefer: str | None
     limit: str | None
+    expression: str | None
+    """The cron expression, as it was given."""
+    spec: Mapping[str, Any] | None
+    """The schedule as the store keeps it; None: by trigger alone."""
+    dst: Mapping[str, str] | None
+    calendar: str | None
+    on_holiday: str | None
+    spread: str | None
+    starts: str | None
+    """The first day or instant of the schedule."""
+    ends: str | None
+    payload: Any
+    timeout: timedelta | None
+    start_within: timedelta | None
+    backoff: Backoff
+    on_crash: str
+    on_lost: str
+    on_stuck: str
+    pause_after: int | None
+    run_in: str
+    memory: int | None
+    """Bytes."""
+    cpu: int | None
+    tags: tuple[str, ...]
+    owner: str | None
+    runbook: str | None
+    place: str | None
+    """Module and line of the function; None for a job added as data."""
+    created_at: datetime
+    defined_at: datetime | None
+    """When its present definition was written."""
+    declared: bool
+    """True if code declares it; False for a job added as data."""
+
+    def job_spec(self) -> JobSpec:
+        """Return the arguments with which `add` makes the same definition."""
+        options = {name: getattr(self, "zone" if name == "tz" else name) for name in AddOptions.__annotations__}
+        return JobSpec.of(self.name, self.handler, self.spec, options)
 
     @classmethod
     def of(
@@ -114,7 +156,8 @@ class JobView:
     ) -> JobView:
         """Make the view of a job; `leases` are those of the live sessions, by name."""
         definition, spec = job.definition, job.definition.schedule or {}
-        zone = str(spec.get("tz", "UTC"))
+        options = options_of(definition)
+        zone = options.pop("tz")
         info = UTC if unreadable else load_zone(zone).info
         pause, last = job.paused, job.last
         what = "by trigger" if not spec else schedule.describe() if schedule else str(spec.get("describe", unreadable))
@@ -124,8 +167,6 @@ class JobView:
             zone=zone,
             handler=definition.handler,
             application=definition.application,
-            pool=definition.pool,
-            enabled=definition.enabled,
             next=None if following is None else from_us(following).astimezone(info),
             due_at=moment(job.due_at),
             cursor=from_us(job.cursor),
@@ -141,15 +182,13 @@ class JobView:
             last_error=None if last is None else last.error,
             revision=job.revision,
             orphaned=orphaned,
-            retries=definition.retries,
-            overlap=f"allow({definition.overlap.most})"
-            if definition.overlap.kind == "allow"
-            else definition.overlap.kind,
-            catch_up=definition.catch_up.kind,
-            shards=definition.shards,
-            nodes=definition.nodes,
-            prefer=definition.prefer,
-            limit=definition.limit,
+            expression=spec.get("expression"),
+            spec=definition.schedule,
+            place=job.place,
+            created_at=from_us(job.incarnation),
+            defined_at=moment(job.defined_at),
+            declared=job.source is not None,
+            **options,
         )
 
 

@@ -19,6 +19,23 @@ from solocron.stores.sql.store import SqlStore
 from tests.unit.cli.kit import Answer, Cli, Shop, moment
 
 
+def test_jobs_are_found_by_their_tags_and_show_owner_and_tags(cli: Cli) -> None:
+    scheduler = Scheduler("memory://tagged")
+    scheduler.every("1h", name="bill", tags=("money", "eu"), owner="billing")(lambda: None)
+    scheduler.every("1h", name="clean", tags=("eu",))(lambda: None)
+    scheduler.every("1h", name="plain")(lambda: None)
+    scheduler.tick()
+    found = cli("jobs", "--store", "memory://tagged", "--tag", "eu,money", "--json").json
+    assert [(job["name"], job["tags"], job["owner"]) for job in found] == [("bill", ["eu", "money"], "billing")]
+    assert len(cli("jobs", "--store", "memory://tagged", "--tag", "eu", "--json").json) == 2
+    head, first, *_ = cli("jobs", "--store", "memory://tagged").lines
+    assert head.split()[-2:] == ["OWNER", "TAGS"]
+    assert first.split()[-3:] == ["billing", "eu,", "money"]
+    none = cli("jobs", "--store", "memory://tagged", "--tag", "gone")
+    assert (none.code, none.out) == (0, "")
+    assert "no such job in namespace" in none.err
+
+
 def test_jobs_are_listed_with_their_schedule_and_state(cli: Cli, shop: Shop) -> None:
     answer = cli("jobs", "--store", shop.url)
     assert answer.code == 0

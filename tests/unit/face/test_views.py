@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from solocron import JobView, NodeView, Run, RunView, Scheduler, Status, StatusView
+from solocron import Backoff, CatchUp, JobView, NodeView, Overlap, Run, RunView, Scheduler, Status, StatusView
 from solocron.views import AlarmView, PauseView, PermitView, to_json
 
-PUBLIC = (JobView, RunView, NodeView, StatusView, PauseView, AlarmView, PermitView, datetime, str, int, float, bool)
+PUBLIC = (
+    *(JobView, RunView, NodeView, StatusView, PauseView, AlarmView, PermitView, Backoff, Overlap, CatchUp),
+    *(datetime, timedelta, str, int, float, bool),
+)
 
 
 def parts(value: Any) -> list[Any]:

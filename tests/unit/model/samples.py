@@ -104,6 +104,8 @@ def definitions(draw: st.DrawFn) -> Definition:
         nodes=draw(st.sampled_from([None, None, 1, 3, "all"])),
         prefer=draw(st.sampled_from([None, "last"])),
         limit=draw(st.sampled_from([None, "db:2"])),
+        tags=draw(st.sampled_from([(), ("eu", "money")])),
+        owner=draw(st.sampled_from([None, "billing"])),
         application=draw(st.sampled_from([None, "billing", "reports"])),
     )
 
@@ -187,6 +189,8 @@ def jobs(draw: st.DrawFn) -> Job:
         revision=draw(maybe(st.integers(0, 99))),
         source=draw(maybe(names | st.just(GIVEN_WAY))),
         zone_data=draw(st.sampled_from(["", "2025b", "2026f"])),
+        place=draw(maybe(texts)),
+        defined_at=draw(maybe(instants)),
         removed=draw(st.booleans()),
         cursor=draw(instants),
         nominal=draw(st.sampled_from([None, "2026-01-04T02:30:00", "2026-10-25T02:30:00#1"])),

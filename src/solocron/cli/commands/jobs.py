@@ -32,6 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--state", metavar="A,B", type=ListOf(STATES), action="extend", help="only these, such as paused,failing"
     )
+    parser.add_argument("--tag", metavar="A,B", type=names, action="extend", help="only those with all of these tags")
     parser.add_argument("--limit", metavar="N", type=count, help="at most so many, by name (default: all)")
     parser.add_argument("--after", metavar="JOB", default="", help="only names that follow this one")
     add_watch(parser)
@@ -50,7 +51,9 @@ def execute(args: Namespace) -> int:
             raise InvalidError("--watch draws a table, so --json does not go with it; nothing was read.")
         refuse_without_terminal()
     states = chosen("--state", args.state, STATES)
-    wanted = WantedJobs(match=args.match, pools=frozenset(args.pool or ()), states=states)
+    wanted = WantedJobs(
+        match=args.match, pools=frozenset(args.pool or ()), states=states, tags=frozenset(args.tag or ())
+    )
     with opened(args) as client:
         if args.watch:
             from solocron.cli.watching import watch
@@ -76,7 +79,7 @@ def _draw(client: Client, args: Namespace, wanted: WantedJobs) -> None:
 
 
 def _nothing(args: Namespace, client: Client) -> str:
-    filtered = args.match or args.pool or args.state or args.after
+    filtered = args.match or args.pool or args.state or args.tag or args.after
     return f"no {'such job' if filtered else 'jobs'} in namespace {client.store.namespace!r} of {client.store.url}"
 
 
@@ -86,6 +89,7 @@ def _following(args: Namespace, after: str) -> str:
         "--match": args.match,
         "--pool": ",".join(args.pool or ()),
         "--state": ",".join(args.state or ()),
+        "--tag": ",".join(args.tag or ()),
         "--limit": str(args.limit),
         "--after": after,
     }
@@ -94,13 +98,16 @@ def _following(args: Namespace, after: str) -> str:
 
 
 def _table(found: Sequence[JobView]) -> None:
-    output.table(["JOB", "STATE", "LAST", "NEXT", "SCHEDULE", "NOTE"], [_row(job) for job in found])
+    owners, tags = any(job.owner for job in found), any(job.tags for job in found)
+    heads = ["JOB", "STATE", "LAST", "NEXT", "SCHEDULE", "NOTE", *(["OWNER"] * owners), *(["TAGS"] * tags)]
+    output.table(heads, [_row(job, owners=owners, tags=tags) for job in found])
 
 
-def _row(job: JobView) -> Sequence[str]:
+def _row(job: JobView, *, owners: bool, tags: bool) -> Sequence[str]:
     state, note = _state(job)
     following = local(job.next) if job.next is not None else "-"
-    return job.name, state, job.last_status or "-", following, job.schedule, note
+    marks = [*([job.owner or "-"] * owners), *([", ".join(job.tags) or "-"] * tags)]
+    return job.name, state, job.last_status or "-", following, job.schedule, note, *marks
 
 
 def _state(job: JobView) -> tuple[str, str]:

@@ -196,6 +196,10 @@ class Job:
     source: str | None = None
     """Fingerprint of the set of definitions that it came from; None for a job added as data; or `GIVEN_WAY`."""
     zone_data: str = ""
+    place: str | None = None
+    """Module and line of the function in the code that declares it; None for a job added as data."""
+    defined_at: int | None = None
+    """Time at which the present definition was written."""
     removed: bool = False
 
     cursor: int

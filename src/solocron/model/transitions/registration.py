@@ -30,6 +30,8 @@ class Proposal:
     source: str | None
     revision: int | None = None
     zone_data: str = ""
+    place: str | None = None
+    """Module and line of the function, which a deploy may move without changing the definition."""
 
 
 def propose(
@@ -73,16 +75,18 @@ def propose(
 def _adopt(doc: Job, proposal: Proposal, *, contested: bool, resolve: Resolve) -> Change | None:
     """Adopt a stored definition equal to ours: its source, if the set it came from is gone, and newer zone data.
 
-    A missing application is filled in.
+    A missing application is filled in, and the place of its function is brought up to date.
     """
     job = doc
     if doc.definition.application is None and proposal.definition.application is not None:
         job = replace(job, definition=replace(doc.definition, application=proposal.definition.application))
     newer = (proposal.revision or 0) > (doc.revision or 0)
     if newer or (doc.source != proposal.source and not contested):
-        job = replace(job, source=proposal.source, revision=proposal.revision)
+        job = replace(job, source=proposal.source, revision=proposal.revision, place=proposal.place)
         if doc.source == GIVEN_WAY:  # it was due for no other reason
             job = recompute_due(job, resolve(job.definition.schedule))
+    if proposal.place not in (None, doc.place) and not contested:
+        job = replace(job, place=proposal.place)
     if proposal.zone_data > doc.zone_data:
         job = recompute_due(replace(job, zone_data=proposal.zone_data), resolve(job.definition.schedule))
     return None if job is doc else Change(job, answer="adopted")
@@ -122,6 +126,8 @@ def define(
             revision=proposal.revision,
             source=proposal.source,
             zone_data=proposal.zone_data,
+            place=proposal.place,
+            defined_at=now,
             cursor=now,
         )
         passed = slots.before(now + 1) if (new.schedule or {}).get("kind") == "at" and new.enabled else None
@@ -162,6 +168,8 @@ def define(
         revision=proposal.revision,
         source=proposal.source,
         zone_data=proposal.zone_data,
+        place=proposal.place,
+        defined_at=now,
         removed=False,
     )
     return Change(recompute_due(job, slots), tuple(records), "changed")

@@ -179,6 +179,9 @@ def full_job(name: str) -> Job:
         start_within=8,
         run_in="thread",
         enabled=False,
+        tags=("eu", "money"),
+        owner="billing",
+        runbook="https://wiki.example.com/n",
     )
     waiting_run = WaitingRun(
         run="n@2", slot=20, origin=Origin.TRIGGER, ready_at=21, attempt=2, tries=1, request="r", payload={"x": 1}
@@ -206,6 +209,8 @@ def full_job(name: str) -> Job:
         revision=4,
         source="src",
         zone_data="2025b",
+        place="shop.jobs:42",
+        defined_at=10,
         removed=True,
         cursor=2**52,
         nominal="2026-03-08T02:30",

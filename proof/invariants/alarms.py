@@ -1,4 +1,4 @@
-"""Alarms in a simulated world: each is raised once and cleared once, whatever dies, freezes or gets lost.
+"""Alarms in a simulated world: a kind is raised once and cleared once, whatever dies, freezes or gets lost.
 
 That there is cause, or none, is judged here by other means for two kinds: jobs that fail again and again, and jobs
 whose handler no running code has.
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from proof.invariants.checker import Violation
 from solocron.events import Event
 from solocron.model.change import Kind, SmallDocument
-from solocron.model.documents.alarm import TURN, is_open
+from solocron.model.documents.alarm import KINDS, TURN, is_open
+from solocron.model.documents.alarm_message import Message, MessagePhase, MessageStep, document_of, read
 from solocron.model.documents.job import Job
 from solocron.scheduler import Scheduler
 from solocron.testing.simulation.database import Commit
@@ -25,6 +26,11 @@ __all__ = ["AlarmWatch"]
 FAILING = 2
 LOOKS = 5
 """After so many looks every alarm that there is cause for is open, and no other."""
+RATE = "1000/d"
+"""So many that worlds of some hours have all the messages that there is cause for."""
+
+
+MESSAGES = {document_of(kind): kind for kind in KINDS}
 
 
 class AlarmWatch:
@@ -38,13 +44,17 @@ class AlarmWatch:
         self._told: Counter[str] = Counter()
         self._since: dict[str, tuple[object, float]] = {}
         """The facts of each job that matter for alarms, and since when they have been so."""
+        self._changed: dict[str, float] = {}
+        """When an alarm of each kind was last opened or closed."""
         if every:
             world.database.on_commit.append(self._commit)
 
     def declare(self, scheduler: Scheduler) -> None:
         if self._every:
             lease = self._world.options.lease
-            scheduler.alarms(every=self._every, late=2 * lease, failing=FAILING, patience=2 * lease)
+            scheduler.alarms(
+                every=self._every, late=2 * lease, failing=FAILING, patience=2 * lease, settle=self._every, rate=RATE
+            )
             for name in ("alarm", "alarm cleared"):
                 scheduler.events.on(name, self._hear)
 
@@ -57,15 +67,29 @@ class AlarmWatch:
             return
         if commit.kind is not Kind.ALARM or commit.name == TURN:
             return
+        if commit.name in MESSAGES:
+            self._step(MESSAGES[commit.name], commit)
+            return
         was, is_ = (isinstance(doc, SmallDocument) and is_open(doc) for doc in (commit.before, after))
-        if was and is_:
-            raise Violation("alarms", f"{commit.name} was opened although it was open")
         if was != is_:
-            self.did["alarms raised" if is_ else "alarms cleared"] += 1
-            self._written[f"{'alarm' if is_ else 'alarm cleared'} {commit.name}"] += 1
+            self.did["alarms opened" if is_ else "alarms closed"] += 1
+            self._changed[commit.name.partition(":")[0]] = commit.at
+
+    def _step(self, kind: str, commit: Commit) -> None:
+        """Note a step of a kind's message; raised and cleared alternate."""
+        before, after = (
+            read(doc) if isinstance(doc, SmallDocument) else Message() for doc in (commit.before, commit.after)
+        )
+        if before.token == after.token:
+            return
+        if (before.phase is MessagePhase.RAISED) is (after.step is MessageStep.RAISED):
+            raise Violation("alarms", f"{kind} was {after.step} while it was {before.phase}")
+        cleared = after.step is MessageStep.CLEARED
+        self.did["alarms cleared" if cleared else "alarms raised"] += 1
+        self._written[f"{'alarm cleared' if cleared else 'alarm'} {kind}"] += 1
 
     def _hear(self, event: Event) -> None:
-        told = f"{event.name} {event.kind}:{event.subject}"
+        told = f"{event.name} {event.kind}"
         self._told[told] += 1
         self.did["alarms told"] += 1
         if self._told[told] > self._written[told]:
@@ -91,3 +115,18 @@ class AlarmWatch:
                 if has is not (cause and counts):
                     word = "is still open" if has else "is not open"
                     raise Violation("alarms", f"{kind}:{job.name} {word}, {'with' if cause else 'without'} cause")
+        self._check_messages(patience)
+
+    def _check_messages(self, patience: float) -> None:
+        """A kind whose alarms have not changed for some looks is raised if one of them is open, and else it is not."""
+        database = self._world.database
+        docs = [doc for doc, _ in database.docs.values() if isinstance(doc, SmallDocument) and doc.kind is Kind.ALARM]
+        for kind in ("failing", "orphaned"):
+            if self._world.kernel.now - self._changed.get(kind, 0.0) < patience:
+                continue
+            found = database.docs.get((Kind.ALARM, document_of(kind)))
+            message = read(found[0]) if found is not None and isinstance(found[0], SmallDocument) else Message()
+            wanted = any(is_open(doc) and doc.body["kind"] == kind for doc in docs)
+            self.did["messages compared"] += 1
+            if (message.phase is MessagePhase.RAISED) is not wanted:
+                raise Violation("alarms", f"{kind} is {message.phase}, and {'some' if wanted else 'none'} is open")

@@ -8,19 +8,23 @@ from typing import Any
 from proof.mutants import checks
 from proof.mutants.mutant import Bites, Mutant, Patches
 from proof.mutants.suites import Check, Worlds
-from solocron.engine.alarms import Alarms
+from solocron.engine import alarms as engine_alarms
+from solocron.engine.alarms import Alarms, _Written
 from solocron.engine.permits import Permits
 from solocron.engine.runner import Runner
 from solocron.engine.transactional_triggers import TransactionalTriggers
 from solocron.jobs.retrying import RetryDecision
 from solocron.model._fast.values import replace
-from solocron.model.change import Change, Kind, SmallDocument
-from solocron.model.documents import alarm, request
+from solocron.model.change import Absent, Change, Kind, SmallDocument
+from solocron.model.documents import alarm, alarm_message, request
+from solocron.model.documents.alarm import Bounds
+from solocron.model.documents.alarm_message import Finding, Message
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, group_of
 from solocron.model.transitions import backfill, catchup, claiming
-from solocron.stores.contract import ChangeFn, Named, Verdict
 from tests.simulation import test_regressions as regressions
+from tests.unit.engine import test_alarms
+from tests.unit.model.documents import test_alarm_message
 
 __all__ = ["MUTANTS"]
 
@@ -106,23 +110,30 @@ def _p14(bites: Bites) -> Patches:
 
 
 def _p15(bites: Bites) -> Patches:
-    real = alarm.is_open
+    real = alarm_message.decide
 
-    def never(doc: Any) -> bool:
-        bites(real(doc))
-        return False
+    def anew(doc: Any, finding: Finding, **more: Any) -> Change | None:
+        bites(isinstance(doc, SmallDocument) and finding.members)
+        return real(Absent(Kind.ALARM, doc.name), finding, **{**more, "bounds": replace(more["bounds"], settle=0)})
 
-    return [(alarm, "is_open", never)]
+    return [(alarm_message, "decide", anew)]
 
 
 def _p16(bites: Bites) -> Patches:
-    def whatever_came_of_it(self: Alarms, name: str, what: str, token: str, change: ChangeFn) -> None:
-        result = self._context.store.update(Named(Kind.ALARM, (name,)), change).results[0]
-        if result.verdict in (Verdict.APPLIED, Verdict.DECLINED) and isinstance(result.doc, SmallDocument):
-            bites(result.answer != what)
-            self._report(what, result.doc)
+    real = Alarms._tell
 
-    return [(Alarms, "_change", whatever_came_of_it)]
+    def before_it_is_written(
+        self: Alarms, kind: str, finding: Finding, doc: SmallDocument | None, bounds: Bounds
+    ) -> None:
+        change = alarm_message.decide(
+            doc or Absent(Kind.ALARM, kind), finding, bounds=bounds, now=finding.seen, token="mutant", by="mutant"
+        )
+        if change is not None and change.answer is not None and isinstance(change.doc, SmallDocument):
+            bites()
+            self._report(_Written(kind, "mutant", finding), alarm_message.read(change.doc))
+        real(self, kind, finding, doc, bounds)
+
+    return [(Alarms, "_tell", before_it_is_written)]
 
 
 def _p17(bites: Bites) -> Patches:
@@ -132,6 +143,31 @@ def _p17(bites: Bites) -> Patches:
         bites(real(doc, **more))
 
     return [(alarm, "close", never)]
+
+
+def _p21(bites: Bites) -> Patches:
+    real = alarm_message._while_untold
+
+    def at_once(old: Message, finding: Finding, bounds: Bounds) -> Any:
+        bites(bounds.settle and finding.members)
+        return real(old, finding, replace(bounds, settle=0))
+
+    return [(alarm_message, "_while_untold", at_once)]
+
+
+def _p22(bites: Bites) -> Patches:
+    def all_of_it(old: Message, finding: Finding) -> Any:
+        bites(finding.members)
+        return finding.members
+
+    return [(alarm_message, "_begun_since", all_of_it)]
+
+
+def _p23(bites: Bites) -> Patches:
+    def never(silences: Any, kind: str, subject: str, *, now: int) -> None:
+        bites(any(one.covers(kind, subject, now=now) for one in silences))
+
+    return [(engine_alarms, "silenced_by", never)]
 
 
 # --- requests of transactions ----------------------------------------------------------------------------------------
@@ -170,6 +206,9 @@ _DEATHS = {"kill": 9.0, "jobs": 10.0}
 _OUTAGES = {"store_restart": 40.0, "partition": 30.0, "jobs": 12.0}
 _HALF = checks.a_request_that_was_half_taken_in_is_recognised
 _LATE = regressions.test_a_late_claim_that_is_handed_back_does_not_give_away_the_permit_of_another_run
+_SETTLED = test_alarm_message.test_what_passes_within_the_settling_time_is_never_told
+_STRAGGLER = test_alarm_message.test_trouble_that_began_before_the_message_is_not_told_again_after_it
+_SILENCED = test_alarms.test_a_silence_keeps_every_node_quiet_until_it_ends
 _LOOKS = {"alarms": 2.0, "kill": 20.0, "deploy": 40.0, "jobs": 10.0}
 
 MUTANTS = [
@@ -179,10 +218,13 @@ MUTANTS = [
     Mutant("P-12", "a rate is ignored", "I10", _p12, Worlds(_OUTAGES)),
     Mutant("P-13", "on_retry is not asked", "I17", _p13, Worlds(_DEATHS)),
     Mutant("P-14", "on_retry says done, and the run is repeated", "I17", _p14, Worlds(_DEATHS)),
-    Mutant("P-15", "every look raises an alarm again", "alarms", _p15, Worlds(_LOOKS)),
-    Mutant("P-16", "an alarm is reported that was not raised", "alarms", _p16, Worlds(_LOOKS)),
+    Mutant("P-15", "every look raises a kind again", "alarms", _p15, Worlds(_LOOKS)),
+    Mutant("P-16", "a message is sent before its step is written", "alarms", _p16, Worlds(_LOOKS)),
     Mutant("P-17", "no alarm is ever cleared", "alarms", _p17, Worlds(_LOOKS)),
     Mutant("P-18", "a request is removed without its run", "I5", _p18, Worlds({"request": 3})),
     Mutant("P-19", "a request that was half taken in is taken in again", "I13", _p19, Check(_HALF, by="I13")),
     Mutant("P-20", "a run's end gives back a permit that another run has", "I9", _p20, Check(_LATE, by="I9")),
+    Mutant("P-21", "an alarm is not given time to pass", "alarms", _p21, Check(_SETTLED, by="alarms")),
+    Mutant("P-22", "the straggler of an outage is told again", "alarms", _p22, Check(_STRAGGLER, by="alarms")),
+    Mutant("P-23", "nodes do not respect a silence", "alarms", _p23, Check(_SILENCED, by="alarms")),
 ]

@@ -46,6 +46,7 @@ COMMANDS: dict[str, str] = {
     "import": "add the schedules of Celery beat, APScheduler or cron as jobs",
     "calendars": "list the business calendars, or the days off of one",
     "locks": "list the locks, or release one by force",
+    "alarms": "list what is wrong, and silence or lift the silence of some of it",
     "limits": "list the limits across jobs, and who has their permits",
     "doctor": "look for what is wrong, and say what to do",
     "migrate": "make the store's tables, or bring them up to date",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from solocron.client.alarms import AlarmDesk
 from solocron.client.backfill import Backfills
 from solocron.client.commands import Commands
 from solocron.client.definitions import Definitions
@@ -38,8 +39,8 @@ class Client:
         documents = JobDocuments(store, registry or Registry(), runtime or Threads(), late_for)
         lookup = RunLookup(documents)
         jobs, runs = JobListing(documents), RunListing(documents, lookup)
-        queries, commands = Queries(documents, lookup, jobs, runs), Commands(documents, lookup)
-        backfills, definitions = Backfills(documents), Definitions(documents)
+        backfills, definitions, alarms = Backfills(documents), Definitions(documents), AlarmDesk(documents)
+        queries, commands = Queries(documents, lookup, jobs, runs, alarms), Commands(documents, lookup)
         scoped_pauses = ScopedPauses(documents)
 
         self.store = store
@@ -62,6 +63,10 @@ class Client:
         self.upcoming_changes = queries.upcoming_changes
         self.schedule = queries.schedule
         self.calendars = queries.calendars
+
+        self.open_alarms = alarms.open_alarms
+        self.silence = alarms.silence
+        self.lift_silence = alarms.lift_silence
 
         self.trigger = commands.trigger
         self.request = commands.request

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from solocron.calendars.views import CalendarView, notes_of
 from solocron.calendars.views import view as calendar_view
+from solocron.client.alarms import AlarmDesk
 from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.client.job_listing import JobListing, WantedJobs
 from solocron.client.run_listing import RunListing, WantedRuns
@@ -14,7 +15,6 @@ from solocron.client.run_lookup import RunLookup, running_views
 from solocron.clock import SECOND, from_us, to_us
 from solocron.errors import InvalidError
 from solocron.model.change import Kind
-from solocron.model.documents.alarm import is_open
 from solocron.model.documents.calendar import calendar_of
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import limit_of, parse
@@ -24,7 +24,7 @@ from solocron.model.pools import unserved
 from solocron.schedules import Calendared, Schedule, load_zone, rule_of
 from solocron.stores.contract import All
 from solocron.stores.paging import read_documents, read_sessions
-from solocron.views import AlarmView, JobView, LimitView, NodeView, RunView, ScopedPauseView, StatusView
+from solocron.views import JobView, LimitView, NodeView, RunView, ScopedPauseView, StatusView
 
 __all__ = ["Queries"]
 
@@ -35,7 +35,10 @@ _OVERDUE = 300 * SECOND
 class Queries:
     """Everything that can be asked of a namespace without changing it."""
 
-    def __init__(self, documents: JobDocuments, lookup: RunLookup, jobs: JobListing, runs: RunListing) -> None:
+    def __init__(
+        self, documents: JobDocuments, lookup: RunLookup, jobs: JobListing, runs: RunListing, alarms: AlarmDesk
+    ) -> None:
+        self._alarms = alarms
         self._documents = documents
         self._jobs = jobs
         self._runs = runs
@@ -111,7 +114,7 @@ class Queries:
             blocked=tuple(blocked.name for blocked in self._store.blocked()),
             overdue=tuple(job.name for job in free if job.due_at is not None and now - job.due_at > _OVERDUE),
             unserved={pool: len(names) for pool, names in unserved(free, sessions, now=now).items()},
-            alarms=self._alarms(),
+            alarms=self._alarms.open_alarms().alarms,
         )
 
     def upcoming(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[datetime]:
@@ -158,15 +161,3 @@ class Queries:
             for one in found
             if one is not None
         ]
-
-    def _alarms(self) -> tuple[AlarmView, ...]:
-        documents = [document for document in read_documents(self._store, All(Kind.ALARM)) if is_open(document)]
-        return tuple(
-            AlarmView(
-                kind=document.body["kind"],
-                subject=document.body["subject"],
-                detail=document.body["detail"],
-                since=from_us(document.body["since"]),
-            )
-            for document in sorted(documents, key=lambda document: (document.body["since"], document.name))
-        )

@@ -9,7 +9,7 @@ from typing import Any
 from solocron.calendars.revisions import Calendars
 from solocron.dispatch.contract import Dispatcher
 from solocron.dispatch.inline import Inline
-from solocron.engine.alarms import Alarms
+from solocron.engine.alarms import Alarms, AlarmSettings
 from solocron.engine.attempts import Attempts
 from solocron.engine.claim_pass import ClaimPass, Starter
 from solocron.engine.claimer import Claimer
@@ -43,7 +43,6 @@ from solocron.jobs.registry import Declared, Handler
 from solocron.lease.holder import Holder
 from solocron.lease.own import OwnLease
 from solocron.loop import Loop, Signal
-from solocron.model.documents.alarm import Bounds
 from solocron.model.pools import TICKED
 from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
@@ -68,7 +67,7 @@ class Parts:
     resolve: Resolve
     zone_data: str
     calendars: Calendars
-    alarms: Bounds | None = None
+    alarms: AlarmSettings | None = None
     vitals: Vitals | None = None
     """Where the node's health is written; None: nowhere."""
     inline: Inline | None = None
@@ -190,7 +189,7 @@ class Node:
         """Make one pass for an external trigger: sweep, claim what is due and what that makes due, wait for it."""
         self._on_demand.tick.run()
         if self.alarms is not None:
-            self.alarms.step(self.context.runtime.clock.boot())
+            self.alarms.step(self.context.runtime.clock.boot(), ticking=True)
 
     def run_now(self, job: str, payload: Any, shard: int | str | None) -> Answer:
         """Claim a new run of a job and start it; the answer says why not, if it could not be claimed."""

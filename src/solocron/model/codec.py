@@ -139,7 +139,7 @@ def _state_of(job: Job) -> dict[str, Any]:
     if job.last is not None:
         out["l"] = _last_to(job.last)
     if job.missed is not None:
-        out["m"] = [job.missed.at, job.missed.first, job.missed.last, job.missed.count]
+        out["m"] = _missed_to(job.missed)
     if job.back is not None:
         out["b"] = _back_to(job.back)
     return out
@@ -284,8 +284,12 @@ def _pause(at: int, by: str | None, note: str | None, until: int | None, *_: Any
     return Pause(at=at, by=by, note=note, until=until)
 
 
-def _missed(at: int, first: int, last: int, count: int, *_: Any) -> Missed:
-    return Missed(at=at, first=first, last=last, count=count)
+def _missed_to(m: Missed) -> list[Any]:
+    return [m.at, m.first, m.last, m.count, *([True] if m.superseded else [])]
+
+
+def _missed(at: int, first: int, last: int, count: int, superseded: bool = False, *_: Any) -> Missed:
+    return Missed(at=at, first=first, last=last, count=count, superseded=superseded)
 
 
 def _back_to(b: Back) -> list[Any]:

@@ -13,7 +13,17 @@ from solocron.clock import SECOND
 from solocron.duration import format_duration, parse_duration, to_us
 from solocron.errors import InvalidError
 
-__all__ = ["QUEUE_LIMIT", "Backoff", "CatchUp", "Overlap", "allow", "catch_up_all", "parse_rate", "whole"]
+__all__ = [
+    "QUEUE_LIMIT",
+    "Backoff",
+    "CatchUp",
+    "Overlap",
+    "allow",
+    "catch_up_all",
+    "parse_quota",
+    "parse_rate",
+    "whole",
+]
 
 QUEUE_LIMIT = 1_000
 """Maximum number of waiting runs in one job's queue; further ones are `dropped`."""
@@ -126,12 +136,16 @@ _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 def parse_rate(rate: str, *, what: str) -> int:
     """Return the microseconds between two starts at a rate such as "10/m", rounded up."""
+    number, period = parse_quota(rate, what=what, untouched="Nothing was changed.")
+    return -(-period // number)
+
+
+def parse_quota(rate: str, *, what: str, untouched: str) -> tuple[int, int]:
+    """Return a rate such as "10/m" as a number and the microseconds in which there may be so many."""
     found = _RATE.fullmatch(rate) if isinstance(rate, str) else None
     if found is None:
-        raise InvalidError(
-            f'{what}: {rate!r:.60} is not a rate; write it like "10/m", "1/s" or "100/h". Nothing was changed.'
-        )
-    return -(-_UNITS[found[2]] * SECOND // int(found[1]))
+        raise InvalidError(f'{what}: {rate!r:.60} is not a rate; write it like "10/m", "1/s" or "100/h". {untouched}')
+    return int(found[1]), _UNITS[found[2]] * SECOND
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -23,7 +23,18 @@ from solocron.jobs.options import AddOptions, Span
 from solocron.model.documents.request import run_named
 from solocron.scheduler.inline import Here
 from solocron.schedules import Schedule
-from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, ScopedPauseView, StatusView
+from solocron.views import (
+    AlarmsView,
+    BackfillView,
+    JobView,
+    LimitView,
+    NodeView,
+    ResumeView,
+    RunView,
+    ScopedPauseView,
+    SilenceView,
+    StatusView,
+)
 
 if TYPE_CHECKING:
     from solocron.scheduler.scheduler import Scheduler
@@ -111,6 +122,20 @@ class AsyncScheduler:
     async def nodes(self) -> list[NodeView]:
         """Return the nodes of the namespace, by name."""
         return await self._call(self._scheduler.nodes)
+
+    async def open_alarms(self) -> AlarmsView:
+        """Return the open alarms, what was told of them, and the silences."""
+        return await self._call(self._scheduler.open_alarms)
+
+    async def silence(
+        self, what: str, *, until: datetime, note: str | None = None, by: str | None = None
+    ) -> SilenceView:
+        """Tell nothing of some alarms until an instant: a kind, a pattern of jobs, or `kind:pattern`."""
+        return await self._call(self._scheduler.silence, what, until=until, note=note, by=by)
+
+    async def lift_silence(self, what: str) -> None:
+        """End a silence now; what is still wrong is told."""
+        await self._call(self._scheduler.lift_silence, what)
 
     async def limits(self) -> list[LimitView]:
         """Return the limits across jobs: how many may run, and which runs have the permits."""

@@ -19,6 +19,7 @@ from solocron.dispatch.contract import Dispatcher, LazyDispatcher, LoopBlock
 from solocron.dispatch.inline import Inline
 from solocron.dispatch.thread import ThreadDispatcher
 from solocron.duration import parse_duration
+from solocron.engine.alarms import AlarmSettings
 from solocron.engine.node import Node, Parts
 from solocron.engine.pulse import Vitals
 from solocron.engine.settings import Settings
@@ -27,7 +28,6 @@ from solocron.events import Events
 from solocron.jobs.address import address_of
 from solocron.jobs.around import Wrapper, wrap
 from solocron.jobs.registry import Handler, Registry
-from solocron.model.documents.alarm import Bounds
 from solocron.runs.base import BaseRun
 from solocron.runs.making import MakeVerbs, make_run
 from solocron.runtime import Runtime, Threads
@@ -73,7 +73,7 @@ class Core:
         self.events = Events()
         self.events.on("*", log_event, wants=log_event.wants)
         self.wrappers: list[Wrapper] = []
-        self.bounds: Bounds | None = None
+        self.alarm_settings: AlarmSettings | None = None
         """The thresholds of alarms, where the scheduler looks for them."""
         self.node: Node | None = None
         self.loop: Any = None
@@ -174,7 +174,7 @@ class Core:
                 make_run=partial(make_run, verbs=verbs),
                 resolve=self.registry.resolve,
                 zone_data=zone_data_version(),
-                alarms=self.bounds,
+                alarms=self.alarm_settings,
                 calendars=Calendars(self.store, self.registry),
                 vitals=self._vitals() if dispatchers is None and not ticking else None,
                 inline=None if here is None else here.inline,

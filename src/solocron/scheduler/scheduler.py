@@ -189,7 +189,7 @@ class Scheduler(Operations, InlineOperations, LockOperations, EffectOperations, 
         node, core.node = core.running_node, None
         if node is not None:
             clean = node.drain(core.configuration.grace if seconds is None else seconds)
-        self._deliver_the_rest()
+        self._deliver_the_rest(node)
         if self._aio is not None:
             self._aio._close()
         core.store.close()

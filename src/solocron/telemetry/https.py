@@ -23,17 +23,23 @@ __all__ = ["NotDelivered", "Target"]
 
 TIMEOUT = 10.0
 _AGAIN = frozenset({408, 425, 429})
+_OF_A_GATEWAY = frozenset({502, 504})
+"""Statuses of a proxy that does not know what the server behind it has done."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class NotDelivered(Exception):
-    """The request failed; `again` says whether another try may succeed."""
+    """The request failed.
 
-    def __init__(self, why: str, *, again: bool) -> None:
+    `again` says whether another try may succeed, `doubtful` whether this one may have been accepted all the same.
+    """
+
+    def __init__(self, why: str, *, again: bool, doubtful: bool = False) -> None:
         super().__init__(why)
         self.again = again
+        self.doubtful = doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +66,40 @@ class Target:
     def host(self) -> str:
         return str(urlsplit(self.url).hostname)
 
-    def post(self, body: bytes, headers: Mapping[str, str], *, below: str = "", timeout: float = TIMEOUT) -> None:
+    def post(self, body: bytes, headers: Mapping[str, str], *, below: str = "", timeout: float | None = None) -> None:
         """Post to the target, or to the path `below` it; raise NotDelivered unless the response is 2xx."""
-        until = time.monotonic() + timeout
+        until = time.monotonic() + (TIMEOUT if timeout is None else timeout)
         parts = urlsplit(self.url)
         port = parts.port or 443
         path = (parts.path.rstrip("/") + below if below else parts.path or "/") + (
             f"?{parts.query}" if parts.query else ""
         )
+        sent = threading.Event()
         try:
-            status = self._exchange(self._address(port), port, path, body, headers, until)
+            status = self._exchange(self._address(port), port, path, body, headers, until, sent)
         except NotDelivered:
             raise
         except (OSError, http.client.HTTPException, ValueError) as error:
             late = "it did not respond in time" if time.monotonic() >= until else f"{type(error).__name__}: {error}"
-            raise NotDelivered(f"{self.host}: {late}", again=True) from None
+            perhaps = ", and may have got it" if sent.is_set() else ""
+            raise NotDelivered(f"{self.host}: {late}{perhaps}", again=True, doubtful=sent.is_set()) from None
         if 300 <= status < 400:
             raise NotDelivered(f"{self.host} returned {status}, and redirects are not followed", again=False)
         if not 200 <= status < 300:
-            raise NotDelivered(f"{self.host} returned {status}", again=status >= 500 or status in _AGAIN)
+            again, doubtful = status >= 500 or status in _AGAIN, status in _OF_A_GATEWAY
+            raise NotDelivered(f"{self.host} returned {status}", again=again, doubtful=doubtful)
 
     def _exchange(
-        self, address: str, port: int, path: str, body: bytes, headers: Mapping[str, str], until: float
+        self,
+        address: str,
+        port: int,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        until: float,
+        sent: threading.Event,
     ) -> int:
+        """Return the status; `sent` is set before the first byte of the request leaves."""
         raw = socket.create_connection((address, port), timeout=max(until - time.monotonic(), 0.001))
         try:
             context = ssl.create_default_context()
@@ -99,6 +116,7 @@ class Target:
                 safe.do_handshake()
                 connection = http.client.HTTPConnection(self.host, port)
                 connection.sock = safe
+                sent.set()
                 named = self.host if port == 443 else f"{self.host}:{port}"
                 connection.request("POST", path, body, {"Host": named, "Connection": "close", **headers})
                 with connection.getresponse() as response:

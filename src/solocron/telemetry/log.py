@@ -162,6 +162,8 @@ def _sentence(event: Event) -> tuple[str, tuple[str, ...]]:
         adopt = ": see `solocron adopt`" if event.name == "rolled back" else ""
         kept = f"the stored definition (revision {facts['stored']}) is kept"
         return f"{kept}; ours ({facts['ours'] or 'none'}) is not used{adopt}", ()
+    if event.name in ("alarm", "alarm cleared"):
+        return facts["text"], ("text", "kind", "count", "alarms", "again", "id")
     if event.name == "event loop blocked":
         by, tense = event.job or "code that is not a job's", "has been" if event.still else "was"
         return f"the event loop {tense} blocked for {event.blocked_s:.1f} s by {by}", ("job", "blocked_s", "still")

@@ -6,17 +6,16 @@ import hashlib
 import hmac
 import json
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from solocron.clock import iso, to_us
 from solocron.errors import InvalidError, MissingExtra
 from solocron.events import Event
 from solocron.stores.url import Secret
 from solocron.telemetry.delivery import Deliveries
 from solocron.telemetry.https import NotDelivered, Target
+from solocron.views import to_json
 
 __all__ = ["Notify", "Pings", "Webhook", "signature"]
 
@@ -27,15 +26,8 @@ def signature(secret: str, at: int, body: bytes) -> str:
     return f"t={at},v1={mac}"
 
 
-def _facts(event: Event, namespace: str) -> dict[str, Any]:
-    facts = dict(event.facts)
-    since = facts.pop("since")
-    return {"event": event.name, "namespace": namespace, **facts, "since": iso(to_us(since))}
-
-
-def _sentence(event: Event) -> str:
-    what = "cleared: " if event.name == "alarm cleared" else ""
-    return f"{what}{event.kind}: {event.subject}: {event.detail}"
+def _payload(event: Event, namespace: str) -> dict[str, Any]:
+    return {"event": event.name, "namespace": namespace, **to_json(event.facts)}
 
 
 class Webhook:
@@ -48,9 +40,8 @@ class Webhook:
         self._deliveries = deliveries
 
     def __call__(self, event: Event) -> None:
-        id_ = uuid.uuid4().hex
-        body = json.dumps({"id": id_, **_facts(event, self._namespace)}, ensure_ascii=False).encode()
-        self._deliveries.add(f"webhook {event.kind}: {event.subject}", partial(self._send, body, id_))
+        body = json.dumps(_payload(event, self._namespace)).encode()
+        self._deliveries.add(f"webhook {event.name}: {event.kind}", partial(self._send, body, event.id), alarm=event.id)
 
     def _send(self, body: bytes, id_: str) -> None:
         headers = {
@@ -71,9 +62,9 @@ class Notify:
             raise MissingExtra(
                 "notify= needs the package 'apprise': pip install \"solocron[notify]\". Nothing was configured."
             ) from None
-        self._apprise = apprise.Apprise()
-        for number, url in enumerate(urls, 1):
-            if not self._apprise.add(url):
+        self._targets = [apprise.Apprise() for _ in urls]
+        for number, (target, url) in enumerate(zip(self._targets, urls, strict=True), 1):
+            if not target.add(url):
                 raise InvalidError(
                     f"notify: apprise does not understand URL {number} of {len(urls)}. Nothing was configured."
                 )
@@ -81,13 +72,14 @@ class Notify:
 
     def __call__(self, event: Event) -> None:
         title = "solocron alarm cleared" if event.name == "alarm cleared" else "solocron alarm"
-        self._deliveries.add(
-            f"notification {event.kind}: {event.subject}", partial(self._send, title, _sentence(event))
-        )
+        for target in self._targets:  # each for itself: one that fails does not make the others send twice
+            what = f"notification {event.name}: {event.kind}"
+            self._deliveries.add(what, partial(_notify, target, title, event.text), alarm=event.id)
 
-    def _send(self, title: str, body: str) -> None:
-        if not self._apprise.notify(title=title, body=body):
-            raise NotDelivered("apprise could not deliver it", again=True)
+
+def _notify(target: Any, title: str, body: str) -> None:
+    if not target.notify(title=title, body=body):  # it does not say why, and may have run into a timeout
+        raise NotDelivered("apprise could not deliver it", again=True, doubtful=True)
 
 
 class Pings:

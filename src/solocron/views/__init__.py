@@ -10,24 +10,28 @@ from typing import Any
 from solocron.clock import iso, to_us
 from solocron.duration import format_duration
 from solocron.model.policy import Backoff, CatchUp, Overlap
+from solocron.views.alarms import AlarmsView, AlarmView, MessageView, SilenceView
 from solocron.views.health import HealthView
 from solocron.views.jobs import BackfillView, JobView, LimitView, PauseView, PermitView, ResumeView, ScopedPauseView
-from solocron.views.nodes import AlarmView, NodeView, StatusView
+from solocron.views.nodes import NodeView, StatusView
 from solocron.views.runs import WAITING, RunView
 
 __all__ = [
     "WAITING",
     "AlarmView",
+    "AlarmsView",
     "BackfillView",
     "HealthView",
     "JobView",
     "LimitView",
+    "MessageView",
     "NodeView",
     "PauseView",
     "PermitView",
     "ResumeView",
     "RunView",
     "ScopedPauseView",
+    "SilenceView",
     "StatusView",
     "to_json",
 ]

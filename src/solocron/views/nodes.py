@@ -8,10 +8,11 @@ from datetime import datetime
 
 from solocron.clock import from_us
 from solocron.model.documents.session import Life, Session
+from solocron.views.alarms import AlarmView
 from solocron.views.jobs import ScopedPauseView
 from solocron.views.runs import RunView, moment
 
-__all__ = ["AlarmView", "NodeView", "StatusView"]
+__all__ = ["NodeView", "StatusView"]
 
 _OVER = {Life.DEAD: "dead", Life.SWEPT: "ended"}
 
@@ -60,16 +61,6 @@ class NodeView:
             max_running=session.max_running,
             reason=session.reason,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlarmView:
-    """An alarm that is open: what is wrong with what, and since when."""
-
-    kind: str
-    subject: str
-    detail: str
-    since: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,13 +25,17 @@ from solocron.stores.url import _SCHEMES
 from solocron.telemetry.log import _LEVELS
 from solocron.views import (
     WAITING,
+    AlarmsView,
+    AlarmView,
     BackfillView,
     HealthView,
     JobView,
+    MessageView,
     NodeView,
     ResumeView,
     RunView,
     ScopedPauseView,
+    SilenceView,
     StatusView,
 )
 from tests.unit.docs.pages import DOCS, ROOT, WITHOUT_A_PAGE, table
@@ -99,7 +103,10 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
 
 @pytest.mark.parametrize(
     "view",
-    [BackfillView, CalendarView, HealthView, RunView, JobView, NodeView, ResumeView, ScopedPauseView, StatusView],
+    [
+        *(AlarmView, AlarmsView, MessageView, SilenceView),
+        *(BackfillView, CalendarView, HealthView, RunView, JobView, NodeView, ResumeView, ScopedPauseView, StatusView),
+    ],
 )
 def test_the_fields_of_a_view(view: Any) -> None:
     page = [row[0] for row in table(REFERENCE / "scheduler.md", view.__name__)]

@@ -1,8 +1,9 @@
-"""Alarms of a whole fleet on virtual time: five nodes, one word for each alarm, whoever is killed."""
+"""Alarms of a whole fleet on virtual time: five nodes, one message for each kind, whichever of them is killed."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -31,11 +32,16 @@ def elsewhere() -> None: ...
 def often() -> None: ...
 
 
+@every("10s", name="ordinary")
+def ordinary() -> None: ...
+
+
 class Watched(Cluster):
     """A cluster that keeps what its nodes say of alarms."""
 
     def __init__(self, *targets: object, bounds: dict[str, Any] | None = None, **options: Any) -> None:
-        self.told: list[tuple[str, str, str]] = []
+        self.told: list[tuple[str, str, int]] = []
+        self.texts: list[str] = []
         self.bounds = bounds or {}
         super().__init__(*targets, start=START, **options)
 
@@ -44,10 +50,19 @@ class Watched(Cluster):
         scheduler.alarms(**self.bounds)
 
         def note(event: Event) -> None:
-            self.told.append((event.name, event.kind, event.subject))
+            self.told.append((event.name, event.kind, event.count))
+            self.texts.append(event.text)
 
         scheduler.on("alarm", note)
         scheduler.on("alarm cleared", note)
+
+    def ask(self, number: int, call: Callable[[Scheduler], Any]) -> list[Any]:
+        """Let a person in the process of a node ask its scheduler; returns the answer."""
+        answers: list[Any] = []
+        member = self.member(number)
+        member.process.spawn(lambda: answers.append(call(member.scheduler)), "person")
+        self.run("1s")
+        return answers
 
     def open(self) -> list[str]:
         docs = (doc for doc, _ in self.fleet.database.docs.values() if isinstance(doc, SmallDocument))
@@ -57,16 +72,17 @@ class Watched(Cluster):
 def test_five_nodes_raise_one_alarm_and_clear_it_once() -> None:
     cluster = Watched(ill, nodes=5)
     cluster.run("6m")
-    assert cluster.told == [("alarm", "failing", "ill")]
+    assert cluster.told == [("alarm", "failing", 1)]
     assert cluster.open() == ["failing:ill"]
-    cluster.run("6m")
-    assert cluster.told == [("alarm", "failing", "ill"), ("alarm cleared", "failing", "ill")]
+    cluster.run("7m")
+    assert cluster.told == [("alarm", "failing", 1), ("alarm cleared", "failing", 1)]
     assert cluster.open() == []
+    assert cluster.texts[0] == "failing: ill: 4 runs in a row ended badly: ValueError: not before ten past"
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_alarms_are_told_once_while_nodes_die_and_their_messages_are_lost(seed: int) -> None:
-    cluster = Watched(ill, nodes=5, seed=seed, bounds={"every": "5s"})
+    cluster = Watched(ill, nodes=5, seed=seed, bounds={"every": "5s", "settle": "10s"})
     for round_ in range(24):
         number = (seed + round_) % 5
         cluster.kill(number)
@@ -79,17 +95,17 @@ def test_alarms_are_told_once_while_nodes_die_and_their_messages_are_lost(seed: 
     cluster.run("2m")
     assert cluster.open() == []
     raised = [kind for name, kind, _ in cluster.told if name == "alarm"]
-    assert raised.count("failing") <= 1, "one episode, one alarm; the node that wrote it may have died before a word"
+    assert raised.count("failing") <= 1, "one episode, one message; the node that wrote it may have died before a word"
 
 
 def test_a_pool_without_a_node_alarms_after_the_patience_and_only_then() -> None:
     cluster = Watched(elsewhere, nodes=2, bounds={"patience": "3m"})
     cluster.run("2m")
     assert cluster.told == []
-    cluster.run("3m")
-    assert cluster.told == [("alarm", "no node", "gpu")]
+    cluster.run("4m")
+    assert cluster.told == [("alarm", "no node", 1)]
     cluster.start(7, pools=("gpu",))
-    cluster.run("2m")
+    cluster.run("3m")
     about_the_pool = [(name, kind) for name, kind, _ in cluster.told if kind == "no node"]
     assert about_the_pool == [("alarm", "no node"), ("alarm cleared", "no node")]
 
@@ -101,11 +117,70 @@ def test_slots_that_were_missed_are_an_alarm_although_the_job_runs_again() -> No
         cluster.kill(number)
     cluster.run("5m")
     cluster.start(0)
-    cluster.run("2m")
-    assert ("alarm", "missed", "often") in cluster.told
+    cluster.run("3m")
+    assert cluster.told == [("alarm", "missed", 1)]
     cluster.run("20m")
-    assert cluster.told.count(("alarm", "missed", "often")) == 1
-    assert cluster.told[-1] == ("alarm cleared", "missed", "often")
+    assert cluster.told == [("alarm", "missed", 1), ("alarm cleared", "missed", 1)]
+
+
+def _many(count: int) -> list[object]:
+    return [every("30s", name=f"job-{number:03}", catch_up="skip")(lambda: None) for number in range(count)]
+
+
+def test_an_outage_of_the_store_is_one_message_of_each_kind_however_many_jobs_there_are() -> None:
+    cluster = Watched(*_many(30), nodes=3)
+    cluster.run("2m")
+    for number in range(3):
+        cluster.cut_off(number)
+    cluster.run("10m")
+    for number in range(3):
+        cluster.connect(number)
+    cluster.run("50s")
+    assert cluster.told == [], "it has a minute to settle"
+    cluster.run("30m")
+    assert cluster.told == [("alarm", "missed", 30), ("alarm cleared", "missed", 30)]
+    assert cluster.texts[0] == "missed: 30 jobs, such as job-000, job-001, job-002; `solocron alarms` lists them"
+    assert cluster.texts[1].startswith("missed is over: 30 jobs, such as job-000, job-001, job-002, after ")
+
+
+def test_slots_that_a_later_one_ran_instead_of_are_listed_and_not_told() -> None:
+    for asked, told in ((False, []), (True, [("alarm", "missed", 1)])):
+        cluster = Watched(ordinary, nodes=1, bounds={"missed_latest": asked})
+        cluster.run("1m")
+        cluster.cut_off(0)
+        cluster.run("10m")
+        cluster.connect(0)
+        cluster.run("3m")
+        assert cluster.told == told
+        assert cluster.open() == ["missed:ordinary"]
+
+
+def test_a_silence_keeps_every_node_quiet_until_it_ends() -> None:
+    cluster = Watched(ill, nodes=3)
+    cluster.run("2m")
+    until = cluster.now + timedelta(minutes=4)
+    cluster.ask(1, lambda person: person.silence("failing:ill", until=until, note="known", by="ann"))
+    cluster.run("3m")
+    assert cluster.told == []
+    (found,) = cluster.ask(0, Scheduler.open_alarms)
+    assert [(one.state, one.counts, one.silenced_until) for one in found.alarms] == [("silenced", False, until)]
+    cluster.run("3m")
+    assert cluster.told == [("alarm", "failing", 1)]
+    (found,) = cluster.ask(2, Scheduler.open_alarms)
+    assert found.silences == (), "it went by itself"
+    assert [one.state for one in found.alarms] == ["told"]
+
+
+def test_a_silence_that_is_lifted_lets_what_is_still_wrong_be_told() -> None:
+    cluster = Watched(ill, nodes=2)
+    until = cluster.now + timedelta(days=1)
+    cluster.run("10s")
+    cluster.ask(0, lambda person: person.silence("failing", until=until))
+    cluster.run("6m")
+    assert cluster.told == []
+    cluster.ask(1, lambda person: person.lift_silence("failing"))
+    cluster.run("2m")
+    assert cluster.told == [("alarm", "failing", 1)]
 
 
 def test_a_passed_slot_is_told_with_its_reason() -> None:
@@ -127,12 +202,12 @@ def test_a_tick_looks_for_alarms_too() -> None:
     scheduler = Scheduler("memory://", enabled=True)
     scheduler.alarms(every="1ms", patience=0)
     told: list[str] = []
-    scheduler.on("alarm", lambda event: told.append(f"{event.kind}: {event.detail}"))
+    scheduler.on("alarm", lambda event: told.append(event.text))
 
     @scheduler.every("1h", name="job", pool="gpu")
     def job() -> None: ...
 
     scheduler.tick()
     scheduler.tick()
-    assert told == ["no node: job and whatever else is in it cannot run"]
+    assert told == ["no node: gpu: job and whatever else is in it cannot run"]
     assert [(alarm.kind, alarm.subject) for alarm in scheduler.status().alarms] == [("no node", "gpu")]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from proof.simulator.options import Options, draw
 from proof.simulator.world import simulate
 from solocron.engine.alarms import Alarms
-from solocron.model.change import SmallDocument
+from solocron.model.documents.alarm_message import Message
 
 
 def world(seed: int) -> Options:
@@ -35,9 +36,9 @@ def test_nobody_tells_twice_of_one_alarm_whatever_goes_wrong() -> None:
 def test_a_node_that_tells_without_having_written_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Alarms._report
 
-    def twice(self: Alarms, what: str, doc: SmallDocument) -> None:
-        real(self, what, doc)
-        real(self, what, doc)
+    def twice(self: Alarms, written: Any, message: Message) -> None:
+        real(self, written, message)
+        real(self, written, message)
 
     monkeypatch.setattr(Alarms, "_report", twice)
     assert any("alarms" in str(simulate(world(seed)).violation) for seed in range(3))

@@ -72,8 +72,8 @@ class Eventful(Cluster):
 
     def _declare(self, scheduler: Scheduler, process: Process) -> None:
         super()._declare(scheduler, process)
-        scheduler.alarms(every="5s", failing=6)  # not before the other node is gone
-        scheduler.events.on("alarm", lambda event: self.told.append(event.subject))
+        scheduler.alarms(every="5s", failing=6, settle="10s")  # not before the other node is gone
+        scheduler.events.on("alarm", lambda event: self.told.append(event.alarms[0]["subject"]))
 
     def leave_a_request(self) -> None:
         """As a transaction of the user's own does."""

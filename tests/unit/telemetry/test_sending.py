@@ -17,7 +17,7 @@ import pytest
 
 from solocron import InvalidError, MissingExtra, Scheduler
 from solocron.events import Event, Events
-from solocron.telemetry import delivery
+from solocron.telemetry import delivery, https
 from solocron.telemetry.delivery import Deliveries
 from solocron.telemetry.https import NotDelivered, Target
 from tests.unit.telemetry.https_server import Server, certificate, serving
@@ -58,9 +58,12 @@ def test_an_alarm_is_posted_once_with_a_signature_that_proves_it(server: Server)
     assert (posted.path, posted.headers["content-type"]) == ("/hook?channel=1", "application/json")
     assert posted.headers["host"] == f"localhost:{server.port}"
     told = json.loads(posted.body)
-    assert {name: told[name] for name in ("event", "kind", "subject", "job", "namespace")} == {
-        "event": "alarm", "kind": "no node", "subject": "gpu", "job": None, "namespace": "shop",
+    assert {name: told[name] for name in ("event", "kind", "count", "again", "namespace", "text")} == {
+        "event": "alarm", "kind": "no node", "count": 1, "again": False, "namespace": "shop",
+        "text": "no node: gpu: job and whatever else is in it cannot run",
     }  # fmt: skip
+    (listed,) = told["alarms"]
+    assert (listed["subject"], listed["since"]) == ("gpu", told["since"])
     assert told["since"].endswith("Z")
     assert posted.headers["solocron-id"] == told["id"]
     at, mac = (part.partition("=")[2] for part in posted.headers["solocron-signature"].split(","))
@@ -90,7 +93,30 @@ def test_tries_are_bounded_and_what_was_refused_is_told(
     scheduler, failed = made(server, webhook=server.url, secret=SECRET)
     scheduler.tick()
     assert len(server.posted) == tries
-    assert [(event.what, event.reason) for event in failed] == [("webhook no node: gpu", reason)]
+    assert [(event.what, event.reason) for event in failed] == [("webhook alarm: no node", reason)]
+
+
+@pytest.mark.parametrize("how", ["no reply", "a gateway that does not know"])
+def test_a_message_that_may_have_arrived_is_not_sent_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """A second one would wake a person twice; the store says that the first is in doubt."""
+    monkeypatch.setattr(https, "TIMEOUT", 0.5)
+    server.slow, server.statuses = how == "no reply", [504]
+    scheduler, failed = made(server, webhook=server.url, secret=SECRET)
+    scheduler.tick()
+    assert len(server.posted) == 1
+    reason = "localhost: it did not respond in time, and may have got it" if server.slow else "localhost returned 504"
+    assert [event.reason for event in failed] == [f"{reason}; it is not sent again"]
+    assert [(one.kind, one.delivery) for one in scheduler.open_alarms().messages] == [("no node", "doubtful")]
+
+
+def test_what_became_of_a_message_is_in_the_store(server: Server) -> None:
+    for status, outcome in ((403, "refused"), (200, "done")):
+        server.statuses = [status]
+        scheduler, _ = made(server, webhook=server.url, secret=SECRET)
+        scheduler.tick()
+        assert [one.delivery for one in scheduler.open_alarms().messages] == [outcome]
 
 
 def test_a_redirect_is_not_followed(server: Server) -> None:
@@ -178,17 +204,19 @@ def test_apprise_is_handed_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None
 
         def notify(self, **what: str) -> bool:
             sent.append(what)
-            return True
+            return len(sent) > 1
 
     stand_in.Apprise = Apprise  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "apprise", stand_in)
     scheduler = Scheduler("memory://", enabled=True)
     with pytest.raises(InvalidError, match="does not understand URL 1 of 1"):
         scheduler.alarms(notify="nonsense")
-    scheduler.alarms(every="1ms", patience=0, notify=["mailto:a@example.org"])
+    scheduler.alarms(every="1ms", patience=0, notify=["mailto:a@example.org", "mailto:b@example.org"])
     scheduler.every("1h", name="job", pool="gpu")(lambda: None)
     scheduler.tick()
-    assert sent == [{"title": "solocron alarm", "body": "no node: gpu: job and whatever else is in it cannot run"}]
+    one = {"title": "solocron alarm", "body": "no node: gpu: job and whatever else is in it cannot run"}
+    assert sent == [one, one], "one for each target, and none again: the one that failed may have arrived"
+    assert [message.delivery for message in scheduler.open_alarms().messages] == ["done"]
 
 
 def test_without_apprise_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +247,11 @@ def test_without_apprise_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
         ({"failing": 0}, "from 1 up"),
         ({"late": 0}, "above zero"),
         ({"every": "soon"}, "is not a duration"),
+        ({"settle": "soon"}, "is not a duration"),
+        ({"settle": -1}, "settle"),
+        ({"rate": "often"}, "rate: 'often' is not a rate; write it like \"10/m\".* Nothing was configured"),
+        ({"rate": 3}, "is not a rate"),
+        ({"missed_latest": "yes"}, "missed_latest='yes': give True or False. Nothing was configured"),
         ({"tier": "D"}, "is not known; choose A, B, C"),
     ],
 )

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
+from solocron.cli.alarm_rows import grouped
 from solocron.cli.arguments import add_listing as add_arguments
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import span, utc
@@ -25,15 +26,19 @@ __all__ = ["add_arguments", "execute"]
 def execute(args: Namespace) -> int:
     with opened(args) as client:
         found = client.status()
-        wrong = bool(found.alarms or found.overdue or found.unserved or any(run.stuck for run in found.running))
+        wrong = bool(
+            any(one.counts for one in found.alarms)
+            or found.overdue
+            or found.unserved
+            or any(run.stuck for run in found.running)
+        )
         if args.json:
             output.dump_views(found)
             return FAILED if wrong else OK
         output.pairs(_glance(found), wrap=True)
         if found.alarms:
             print()
-            rows = [(alarm.kind, alarm.subject, utc(alarm.since), alarm.detail) for alarm in found.alarms]
-            output.table(["ALARM", "OF", "SINCE (UTC)", "WHY"], rows)
+            output.table(["ALARM", "STATE", "OF", "SINCE (UTC)", "WHY"], grouped(found.alarms))
         if found.nodes:
             print()
             nodes_table(found.nodes)

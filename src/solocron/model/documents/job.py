@@ -161,6 +161,8 @@ class Missed:
     first: int
     last: int
     count: int
+    superseded: bool = False
+    """Whether a later slot ran in their place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

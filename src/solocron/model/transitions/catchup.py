@@ -15,6 +15,7 @@ from solocron.model.transitions.claimant import patience_of
 from solocron.model.transitions.shards import each
 
 __all__ = [
+    "SUPERSEDED",
     "add_waiting",
     "busy",
     "decide",
@@ -25,6 +26,9 @@ __all__ = [
     "leave_out",
     "pass_over",
 ]
+
+SUPERSEDED = "no node ran it in time; a later slot ran instead (catch_up=latest)"
+"""Reason of missed slots for which a later one runs."""
 
 
 def decide(job: Job, slots: Timetable, *, now: int, late_for: int) -> tuple[Job, tuple[Record, ...]]:
@@ -66,7 +70,7 @@ def _missed(job: Job, slots: Timetable, records: list[Record], since: int, until
     policy, keep, pace = job.definition.catch_up, until, job.definition.catch_up.pace
     if policy.kind == "latest":
         keep = (slots.before(until + 1) or until) - 1
-        reason = "no node ran it in time; a later slot ran instead (catch_up=latest)"
+        reason = SUPERSEDED
     elif policy.kind == "all":
         keep = since if policy.within is None else max(since, now - policy.within - 1)
         if policy.limit is not None:

@@ -17,7 +17,15 @@ from solocron.model.documents.run import Origin, Record, Status, group_of, run_i
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
 from solocron.model.timetable import Resolve, Timetable
-from solocron.model.transitions.catchup import busy, decide, decided_up_to, did_not_run, leave_out, pass_over
+from solocron.model.transitions.catchup import (
+    SUPERSEDED,
+    busy,
+    decide,
+    decided_up_to,
+    did_not_run,
+    leave_out,
+    pass_over,
+)
 from solocron.model.transitions.claimant import Claimant, next_fence
 from solocron.model.transitions.shards import SPREAD, cut, rest_of
 from solocron.model.transitions.through_pauses import decide_through, pause_at
@@ -104,12 +112,18 @@ def catch_up_to(
 
 def _noting_missed(job: Job, records: tuple[Record, ...]) -> Job:
     """Return the job with the newest slots that these records record as missed."""
-    missed = [record for record in records if record.status is Status.MISSED]
-    if not missed:
+    found = [record for record in records if record.status is Status.MISSED]
+    if not found:
         return job
-    newest = max(missed, key=lambda record: record.slot)
-    first = newest.slot if newest.first is None else newest.first
-    return replace(job, missed=Missed(at=newest.recorded_at, first=first, last=newest.slot, count=newest.count))
+    newest = max(found, key=lambda record: record.slot)
+    missed = Missed(
+        at=newest.recorded_at,
+        first=newest.slot if newest.first is None else newest.first,
+        last=newest.slot,
+        count=newest.count,
+        superseded=newest.reason == SUPERSEDED,
+    )
+    return replace(job, missed=missed)
 
 
 def wake(job: Job, slots: Timetable, records: list[Record], *, until: int, now: int, why: str | None = None) -> Job:

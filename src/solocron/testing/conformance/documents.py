@@ -229,7 +229,7 @@ def full_job(name: str) -> Job:
         failures=6,
         paced=8,
         last=Last(run="n@0", slot=0, attempt=1, status=Status.TIMED_OUT, finished_at=5, error="e"),
-        missed=Missed(at=9, first=1, last=3, count=2),
+        missed=Missed(at=9, first=1, last=3, count=2, superseded=True),
         back=Back(epoch="1.t", fence=2**52, cursor=3, told=(Told(run="n@5", attempt=2, slot=4, shards=2),)),
         extra={"newer": {"code": "keeps this"}},
     )

@@ -1,4 +1,4 @@
-"""Alarms: what gives cause for one, and that each is raised once and cleared once, whoever looks and whoever dies."""
+"""Alarms: what gives cause for one, and that each opens and closes with its cause, at whatever time nodes look."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents import alarm
-from solocron.model.documents.alarm import Bounds, Cause, causes
+from solocron.model.documents.alarm import Bounds, Cause, Turn
+from solocron.model.documents.alarm_causes import causes
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job, Last, Missed, Pause
 from solocron.model.documents.run import Origin, Status
@@ -90,6 +91,29 @@ def test_a_miss_is_over_when_the_job_has_run_since_and_a_while_has_passed() -> N
     assert "missed:job" in found(
         replace(JOB, missed=replace(old, at=NOW - MINUTE), last=replace(LAST, finished_at=NOW))
     )
+    assert "missed:job" in found(replace(JOB, missed=old, last=LAST), settle=20 * MINUTE), "it is not yet told"
+
+
+def test_slots_that_a_later_one_ran_instead_of_are_information_unless_asked_for() -> None:
+    left_out = replace(JOB, missed=Missed(at=NOW, first=0, last=NOW - MINUTE, count=3, superseded=True))
+
+    def cause(**more: Any) -> Cause:
+        bounds = replace(BOUNDS, **more)
+        return causes([left_out], [NODE], aside=frozenset(), tier="A", bounds=bounds, now=NOW)["missed:job"]
+
+    assert cause().info
+    assert cause().detail.endswith("; a later slot ran instead")
+    assert not cause(missed_latest=True).info
+
+
+def test_a_miss_says_when_it_was_over() -> None:
+    """It is found when the slots are decided, which may be long after the outage that was told."""
+    missed = Missed(at=NOW, first=NOW - 3 * MINUTE, last=NOW - MINUTE, count=3)
+    ill = replace(JOB, due_at=NOW - 6 * MINUTE, failures=3, missed=missed, active=(HOLD,))
+    given = causes([ill], [NODE], aside=frozenset(), tier="A", bounds=BOUNDS, now=NOW)
+    assert {cause.kind: cause.ended for cause in given.values()} == {
+        "late": None, "missed": NOW - MINUTE, "stuck": None, "failing": None,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -129,22 +153,22 @@ CAUSE = Cause(kind="late", subject="job", detail="why")
 NONE = Absent(Kind.ALARM, CAUSE.name)
 
 
-def opened(doc: SmallDocument | Absent, seen: int, now: int | None = None, patience: int = 0) -> Any:
-    return alarm.open_(doc, replace(CAUSE, patience=patience), seen=seen, now=seen if now is None else now, token="t")
+def opened(doc: SmallDocument | Absent, seen: int, now: int | None = None, **cause: Any) -> Any:
+    return alarm.open_(doc, replace(CAUSE, **cause), seen=seen, now=seen if now is None else now)
 
 
 def closed(doc: SmallDocument | Absent, seen: int, now: int | None = None) -> Any:
-    return alarm.close(doc, seen=seen, now=seen if now is None else now, token="c")
+    return alarm.close(doc, seen=seen, now=seen if now is None else now)
 
 
 def test_an_alarm_is_opened_once_and_closed_once() -> None:
     first = opened(NONE, 10)
-    assert first.answer == "raised"
+    assert alarm.is_open(first.doc)
     assert opened(first.doc, 20) is None
     last = closed(first.doc, 30)
-    assert last.answer == "cleared"
+    assert not alarm.is_open(last.doc)
     assert closed(last.doc, 40) is None
-    assert opened(last.doc, 50).answer == "raised"
+    assert alarm.is_open(opened(last.doc, 50).doc)
 
 
 def test_a_look_that_is_older_than_the_last_change_undoes_nothing() -> None:
@@ -154,13 +178,23 @@ def test_a_look_that_is_older_than_the_last_change_undoes_nothing() -> None:
     assert opened(last.doc, 14) is None
 
 
-def test_an_alarm_with_patience_waits_and_is_forgotten_without_a_word() -> None:
+def test_an_alarm_with_patience_waits_and_is_closed_unopened_if_its_cause_goes() -> None:
     waiting = opened(NONE, 10, patience=100)
-    assert waiting.answer == "waiting"
+    assert alarm.is_waiting(waiting.doc)
     assert opened(waiting.doc, 50, patience=100) is None
-    assert closed(waiting.doc, 60).answer == "forgotten"
+    assert not alarm.is_waiting(closed(waiting.doc, 60).doc)
     raised = opened(waiting.doc, 110, patience=100)
-    assert (raised.answer, raised.doc.body["since"]) == ("raised", 10)
+    assert (alarm.is_open(raised.doc), raised.doc.body["since"]) == (True, 10)
+
+
+def test_information_that_becomes_an_alarm_is_written_anew_and_keeps_its_beginning() -> None:
+    first = opened(NONE, 10, info=True)
+    assert opened(first.doc, 20, info=True) is None
+    second = opened(first.doc, 20, info=False, detail="worse")
+    assert {name: second.doc.body[name] for name in ("info", "detail", "since", "state")} == {
+        "info": False, "detail": "worse", "since": 10, "state": "open",
+    }  # fmt: skip
+    assert opened(second.doc, 15, info=True) is None, "an older look"
 
 
 def test_a_closed_alarm_is_removed_after_a_while_and_an_open_one_never() -> None:
@@ -171,14 +205,26 @@ def test_a_closed_alarm_is_removed_after_a_while_and_an_open_one_never() -> None
     assert alarm.forget(last.doc, before=21).doc is None  # type: ignore[union-attr]
 
 
+def turn(doc: SmallDocument | Absent, now: int, by: str = "a") -> Any:
+    return alarm.take_turn(doc, by=by, every=30, now=now)
+
+
 def test_one_node_looks_for_all_and_the_next_turn_comes_without_it() -> None:
-    absent = Absent(Kind.ALARM, alarm.TURN)
-    first = alarm.take_turn(absent, by="a", every=30, now=100)
-    assert first is not None
-    assert isinstance(first.doc, SmallDocument)
-    assert alarm.take_turn(first.doc, by="b", every=30, now=129) is None
-    assert alarm.take_turn(first.doc, by="b", every=30, now=130) is not None
-    assert alarm.take_turn(first.doc, by="b", every=30, now=50) is not None, "a clock that stepped back stops nobody"
+    first = turn(Absent(Kind.ALARM, alarm.TURN), 100)
+    assert first.answer == Turn(watched_since=100, away=None)
+    assert turn(first.doc, 129, "b") is None
+    assert turn(first.doc, 130, "b").answer == Turn(watched_since=100, away=30)
+    assert turn(first.doc, 50, "b").answer == Turn(watched_since=50, away=-50), "a clock that stepped back stops none"
+
+
+def test_a_long_pause_between_looks_begins_the_watch_anew() -> None:
+    """The store was away, or every node: what the first look finds may be over in a moment."""
+    first = turn(Absent(Kind.ALARM, alarm.TURN), 100)
+    second = turn(first.doc, 190)
+    assert second.answer.watched_since == 100
+    third = turn(second.doc, 281)
+    assert third.answer == Turn(watched_since=281, away=91)
+    assert turn(third.doc, 311).answer.watched_since == 281
 
 
 @st.composite
@@ -192,25 +238,23 @@ def histories(draw: st.DrawFn) -> tuple[list[bool], list[tuple[int, int, bool]]]
 
 
 @given(histories(), st.sampled_from([0, 3]))
-def test_raised_and_cleared_alternate_whoever_looks_late_or_dies(
+def test_an_alarm_opens_no_oftener_than_its_cause_whichever_node_looks_late_or_dies(
     history: tuple[list[bool], list[tuple[int, int, bool]]], patience: int
 ) -> None:
-    """Never more alarms than there were causes; a complete look at the end brings the alarm in line with the world."""
+    """A complete look at the end brings the alarm in line with the world."""
     world, looks = history
     doc: SmallDocument | Absent = NONE
-    told: list[str] = []
+    opens = 0
     for seen, delay, dies in sorted(looks, key=lambda look: look[0] + look[1]):
         if dies:
             continue
-        change = opened(doc, seen, seen + delay, patience) if world[seen] else closed(doc, seen, seen + delay)
+        change = opened(doc, seen, seen + delay, patience=patience) if world[seen] else closed(doc, seen, seen + delay)
         if change is not None:
+            opens += alarm.is_open(change.doc) and not alarm.is_open(doc)
             doc = change.doc
-            told += [change.answer] if change.answer in ("raised", "cleared") else []
-    assert told == ["raised", "cleared"] * (len(told) // 2) + ["raised"] * (len(told) % 2)
     episodes = sum(1 for before, after in zip([False, *world], world, strict=False) if after and not before)
-    assert told.count("raised") <= episodes
-    assert alarm.is_open(doc) == (len(told) % 2 == 1)
+    assert opens <= episodes
     late = len(world) + 100
-    change = closed(doc, late) if not world[-1] else opened(doc, late, late, 0)
+    change = closed(doc, late) if not world[-1] else opened(doc, late)
     final = doc if change is None else change.doc
     assert alarm.is_open(final) == world[-1]

@@ -1,0 +1,102 @@
+"""The causes of alarms, as the documents give them: a pure function of jobs, sessions and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from solocron.clock import SECOND, iso
+from solocron.model.applications import can_run, rivals
+from solocron.model.documents.alarm import Bounds, Cause
+from solocron.model.documents.job import Job, Missed
+from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
+from solocron.model.documents.session import Session, is_live
+
+__all__ = ["causes"]
+
+_REMEMBERED = 600 * SECOND
+"""Minimum time for which a miss stays an alarm, even if the job runs again at once."""
+
+
+def causes(
+    jobs: Iterable[Job],
+    sessions: Sequence[Session],
+    *,
+    aside: frozenset[str],
+    tier: str,
+    bounds: Bounds,
+    now: int,
+    pauses: Sequence[ScopedPause] = (),
+) -> dict[str, Cause]:
+    """Return every cause that these documents give, by the alarm's name."""
+    live = [session for session in sessions if is_live(session, now=now)]
+    pools = {pool for session in live for pool in session.pools}
+    found: dict[str, Cause] = {}
+    if bounds.tier is not None and tier > bounds.tier:
+        told = f"tier {tier}, {bounds.tier} was demanded"
+        found["tier:store"] = Cause(kind="tier", subject="store", detail=told)
+    for job in jobs:
+        paused = job.paused is not None or kept_back(pauses, job, now=now) is not KeptBack.NOTHING
+        for cause in _of(job, live, pools, aside=aside, bounds=bounds, now=now, paused=paused):
+            found.setdefault(cause.name, cause)
+    return found
+
+
+def _of(
+    job: Job,
+    live: Sequence[Session],
+    pools: set[str],
+    *,
+    aside: frozenset[str],
+    bounds: Bounds,
+    now: int,
+    paused: bool,
+) -> Iterator[Cause]:
+    leases = {session.name: session.lease for session in live}
+    for hold in job.active:
+        lease = leases.get(hold.session)
+        if lease is not None and hold.deadline is not None and now > hold.deadline + lease:
+            told = f"{hold.run} runs on {hold.node}, past its deadline of {iso(hold.deadline)}"
+            yield Cause(kind="stuck", subject=job.name, detail=told)
+    if job.removed or not job.definition.enabled or paused:
+        return
+    if job.name in aside:
+        yield Cause(kind="set aside", subject=job.name, detail="its document fails on its own; see `solocron doctor`")
+    if job.failures >= bounds.failing:
+        what = "" if job.last is None or not job.last.error else f": {job.last.error.strip().rpartition(chr(10))[2]}"
+        many = f"{job.failures} runs in a row" if job.failures > 1 else "its last run"
+        yield Cause(kind="failing", subject=job.name, detail=f"{many} ended badly{what}")
+    if (missed := _missed(job, bounds, now)) is not None:
+        info = missed.superseded and not bounds.missed_latest
+        yield Cause(kind="missed", subject=job.name, detail=_lost(missed), ended=missed.last, info=info)
+    for application, nodes in rivals(job.definition, live).items():
+        told = f"it belongs to {job.definition.application}, and {nodes[0]} has its handler from {application}"
+        yield Cause(kind="two applications", subject=job.name, detail=told, patience=bounds.patience)
+    pool = job.definition.pool
+    if pool not in pools:
+        told = f"{job.name} and whatever else is in it cannot run"
+        yield Cause(kind="no node", subject=pool, detail=told, patience=bounds.patience)
+    elif not any(can_run(session, job.definition) for session in live):
+        told = f"no live node of pool {pool} has its handler {job.definition.handler}"
+        yield Cause(kind="orphaned", subject=job.name, detail=told, patience=bounds.patience)
+    elif job.due_at is not None and now - job.due_at > bounds.late and job.name not in aside:
+        told = f"due since {iso(job.due_at)}, and no node claimed it"
+        yield Cause(kind="late", subject=job.name, detail=told)
+
+
+def _missed(job: Job, bounds: Bounds, now: int) -> Missed | None:
+    """Return a miss until the job has run again, and for `_REMEMBERED` in any case.
+
+    A job that catches up a moment later has still missed its slots, and what settles must last until it is told.
+    """
+    missed = job.missed
+    if missed is None:
+        return None
+    ran_since = job.last is not None and job.last.finished_at > missed.at
+    return None if ran_since and now - missed.at >= max(_REMEMBERED, 2 * bounds.settle) else missed
+
+
+def _lost(missed: Missed) -> str:
+    instead = "; a later slot ran instead" if missed.superseded else ""
+    if missed.count == 1:
+        return f"the slot of {iso(missed.last)}{instead}"
+    return f"{missed.count} slots, {iso(missed.first)} to {iso(missed.last)}{instead}"

@@ -1,0 +1,59 @@
+"""Alarms as callers see them: what is open, what was told of it, and what is silenced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+__all__ = ["AlarmView", "AlarmsView", "MessageView", "SilenceView"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmView:
+    """An alarm that is open: what is wrong with what, and since when."""
+
+    kind: str
+    subject: str
+    detail: str
+    since: datetime
+    state: str
+    """`told`, `settling` (it is told unless it passes), `silenced`, or `information` (it is never told)."""
+    silenced_until: datetime | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is something wrong that a person wants to know."""
+        return self.state in ("told", "settling")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageView:
+    """The last message about a kind of alarms that is raised."""
+
+    kind: str
+    count: int
+    since: datetime
+    raised_at: datetime
+    node: str
+    delivery: str
+    """`done`, `refused` (no target accepted it), `doubtful` (one may have) or `unknown` (its node has not said)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilenceView:
+    """Alarms of which nothing is told until an instant: a kind, a pattern of jobs, or `kind:pattern`."""
+
+    what: str
+    until: datetime
+    since: datetime
+    by: str | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmsView:
+    """The open alarms of a namespace, the messages that are raised, and the silences."""
+
+    alarms: tuple[AlarmView, ...]
+    messages: tuple[MessageView, ...]
+    silences: tuple[SilenceView, ...]

@@ -9,7 +9,18 @@ from typing import Any, Protocol
 from solocron.errors import Cancelled, LeaseLost, RunStopped, TimedOut
 from solocron.jobs.registry import Handler
 
-__all__ = ["NAME", "Away", "Call", "Dispatcher", "Elsewhere", "Interrupt", "LazyDispatcher", "LoopBlock", "Stop"]
+__all__ = [
+    "NAME",
+    "Away",
+    "Call",
+    "Dispatcher",
+    "Elsewhere",
+    "Interrupt",
+    "LazyDispatcher",
+    "LoopBlock",
+    "RaisedElsewhere",
+    "Stop",
+]
 
 NAME = "solocron "
 """Start of the name of a call, before the id of its run: threads and tasks are named like this."""
@@ -92,7 +103,11 @@ class Call(Protocol):
 
 
 class Elsewhere(Exception):
-    """A body failed in another process; the message is to be kept, its traceback there included."""
+    """A body failed in another process; the message says how."""
+
+
+class RaisedElsewhere(Elsewhere):
+    """A body raised in another process; the message is the traceback there, which logs show as that of a thread."""
 
 
 class Dispatcher(Protocol):

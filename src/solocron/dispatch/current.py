@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["carrying_out", "current_run", "enter"]
+__all__ = ["current_run", "enter", "entered"]
 
 _current: ContextVar[Callable[[], Any] | None] = ContextVar("solocron_run", default=None)
 
@@ -25,8 +25,15 @@ def enter(run: Callable[[], Any]) -> None:
     _current.set(run)
 
 
-def carrying_out(run: Callable[[], Any], body: Callable[[], Any]) -> Callable[[], Any]:
-    """Return the body with its run as the current one while it is called: threads are used again."""
+def entered(run: Callable[[], Any], body: Callable[[], Any], *, is_async: bool) -> Callable[[], Any]:
+    """Return the body with its run as the current one while it is called.
+
+    A coroutine function is entered at once: this is called in the task of the body, whose context ends with it. Threads
+    are used again, so on them the run is current only during the call.
+    """
+    if is_async:
+        enter(run)
+        return body
 
     def call() -> Any:
         token = _current.set(run)

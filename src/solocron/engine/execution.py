@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from solocron.dispatch.contract import NAME, Away, Elsewhere, Stop
+from solocron.dispatch import current
+from solocron.dispatch.contract import NAME, Away, Elsewhere, RaisedElsewhere, Stop
 from solocron.engine.attempts import Running
 from solocron.errors import Cancelled, RunStopped, TimedOut
 from solocron.jobs.registry import Handler
@@ -146,7 +147,9 @@ class Execution:
 
     def body(self) -> Callable[[], Any]:
         """Return the function to call: the job's inside its wrappers, or its `on_retry`."""
-        return self.handler.bind(self.run()) if self._asks else self._node.calling.around(self.handler, self.run)
+        if not self._asks:
+            return self._node.calling.around(self.handler, self.run)
+        return current.entered(self.run, self.handler.bind(self.run()), is_async=self.handler.is_async)
 
     def run(self) -> Any:
         """Return the run for the function, built when first needed: many functions take none."""
@@ -198,7 +201,7 @@ class Execution:
             self._answered(value, error)
         else:
             self._node.context.runtime.failpoint("body-ended")
-            self.running.raised = None if isinstance(error, Elsewhere) else error
+            self.running.raised = error if _has_traceback(error) else None
             # A run that was never built, as for a function that takes none, has no steps.
             left = None if error is not None or self._run is None else self._run._unfinished()
             self._node.hand_over(self.running, outcome_of(self.running, value, error, left=left))
@@ -261,6 +264,11 @@ def _outcome_of(running: Running, value: Any, error: BaseException | None, left:
     if running.asking:
         text = f"on_retry returned no decision, so the run was not repeated:\n{text}"
     return Outcome.failed(text)
+
+
+def _has_traceback(error: BaseException | None) -> bool:
+    """Return whether the exception tells a log more than its message does; a killed process raised none."""
+    return not isinstance(error, Elsewhere) or isinstance(error, RaisedElsewhere)
 
 
 def _stopped(stop: Stop) -> Outcome:

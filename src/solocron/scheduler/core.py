@@ -240,10 +240,7 @@ class Core:
             body = wrap(self.wrappers, made, handler.bind(made), is_async=handler.is_async)
         else:
             body = handler.bind(run()) if handler.takes_run else handler.function
-        if handler.is_async:  # this is called in the task of the body, whose context ends with it
-            current.enter(run)
-            return body
-        return current.carrying_out(run, body)
+        return current.entered(run, body, is_async=handler.is_async)
 
 
 def running_loop() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from solocron import InvalidError, Run, Scheduler, every
+from solocron.cli.logs import JsonFormatter, TextFormatter
 from solocron.testing.fleet import wait_until
 from solocron.views import RunView
 from tests.unit.dispatch import isolated_jobs
@@ -174,6 +176,21 @@ def test_however_a_process_ends_the_run_says_how(scheduler: Scheduler, payload: 
     assert (view.error or "").strip().endswith(error)
     if payload == "raise":
         assert 'isolated_jobs.py", line' in (view.error or ""), "the traceback names the place in the user's code"
+
+
+def test_a_failure_is_logged_as_that_of_a_thread_is(scheduler: Scheduler, caplog: pytest.LogCaptureFixture) -> None:
+    """One line that says what happened, and the traceback where every log handler looks for it."""
+    ran(scheduler, "ending", "raise")
+    ran(scheduler, "ending", "segfault")
+    raised, killed = [one for one in caplog.records if getattr(one, "event", None) == "finished"]
+    assert raised.error == "ValueError: a reason of my own"  # type: ignore[attr-defined]
+    assert raised.exc_info is not None
+    shown = TextFormatter().format(raised)
+    assert shown.count("Traceback (most recent call last)") == 1
+    assert 'isolated_jobs.py", line' in shown
+    assert json.loads(JsonFormatter().format(raised))["exception"].endswith("\nValueError: a reason of my own")
+    assert killed.error == "its process was killed by SIGSEGV before it had answered"  # type: ignore[attr-defined]
+    assert not killed.exc_info
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,17 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from solocron import AsyncRun, Run, RunFilter, Scheduler, current_run
+from solocron import AsyncRun, RetryDecision, Run, RunFilter, Scheduler, current_run
 from solocron.cli.logs import JsonFormatter, TextFormatter
 from solocron.events import Event
+from solocron.model.change import Change, Kind
+from solocron.model.documents.job import Job
+from solocron.scheduler.hooks import core_of
+from solocron.stores.contract import Named
 from solocron.telemetry.log import EventLog
 
 shop = logging.getLogger("shop")
@@ -121,6 +126,42 @@ def test_every_line_inside_a_run_carries_its_facts_and_none_outside(lines: Lines
     assert {(record.attempt, record.node) for record in said[1:]} == {(1, "here")}  # type: ignore[attr-defined]
     assert f"shop: working [run={runs[1]} attempt=1]" in lines.text()
     assert json.loads(JsonFormatter().format(said[1]))["job"] == "on_a_thread"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["on a thread", "on a loop"])
+def test_lines_of_an_on_retry_carry_the_facts_of_its_run(lines: Lines, asynchronous: bool) -> None:
+    """It decides about money after a crash: its lines are the ones that are looked for."""
+    scheduler, found = Scheduler("memory://"), list[object]()
+
+    def ask(run: Run) -> RetryDecision:
+        shop.info("asking the bank")
+        found.append(current_run())
+        return RetryDecision.repeat("the bank does not have it")
+
+    async def ask_later(run: AsyncRun) -> RetryDecision:
+        await asyncio.sleep(0)
+        shop.info("asking the bank")
+        found.append(current_run())
+        return RetryDecision.repeat("the bank does not have it")
+
+    hook = ask_later if asynchronous else ask
+    scheduler.every("1000d", name="pay", retries=1, on_retry=hook)(lambda: shop.info("paying"))
+
+    def crashed(doc: Job, now: int) -> Change:
+        (waits,) = doc.waiting_runs
+        return Change(replace(doc, waiting_runs=(replace(waits, attempt=2, tries=1, crashed=True),)))
+
+    scheduler.tick()
+    run = scheduler.trigger("pay")
+    core_of(scheduler).store.update(Named(Kind.JOB, ("pay",)), crashed)
+    scheduler.tick()
+    said = [record for record in lines.records if record.name == "shop"]
+    assert [(record.getMessage(), getattr(record, "run", None)) for record in said] == [
+        ("asking the bank", run),
+        ("paying", run),
+    ]
+    assert [getattr(one, "id", None) for one in found] == [run]
+    assert current_run() is None
 
 
 def test_a_thread_is_in_no_run_after_its_body(lines: Lines) -> None:

@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any
 
-from solocron.dispatch.contract import Away, Elsewhere
+from solocron.dispatch.contract import Away, Elsewhere, RaisedElsewhere
 from solocron.dispatch.process.output import Output
 from solocron.errors import Cancelled, LeaseLost, TimedOut
 from solocron.jobs.results import NotKept
@@ -235,13 +235,17 @@ class Child:
         raise Elsewhere(f"its process {_ending(process.returncode)} from outside or before it could begin")
 
 
+_RAISES = {"cancelled": Cancelled, "lost": LeaseLost, "timed out": TimedOut, "raised": RaisedElsewhere}
+"""What the answers of a child raise here."""
+
+
 def _unpacked(answer: dict[str, Any]) -> Any:
     kind, what = answer["kind"], answer["what"]
     if kind == "value":
         return what
     if kind == "not kept":
         return NotKept(what)
-    raise {"cancelled": Cancelled, "lost": LeaseLost, "timed out": TimedOut}.get(kind, Elsewhere)(what)
+    raise _RAISES.get(kind, Elsewhere)(what.rstrip())
 
 
 def _ending(code: int) -> str:

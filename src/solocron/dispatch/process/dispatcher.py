@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from solocron.dispatch.contract import Away, Call, Interrupt
+from solocron.dispatch.contract import Away, Call, Interrupt, RaisedElsewhere
 from solocron.dispatch.process.child import Child
 from solocron.dispatch.process.order import Home, order_of
 from solocron.dispatch.thread import ThreadDispatcher
@@ -67,7 +67,8 @@ class _Errand:
         return self.look_after
 
     def end(self, value: Any, error: BaseException | None) -> None:
-        self.call.end(value, error)
+        # The frames of the thread here say nothing of the body: its own traceback is the message.
+        self.call.end(value, error.with_traceback(None) if isinstance(error, RaisedElsewhere) else error)
 
     def away(self) -> Away:
         return self.call.away()

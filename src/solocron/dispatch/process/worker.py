@@ -167,4 +167,4 @@ def _raised(error: BaseException) -> tuple[str, str]:
         return "lost", str(error)
     if isinstance(error, TimedOut):
         return "timed out", str(error)
-    return "failed", error_text(error)
+    return "raised", error_text(error)

@@ -60,7 +60,7 @@ NAMES: Mapping[str, str] = {
     "ended anew": "a claim of an earlier time came back with the store and was ended again",
     "namespace open": "the check is over: claims are granted again",
     "namespace closed": "the store lost more than the nodes remember: nothing is claimed until `solocron restored`",
-    "store error": "the store did not answer",
+    "store error": "the store did not answer; the node tries again",
     "store back": "the store answers again",
     "pruned": "old history was removed",
     "loop error": "a loop of the node raised and goes on",

@@ -51,9 +51,7 @@ def _report(error: SolocronError, args: Namespace) -> int:
 
     text = str(error)
     if isinstance(error, StoreUnavailable):
-        # The store's sentence is for a node, which goes on. A command is over.
-        text = text.removesuffix(" It is tried again.").rstrip(".")
-        text = f"{text}. This command exits with {error.exit_code}; run it again when the store is back."
+        text = f"{text.rstrip('.')}. This command exits with {error.exit_code}; run it again when the store is back."
     print(f"solocron: {clean(text, lines=True)}", file=sys.stderr)
     step = _next_step(error, args)
     if step is not None:

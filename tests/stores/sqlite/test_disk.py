@@ -268,7 +268,7 @@ class TestForbidden:
         put(store, job("j"))
         other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreUnavailable, match="locked by another process"):
+        with pytest.raises(StoreUnavailable, match=r"locked by another process .*\. If it lasts, look for"):
             store.update(Named(Kind.JOB, ("j",)), lambda doc, now: Change(replace(doc, fence=1)))
         other.execute("ROLLBACK")
         other.close()

@@ -126,6 +126,7 @@ def test_a_command_whose_store_is_away_says_that_it_is_over(cli: Cli) -> None:
         first = answer.err.splitlines()[0]
         assert "tried again" not in first
         assert first.endswith("nothing was written. This command exits with 5; run it again when the store is back.")
+        assert "tried again" not in cli("doctor", "--store", url).out
 
 
 def test_a_bad_namespace_is_refused(cli: Cli) -> None:

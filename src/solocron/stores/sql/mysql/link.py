@@ -203,7 +203,7 @@ class MySQLLink(SqlLink):
             if commits:
                 raise UnknownOutcome(f"{where}: {text} while committing") from None
             raise StoreUnavailable(
-                f"{where} cannot be reached or does not answer ({text}); nothing was written. It is tried again."
+                f"{where} cannot be reached or does not answer ({text}); nothing was written."
             ) from None
         raise StoreRefused(f"{where} refused a statement ({code}: {text}); nothing was written.") from None
 

@@ -181,12 +181,10 @@ class SQLiteLink(SqlLink):
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 raise StoreUnavailable(
                     f"{path} is locked by another process and did not become free in time; nothing was written. "
-                    "It is tried again; if it lasts, look for a program that keeps a transaction open."
+                    "If it lasts, look for a program that keeps a transaction open."
                 ) from None
             case sqlite3.SQLITE_FULL:
-                raise StoreUnavailable(
-                    f"the disk of {path} is full; nothing was written. Free some space: it goes on by itself."
-                ) from None
+                raise StoreUnavailable(f"the disk of {path} is full; nothing was written. Free some space.") from None
             case sqlite3.SQLITE_IOERR:
                 raise StoreUnavailable(
                     f"the disk of {path} failed ({_name(error)}); nothing was written. Look at the kernel's log."

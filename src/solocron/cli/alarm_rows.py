@@ -7,19 +7,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from solocron.cli.moments import utc
-from solocron.model.documents.alarm_text import about
+from solocron.model.documents.alarm_text import about, whom_to_ask
 
 if TYPE_CHECKING:
     from solocron.views import AlarmView
 
 __all__ = ["grouped", "single"]
 
-_STATES = ("told", "settling", "silenced", "information")
+_STATES = ("told", "untold", "silenced", "information")
 
 
 def single(alarm: AlarmView) -> Sequence[str]:
     """Return the row of one alarm."""
-    return alarm.kind, _state(alarm), alarm.subject, utc(alarm.since), alarm.detail
+    return alarm.kind, _state(alarm), alarm.subject, utc(alarm.since), _why(alarm)
 
 
 def grouped(alarms: Iterable[AlarmView]) -> list[Sequence[str]]:
@@ -32,10 +32,14 @@ def grouped(alarms: Iterable[AlarmView]) -> list[Sequence[str]]:
     for _, found in groupby(sorted(alarms, key=place), key=place):
         some = sorted(found, key=lambda alarm: alarm.since)
         first = some[0]
-        why = first.detail if len(some) == 1 else "`solocron alarms` lists them"
+        why = _why(first) if len(some) == 1 else "`solocron alarms` lists them"
         names = about(first.kind, len(some), [one.subject for one in some])
         rows.append((first.kind, _state(first) if len(some) == 1 else first.state, names, utc(first.since), why))
     return rows
+
+
+def _why(alarm: AlarmView) -> str:
+    return f"{alarm.detail}{whom_to_ask(alarm.owner, alarm.runbook)}"
 
 
 def _state(alarm: AlarmView) -> str:

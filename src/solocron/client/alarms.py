@@ -107,7 +107,8 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 def _view(doc: SmallDocument, message: Message, silences: list[Silence], now: int) -> AlarmView:
     body = doc.body
     silenced = silenced_by(silences, body["kind"], body["subject"], now=now)
-    state = "told" if message.phase is MessagePhase.RAISED else "settling"
+    told = message.phase is MessagePhase.RAISED and body["opened"] <= message.raised[-1]
+    state = "told" if told else "untold"
     if body["info"]:
         state, silenced = "information", None
     elif silenced is not None:
@@ -119,6 +120,8 @@ def _view(doc: SmallDocument, message: Message, silences: list[Silence], now: in
         since=from_us(body["since"]),
         state=state,
         silenced_until=None if silenced is None else from_us(silenced.until),
+        owner=body["owner"],
+        runbook=body["runbook"],
     )
 
 

@@ -17,13 +17,17 @@ class AlarmView:
     detail: str
     since: datetime
     state: str
-    """`told`, `settling` (it is told unless it passes), `silenced`, or `information` (it is never told)."""
+    """`told`, `untold` (it is told unless it passes), `silenced`, or `information` (it is never told)."""
     silenced_until: datetime | None = None
+    owner: str | None = None
+    """Who answers for the job."""
+    runbook: str | None = None
+    """Where it says what to do."""
 
     @property
     def counts(self) -> bool:
         """Whether it is something wrong that a person wants to know."""
-        return self.state in ("told", "settling")
+        return self.state in ("told", "untold")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

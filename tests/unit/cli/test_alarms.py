@@ -13,7 +13,7 @@ from tests.unit.cli.kit import Cli, moment
 numbers = itertools.count()
 
 
-def ill(jobs: int = 1, **options: Any) -> str:
+def ill(jobs: int = 1, *, owner: str | None = None, runbook: str | None = None, **options: Any) -> str:
     """A namespace whose jobs have failed once, and a node that has told of it."""
     url = f"memory://ill-{next(numbers)}"
     scheduler = Scheduler(url, enabled=True, node="kitchen")
@@ -23,7 +23,7 @@ def ill(jobs: int = 1, **options: Any) -> str:
         raise ValueError("no paper")
 
     for number in range(jobs):
-        scheduler.every("1h", name=f"job-{number}")(fail)
+        scheduler.every("1h", name=f"job-{number}", owner=owner, runbook=runbook)(fail)
     scheduler.tick()
     for number in range(jobs):
         scheduler.trigger(f"job-{number}")
@@ -50,6 +50,31 @@ def test_status_has_a_line_for_all_of_a_kind(cli: Cli) -> None:
     (line,) = [line for line in answer.lines if line.startswith("failing")]
     assert "4 jobs, such as job-0, job-1, job-2" in line
     assert line.endswith("`solocron alarms` lists them")
+
+
+def test_the_owner_and_the_runbook_of_a_job_stand_beside_it(cli: Cli) -> None:
+    url = ill(owner="billing", runbook="https://wiki.example.com/invoices")
+    assert (
+        cli("alarms", "--store", url).lines[1].endswith("; owner: billing; runbook: https://wiki.example.com/invoices")
+    )
+    (found,) = cli("alarms", "--store", url, "--json").json["alarms"]
+    assert (found["owner"], found["runbook"]) == ("billing", "https://wiki.example.com/invoices")
+
+
+def test_what_joins_after_the_message_is_not_called_told(cli: Cli) -> None:
+    url = ill(settle="0s")
+    scheduler = Scheduler(url, enabled=True, node="kitchen")
+    scheduler.alarms(every="1ms", failing=1)
+
+    @scheduler.every("1h", name="later")
+    def later() -> None:
+        raise ValueError("as well")
+
+    scheduler.tick()
+    scheduler.trigger("later")
+    scheduler.tick()
+    found = cli("alarms", "--store", url, "--json").json["alarms"]
+    assert {one["subject"]: one["state"] for one in found} == {"job-0": "told", "later": "untold"}
 
 
 def test_nothing_wrong_is_said_in_words(cli: Cli) -> None:

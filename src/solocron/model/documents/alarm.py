@@ -99,7 +99,7 @@ def open_(doc: SmallDocument | Absent, cause: Cause, *, seen: int, now: int) -> 
     body = {
         "state": "open" if seen - since >= cause.patience else "waiting", "kind": cause.kind,
         "subject": cause.subject, "detail": cause.detail, "info": cause.info, "since": since, "opened": seen,
-        "at": now,
+        "owner": cause.owner, "runbook": cause.runbook, "at": now,
     }  # fmt: skip
     return Change(SmallDocument(kind=Kind.ALARM, name=doc.name, body=body))
 
@@ -146,5 +146,5 @@ def take_turn(doc: SmallDocument | Absent, *, by: str, every: int, now: int) -> 
             return None
         if 0 <= away <= _PAUSE * every:
             since = doc.body["watched_since"]
-    body = {"state": "turn", "at": now, "by": by, "watched_since": since}
+    body = {"state": "turn", "at": now, "by": by, "every": every, "watched_since": since}
     return Change(SmallDocument(kind=Kind.ALARM, name=TURN, body=body), answer=Turn(watched_since=since, away=away))

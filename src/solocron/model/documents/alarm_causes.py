@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from solocron.clock import SECOND, iso
 from solocron.model.applications import can_run, rivals
@@ -37,6 +38,8 @@ def causes(
     for job in jobs:
         paused = job.paused is not None or kept_back(pauses, job, now=now) is not KeptBack.NOTHING
         for cause in _of(job, live, pools, aside=aside, bounds=bounds, now=now, paused=paused):
+            if cause.subject == job.name:
+                cause = replace(cause, owner=job.definition.owner, runbook=job.definition.runbook)
             found.setdefault(cause.name, cause)
     return found
 

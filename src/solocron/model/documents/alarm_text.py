@@ -9,7 +9,7 @@ from solocron.clock import SECOND
 from solocron.duration import format_duration
 from solocron.model.documents.alarm_message import Message, OpenAlarm
 
-__all__ = ["LISTED", "about", "cleared", "raised"]
+__all__ = ["LISTED", "about", "cleared", "raised", "whom_to_ask"]
 
 LISTED = 20
 """Alarms that a message has in full. The others are in the store."""
@@ -30,9 +30,12 @@ def raised(kind: str, members: Sequence[OpenAlarm], *, again: bool) -> str:
     first = members[0]
     still = "still " if again else ""
     if len(members) == 1:
-        known = "".join(f"; {what}: {value}" for what, value in _known(first))
+        known = whom_to_ask(first.owner, first.runbook)
         return f"{still}{kind}: {first.subject}: {first.detail}{known}"
-    return f"{still}{kind}: {about(kind, len(members), [one.subject for one in members])}; `solocron alarms` lists them"
+    owners = sorted({one.owner for one in members if one.owner})
+    known = f"; owners: {', '.join(owners)}" if 0 < len(owners) <= _NAMED else ""
+    names = [one.subject for one in members]
+    return f"{still}{kind}: {about(kind, len(members), names)}{known}; `solocron alarms` lists them"
 
 
 def cleared(kind: str, message: Message) -> str:
@@ -41,7 +44,6 @@ def cleared(kind: str, message: Message) -> str:
     return f"{kind} is over: {about(kind, message.count, message.such_as)}, after {lasted}"
 
 
-def _known(member: OpenAlarm) -> list[tuple[str, str]]:
-    """Return the facts of a job that tell a person whom to ask and what to do."""
-    facts = (("owner", member.owner), ("runbook", member.runbook))
-    return [(what, value) for what, value in facts if value]
+def whom_to_ask(owner: str | None, runbook: str | None) -> str:
+    """Return the end of a sentence that says who answers for a job, and where it says what to do."""
+    return "".join(f"; {what}: {value}" for what, value in (("owner", owner), ("runbook", runbook)) if value)

@@ -129,6 +129,17 @@ def test_a_stuck_body_is_named_even_where_its_job_is_paused() -> None:
     assert list(found(replace(JOB, active=(HOLD,), paused=Pause(at=0)))) == ["stuck:job"]
 
 
+def test_a_cause_names_the_owner_and_the_runbook_of_its_job_and_a_pool_has_none() -> None:
+    owned = Definition(handler="work", schedule=None, owner="billing", runbook="https://wiki.example.com/job")
+    ill = replace(JOB, definition=owned, failures=3, due_at=0)
+    for sessions, expected in (
+        ([NODE], [("billing", owned.runbook)] * 2),
+        ([], [("billing", owned.runbook), (None, None)]),
+    ):
+        given = causes([ill], sessions, aside=frozenset(), tier="A", bounds=BOUNDS, now=NOW)
+        assert [(cause.owner, cause.runbook) for cause in given.values()] == expected
+
+
 def test_a_pool_without_a_node_is_one_alarm_however_many_jobs_it_has() -> None:
     other = replace(JOB, name="other", due_at=0)
     assert list(found(JOB, other, sessions=())) == ["no node:default"]

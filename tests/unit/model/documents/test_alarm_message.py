@@ -6,7 +6,7 @@ Times are small numbers here: the settling time is 60, an hour is 3600.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -219,6 +219,9 @@ def test_a_message_names_what_it_is_about() -> None:
     assert (
         raised("no node", crowd[:2], again=True) == "still no node: 2 pools: job-0, job-1; `solocron alarms` lists them"
     )
+    owned = [replace(one, owner=owner, runbook="https://wiki") for one, owner in zip(crowd, "abaab", strict=True)]
+    assert raised("late", owned[:1], again=False) == "late: job-0: why; owner: a; runbook: https://wiki"
+    assert raised("late", owned, again=False).endswith("; owners: a, b; `solocron alarms` lists them")
     kind = OneKind()
     looks(kind, 1000, 1060, *crowd)
     assert cleared("late", read(kind.doc)).startswith("late is over: 5 jobs, such as job-0, job-1, job-2, after ")

@@ -9,6 +9,7 @@ from functools import partial
 
 from solocron.clock import SECOND
 from solocron.doctor import fleet, work
+from solocron.doctor.alarms import alarms
 from solocron.doctor.fleet import Pace
 from solocron.doctor.line import FAIL, fail, ok, warn
 from solocron.doctor.sight import look
@@ -98,6 +99,7 @@ def _fleet_and_work(store: Store, around: Circumstances, trip: float) -> Iterato
     yield from work.requests(sight)
     yield from work.blocked(sight)
     yield from work.stuck_holds(sight)
+    yield from alarms(sight)
     keep = fleet.keep(sight) if around.keep is None else around.keep
     if keep is not None:
         yield _history(store, sight.now, keep)

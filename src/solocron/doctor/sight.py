@@ -12,7 +12,7 @@ from solocron.model.documents.namespace import Namespace
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back, standing
 from solocron.model.documents.session import Life, Session, is_live
 from solocron.stores.contract import All, Blocked, Named, Store
-from solocron.stores.paging import PAGE, iter_jobs, read_documents, read_sessions
+from solocron.stores.paging import PAGE, iter_documents, iter_jobs, read_documents, read_sessions
 
 __all__ = ["Sight", "look"]
 
@@ -30,6 +30,8 @@ class Sight:
     """True if claims are granted; None before the first node has started."""
     requests: tuple[SmallDocument, ...] = ()
     """Triggers of committed transactions that no node has accepted; the first page of them."""
+    alarms: tuple[SmallDocument, ...] = ()
+    """The documents of alarms: what is open, what was told, what is silenced, and who looked last."""
 
     @property
     def live(self) -> tuple[Session, ...]:
@@ -83,4 +85,5 @@ def look(store: Store) -> Sight:
         holders=holders,
         namespace=namespaces.read(next(iter(store.read(Named(Kind.NAMESPACE, (namespaces.NAME,)))), None)),
         requests=tuple(read_documents(store, All(Kind.REQUEST, limit=PAGE))),
+        alarms=tuple(iter_documents(store, Kind.ALARM)),
     )

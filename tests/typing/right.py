@@ -106,6 +106,9 @@ def operate() -> None:
     spec = scheduler.get_job("report:acme").job_spec()
     assert_type(spec, JobSpec)
     scheduler.add(spec.name, spec.handler, spec.schedule, **spec.options)
+    jobs = [JobSpec("invoice:acme", "nightly", "@daily", tz="Asia/Tokyo", retries=1), spec]
+    assert_type(scheduler.add_all(jobs), list[str])
+    assert_type(scheduler.sync(jobs, within="invoice:", dry_run=True).removed, tuple[str, ...])
     run = scheduler.trigger("digest", {"n": 1}, at=datetime.now(UTC), key="once")
     try:
         view = scheduler.wait(run, "10s")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from solocron import JobOptions, Run, RunView, Scheduler, Status, at, cron, every
+from solocron import JobOptions, JobSpec, Run, RunView, Scheduler, Status, at, cron, every
 
 scheduler = Scheduler("memory://")
 SOON = datetime(2027, 1, 1, tzinfo=UTC)
@@ -44,6 +44,11 @@ def options() -> None:
     scheduler.add("a", "job", "@daily", name="b")  # wrong
     scheduler.add("a", "job", "@daily", on_retry=None)  # wrong
     scheduler.add("a", "job", 3)  # wrong
+    JobSpec("a", "job", "@daily", retires=3)  # wrong
+    scheduler.sync([], dry_run=True)  # wrong
+    every("1m", starts=3)  # wrong
+    every("1m", owner=("a", "b"))  # wrong
+    scheduler.tick(inline="yes")  # wrong
 
 
 def decorated() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from solocron.client.alarms import AlarmDesk
 from solocron.client.backfill import Backfills
+from solocron.client.bulk import BulkDefinitions
 from solocron.client.commands import Commands
 from solocron.client.definitions import Definitions
 from solocron.client.job_documents import JobDocuments
@@ -39,7 +40,8 @@ class Client:
         documents = JobDocuments(store, registry or Registry(), runtime or Threads(), late_for)
         lookup = RunLookup(documents)
         jobs, runs = JobListing(documents), RunListing(documents, lookup)
-        backfills, definitions, alarms = Backfills(documents), Definitions(documents), AlarmDesk(documents)
+        backfills, definitions, bulk = Backfills(documents), Definitions(documents), BulkDefinitions(documents)
+        alarms = AlarmDesk(documents)
         queries, commands = Queries(documents, lookup, jobs, runs, alarms), Commands(documents, lookup)
         scoped_pauses = ScopedPauses(documents)
 
@@ -87,6 +89,9 @@ class Client:
 
         self.add = definitions.add
         self.remove = definitions.remove
+        self.add_all = bulk.add_all
+        self.remove_all = bulk.remove_all
+        self.sync = bulk.sync
         self.adopt = definitions.adopt
         self.adopt_all = definitions.adopt_all
         self.calendar = definitions.calendar

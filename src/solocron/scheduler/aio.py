@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overloa
 from solocron.calendars.views import CalendarView
 from solocron.effects.locks.listing import LockView
 from solocron.effects.requests import check_connection, leave_async
+from solocron.jobs.job_spec import JobSpec
 from solocron.jobs.options import AddOptions, Span
 from solocron.model.documents.request import run_named
 from solocron.scheduler.inline import Here
@@ -34,6 +35,7 @@ from solocron.views import (
     ScopedPauseView,
     SilenceView,
     StatusView,
+    SyncView,
 )
 
 if TYPE_CHECKING:
@@ -292,6 +294,25 @@ class AsyncScheduler:
         A function that is given is registered here; other nodes need it registered under the same name.
         """
         return await self._call(self._scheduler.add, name, handler, schedule, **options)
+
+    async def add_all(self, jobs: Iterable[JobSpec]) -> list[str]:
+        """Add or change jobs as data, many in one write; return the names of those that were not so already.
+
+        Every job is checked before the first is written. Each is changed by itself.
+        """
+        return await self._call(self._scheduler.add_all, jobs)
+
+    async def remove_all(self, names: Iterable[str]) -> list[str]:
+        """Remove jobs that no live code declares, many in one write; return the names of those that were there."""
+        return await self._call(self._scheduler.remove_all, names)
+
+    async def sync(self, jobs: Iterable[JobSpec], *, within: str, dry_run: bool = False) -> SyncView:
+        """Make the jobs that were added below a prefix equal to a list; `dry_run` only compares.
+
+        Jobs that code declares are not touched. Every job is checked before the first is written, and each is changed
+        by itself. Two processes may sync at once: a job that the other has changed meanwhile is not removed.
+        """
+        return await self._call(self._scheduler.sync, jobs, within=within, dry_run=dry_run)
 
     async def remove(self, name: str) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""

@@ -8,10 +8,21 @@ from typing import Any, Unpack, cast, overload
 
 from solocron.calendars.views import CalendarView
 from solocron.client import Client
+from solocron.jobs.job_spec import JobSpec
 from solocron.jobs.options import AddOptions, Span
 from solocron.scheduler.core import Core
 from solocron.schedules import Schedule
-from solocron.views import BackfillView, JobView, LimitView, NodeView, ResumeView, RunView, ScopedPauseView, StatusView
+from solocron.views import (
+    BackfillView,
+    JobView,
+    LimitView,
+    NodeView,
+    ResumeView,
+    RunView,
+    ScopedPauseView,
+    StatusView,
+    SyncView,
+)
 
 __all__ = ["Operations"]
 
@@ -197,6 +208,25 @@ class Operations:
         A function that is given is registered here; other nodes need it registered under the same name.
         """
         return self.open().add(name, self._core.registry.handler_of(handler), schedule, **options)
+
+    def add_all(self, jobs: Iterable[JobSpec]) -> list[str]:
+        """Add or change jobs as data, many in one write; return the names of those that were not so already.
+
+        Every job is checked before the first is written. Each is changed by itself.
+        """
+        return self.open().add_all(jobs)
+
+    def remove_all(self, names: Iterable[str]) -> list[str]:
+        """Remove jobs that no live code declares, many in one write; return the names of those that were there."""
+        return self.open().remove_all(names)
+
+    def sync(self, jobs: Iterable[JobSpec], *, within: str, dry_run: bool = False) -> SyncView:
+        """Make the jobs that were added below a prefix equal to a list; `dry_run` only compares.
+
+        Jobs that code declares are not touched. Every job is checked before the first is written, and each is changed
+        by itself. Two processes may sync at once: a job that the other has changed meanwhile is not removed.
+        """
+        return self.open().sync(jobs, within=within, dry_run=dry_run)
 
     def remove(self, name: str) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""

@@ -12,7 +12,16 @@ from solocron.duration import format_duration
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.views.alarms import AlarmsView, AlarmView, MessageView, SilenceView
 from solocron.views.health import HealthView
-from solocron.views.jobs import BackfillView, JobView, LimitView, PauseView, PermitView, ResumeView, ScopedPauseView
+from solocron.views.jobs import (
+    BackfillView,
+    JobView,
+    LimitView,
+    PauseView,
+    PermitView,
+    ResumeView,
+    ScopedPauseView,
+    SyncView,
+)
 from solocron.views.nodes import NodeView, StatusView
 from solocron.views.runs import WAITING, RunView
 
@@ -33,6 +42,7 @@ __all__ = [
     "ScopedPauseView",
     "SilenceView",
     "StatusView",
+    "SyncView",
     "to_json",
 ]
 

@@ -18,7 +18,16 @@ from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.schedules import Schedule, load_zone
 from solocron.views.runs import RunView, moment
 
-__all__ = ["BackfillView", "JobView", "LimitView", "PauseView", "PermitView", "ResumeView", "ScopedPauseView"]
+__all__ = [
+    "BackfillView",
+    "JobView",
+    "LimitView",
+    "PauseView",
+    "PermitView",
+    "ResumeView",
+    "ScopedPauseView",
+    "SyncView",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +199,23 @@ class JobView:
             declared=job.source is not None,
             **options,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncView:
+    """What a sync did, or would do: the names of the jobs below its prefix that differ from its list."""
+
+    within: str
+    added: tuple[str, ...]
+    changed: Mapping[str, tuple[str, ...]]
+    """By name, the options that differ."""
+    removed: tuple[str, ...]
+    same: int
+    """Number of jobs that are as the list has them."""
+    left: tuple[str, ...]
+    """Jobs that were to be removed and that another process has changed meanwhile."""
+    applied: bool
+    """False if it was only compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

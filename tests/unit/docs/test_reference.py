@@ -37,6 +37,7 @@ from solocron.views import (
     ScopedPauseView,
     SilenceView,
     StatusView,
+    SyncView,
 )
 from tests.unit.docs.pages import DOCS, ROOT, WITHOUT_A_PAGE, table
 
@@ -104,7 +105,7 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
 @pytest.mark.parametrize(
     "view",
     [
-        *(AlarmView, AlarmsView, MessageView, SilenceView),
+        *(AlarmView, AlarmsView, MessageView, SilenceView, SyncView),
         *(BackfillView, CalendarView, HealthView, RunView, JobView, NodeView, ResumeView, ScopedPauseView, StatusView),
     ],
 )

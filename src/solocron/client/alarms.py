@@ -34,7 +34,7 @@ class AlarmDesk:
         self._store = documents.store
 
     def open_alarms(self) -> AlarmsView:
-        """Return the open alarms, oldest first, what was told of them, and the silences."""
+        """Return the open alarms, what is wrong first, what was told of them, and the silences."""
         now, docs = self._store.clock(), list(iter_documents(self._store, Kind.ALARM))
         silences = [one for one in read_silences(docs) if one.until > now]
         messages = {
@@ -43,9 +43,10 @@ class AlarmDesk:
             for doc in docs
             if doc.name == alarm_message.document_of(kind)
         }
-        opened = sorted((doc for doc in docs if is_open(doc)), key=lambda doc: (doc.body["since"], doc.name))
+        opened = [_view(doc, messages.get(doc.body["kind"], Message()), silences, now) for doc in docs if is_open(doc)]
+        opened.sort(key=lambda one: (not one.counts, one.state, one.since, one.kind, one.subject))
         return AlarmsView(
-            alarms=tuple(_view(doc, messages.get(doc.body["kind"], Message()), silences, now) for doc in opened),
+            alarms=tuple(opened),
             messages=tuple(_told(kind, one) for kind, one in messages.items() if one.phase is MessagePhase.RAISED),
             silences=tuple(map(_silence_view, silences)),
         )
@@ -96,7 +97,7 @@ class AlarmDesk:
         known = {job.name for job in jobs} | {job.definition.pool for job in jobs} | {"store"}
         if pattern not in known:
             near = _nearest(pattern, known | (set() if kind else set(KINDS)))
-            raise NotFoundError(f"{pattern!r} is neither a kind of alarm nor a job{near}. {_NOTHING}")
+            raise NotFoundError(f"{pattern!r} is neither a kind of alarm nor a job{near or '.'} {_NOTHING}")
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:

@@ -77,6 +77,13 @@ def test_what_joins_after_the_message_is_not_called_told(cli: Cli) -> None:
     assert {one["subject"]: one["state"] for one in found} == {"job-0": "told", "later": "untold"}
 
 
+def test_what_is_wrong_comes_before_what_is_silenced(cli: Cli) -> None:
+    url = ill(jobs=3)
+    cli("alarms", "silence", "job-[01]", "--until", "2h", "--store", url)
+    found = cli("alarms", "--store", url, "--json").json["alarms"]
+    assert [one["subject"] for one in found] == ["job-2", "job-0", "job-1"]
+
+
 def test_nothing_wrong_is_said_in_words(cli: Cli) -> None:
     assert cli("alarms", "--store", ill(jobs=0)).lines == ["no alarm is open"]
 
@@ -117,12 +124,16 @@ def test_a_silence_of_the_same_words_replaces_the_one_before(cli: Cli) -> None:
         (["silence", "failing", "--until", "soon"], 2, "--until: 'soon' is neither an instant such as"),
         (["silence", "failing", "--until", "2020-01-01"], 2, "is in the past. Nothing was silenced."),
         (["silence", "failing", "--until", "91d"], 2, "more than 90 days ahead; silence it again then."),
-        (["silence", "fialing", "--until", "2h"], 3, "is neither a kind of alarm nor a job; did you mean 'failing'?"),
+        (
+            ["silence", "fialing", "--until", "2h"],
+            3,
+            "solocron: 'fialing' is neither a kind of alarm nor a job; did you mean 'failing'? Nothing was silenced.\n",
+        ),
         (["silence", "late:job-7", "--until", "2h"], 3, "is neither a kind of alarm nor a job; did you mean 'job-0'?"),
         (["silence", "", "--until", "2h"], 2, "'' cannot be silenced: give a kind, a pattern of jobs such as"),
         (["silence", "a\nb*", "--until", "2h"], 2, "cannot be silenced"),
         (["silence", "failing", "--until", "2h", "--note", "x" * 1001], 2, "give a text of at most 1000 characters."),
-        (["lift", "late"], 3, "there is no silence 'late'; `solocron alarms` lists them. Nothing was lifted."),
+        (["lift", "late"], 3, "there is no silence 'late'; `solocron alarms` lists them. Nothing was lifted.\n"),
         (["lift", "failing", "--note", "x"], 2, "alarms lift takes no --until, --note or --by; nothing was lifted."),
         (["--note", "x"], 2, "--until, --note and --by belong to `solocron alarms silence`; nothing was changed."),
         (["quieten", "failing"], 2, "invalid choice: 'quieten'"),

@@ -81,7 +81,7 @@ def test_status_tells_monitoring_by_its_exit_code_what_should_have_run_and_did_n
     answer = cli("status", "--store", "memory://alarmed")
     assert answer.code == 1
     assert "no node" in answer.out
-    assert "ill and whatever else is in it cannot run" in answer.out
+    assert "no live node serves this pool, which has ill" in answer.out
     answer = cli("status", "--store", "memory://alarmed", "--json")
     assert (answer.code, [one["subject"] for one in answer.json["alarms"]]) == (1, ["gpu"])
 

@@ -209,5 +209,5 @@ def test_a_tick_looks_for_alarms_too() -> None:
 
     scheduler.tick()
     scheduler.tick()
-    assert told == ["no node: gpu: job and whatever else is in it cannot run"]
+    assert told == ["no node: gpu: no live node serves this pool, which has job"]
     assert [(alarm.kind, alarm.subject) for alarm in scheduler.status().alarms] == [("no node", "gpu")]

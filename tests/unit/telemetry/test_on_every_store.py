@@ -42,7 +42,7 @@ def test_one_of_several_nodes_raises_an_alarm_and_one_clears_it(nodes: list[Sche
     nodes[0].add("rare", "work", "0 0 1 1 *", pool="gpu")
     for scheduler in nodes:
         look(scheduler)
-    assert told == ["no node: gpu: rare and whatever else is in it cannot run"]
+    assert told == ["no node: gpu: no live node serves this pool, which has rare"]
     assert [alarm.subject for alarm in nodes[1].status().alarms] == ["gpu"]
     nodes[2].add("rare", "work", "0 0 1 1 *")
     for scheduler in nodes:

@@ -60,7 +60,7 @@ def test_an_alarm_is_posted_once_with_a_signature_that_proves_it(server: Server)
     told = json.loads(posted.body)
     assert {name: told[name] for name in ("event", "kind", "count", "again", "namespace", "text")} == {
         "event": "alarm", "kind": "no node", "count": 1, "again": False, "namespace": "shop",
-        "text": "no node: gpu: job and whatever else is in it cannot run",
+        "text": "no node: gpu: no live node serves this pool, which has job",
     }  # fmt: skip
     (listed,) = told["alarms"]
     assert (listed["subject"], listed["since"]) == ("gpu", told["since"])
@@ -214,7 +214,7 @@ def test_apprise_is_handed_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None
     scheduler.alarms(every="1ms", patience=0, notify=["mailto:a@example.org", "mailto:b@example.org"])
     scheduler.every("1h", name="job", pool="gpu")(lambda: None)
     scheduler.tick()
-    one = {"title": "solocron alarm", "body": "no node: gpu: job and whatever else is in it cannot run"}
+    one = {"title": "solocron alarm", "body": "no node: gpu: no live node serves this pool, which has job"}
     assert sent == [one, one], "one for each target, and none again: the one that failed may have arrived"
     assert [message.delivery for message in scheduler.open_alarms().messages] == ["done"]
 

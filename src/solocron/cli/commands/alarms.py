@@ -31,7 +31,10 @@ _DELIVERIES = {
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", metavar="silence|lift", nargs="?", choices=("silence", "lift"), help="what to do")
     parser.add_argument(
-        "what", metavar="KIND|JOBS", nargs="?", help="a kind (late), jobs by a pattern ('billing-*'), or late:billing-*"
+        "words",
+        metavar="KIND|JOBS",
+        nargs="?",
+        help="a kind (late), jobs by a pattern ('billing-*'), or late:billing-*",
     )
     parser.add_argument(
         "--until", metavar="INSTANT", help="when a silence ends, or after a time such as 2h; it must end"
@@ -47,10 +50,10 @@ def execute(args: Namespace) -> int:
         if args.action == "silence":
             return _silence(args, client)
         if args.action == "lift":
-            client.lift_silence(args.what)
+            client.lift_silence(args.words)
             if args.json:
                 return output.dump_views(client.open_alarms())
-            output.say(f"{args.what} is no longer silenced: what is still wrong is told")
+            output.say(f"{args.words} is no longer silenced: what is still wrong is told")
             return OK
         found = client.open_alarms()
     if args.json:
@@ -63,7 +66,7 @@ def _check(args: Namespace) -> None:
     """Refuse words that belong together and do not come together."""
     if args.action is None and (args.until or args.note or args.by):
         raise InvalidError("--until, --note and --by belong to `solocron alarms silence`; nothing was changed.")
-    if args.action is not None and args.what is None:
+    if args.action is not None and args.words is None:
         raise InvalidError(f"alarms {args.action}: say what, a kind or a pattern of jobs; nothing was changed.")
     if args.action == "silence" and args.until is None:
         raise InvalidError("alarms silence: say --until when, such as --until 2h; nothing was silenced.")
@@ -73,7 +76,7 @@ def _check(args: Namespace) -> None:
 
 def _silence(args: Namespace, client: Client) -> int:
     until = later(args.until, "--until", client.store.clock())
-    made = client.silence(args.what, until=until, note=args.note, by=author_of(args))
+    made = client.silence(args.words, until=until, note=args.note, by=author_of(args))
     if args.json:
         return output.dump_views(made)
     output.say(f"{made.what} is silenced until {utc(made.until)} UTC, or until `solocron alarms lift {made.what}`")

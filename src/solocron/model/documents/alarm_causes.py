@@ -8,6 +8,7 @@ from dataclasses import replace
 from solocron.clock import SECOND, iso
 from solocron.model.applications import can_run, rivals
 from solocron.model.documents.alarm import Bounds, Cause
+from solocron.model.documents.alarm_text import some
 from solocron.model.documents.job import Job, Missed
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
 from solocron.model.documents.session import Session, is_live
@@ -32,15 +33,22 @@ def causes(
     live = [session for session in sessions if is_live(session, now=now)]
     pools = {pool for session in live for pool in session.pools}
     found: dict[str, Cause] = {}
+    unserved: dict[str, list[str]] = {}
     if bounds.tier is not None and tier > bounds.tier:
         told = f"tier {tier}, {bounds.tier} was demanded"
         found["tier:store"] = Cause(kind="tier", subject="store", detail=told)
     for job in jobs:
+        definition = job.definition
         paused = job.paused is not None or kept_back(pauses, job, now=now) is not KeptBack.NOTHING
-        for cause in _of(job, live, pools, aside=aside, bounds=bounds, now=now, paused=paused):
-            if cause.subject == job.name:
-                cause = replace(cause, owner=job.definition.owner, runbook=job.definition.runbook)
-            found.setdefault(cause.name, cause)
+        wanted = definition.enabled and not job.removed and not paused
+        if wanted and definition.pool not in pools:
+            unserved.setdefault(definition.pool, []).append(job.name)
+        for cause in _of(job, live, pools, aside=aside, bounds=bounds, now=now, wanted=wanted):
+            found.setdefault(cause.name, replace(cause, owner=definition.owner, runbook=definition.runbook))
+    for pool, names in unserved.items():
+        told = f"no live node serves this pool, which has {some('job', len(names), names)}"
+        cause = Cause(kind="no node", subject=pool, detail=told, patience=bounds.patience)
+        found[cause.name] = cause
     return found
 
 
@@ -52,15 +60,16 @@ def _of(
     aside: frozenset[str],
     bounds: Bounds,
     now: int,
-    paused: bool,
+    wanted: bool,
 ) -> Iterator[Cause]:
+    """Yield the causes that one job gives; one that no person wants to run gives none but a stuck run."""
     leases = {session.name: session.lease for session in live}
     for hold in job.active:
         lease = leases.get(hold.session)
         if lease is not None and hold.deadline is not None and now > hold.deadline + lease:
             told = f"{hold.run} runs on {hold.node}, past its deadline of {iso(hold.deadline)}"
             yield Cause(kind="stuck", subject=job.name, detail=told)
-    if job.removed or not job.definition.enabled or paused:
+    if not wanted:
         return
     if job.name in aside:
         yield Cause(kind="set aside", subject=job.name, detail="its document fails on its own; see `solocron doctor`")
@@ -76,9 +85,8 @@ def _of(
         yield Cause(kind="two applications", subject=job.name, detail=told, patience=bounds.patience)
     pool = job.definition.pool
     if pool not in pools:
-        told = f"{job.name} and whatever else is in it cannot run"
-        yield Cause(kind="no node", subject=pool, detail=told, patience=bounds.patience)
-    elif not any(can_run(session, job.definition) for session in live):
+        return  # one alarm for all jobs of the pool
+    if not any(can_run(session, job.definition) for session in live):
         told = f"no live node of pool {pool} has its handler {job.definition.handler}"
         yield Cause(kind="orphaned", subject=job.name, detail=told, patience=bounds.patience)
     elif job.due_at is not None and now - job.due_at > bounds.late and job.name not in aside:

@@ -9,7 +9,7 @@ from solocron.clock import SECOND
 from solocron.duration import format_duration
 from solocron.model.documents.alarm_message import Message, OpenAlarm
 
-__all__ = ["LISTED", "about", "cleared", "raised", "whom_to_ask"]
+__all__ = ["LISTED", "about", "cleared", "raised", "some", "whom_to_ask"]
 
 LISTED = 20
 """Alarms that a message has in full. The others are in the store."""
@@ -19,10 +19,15 @@ _NOUNS = {"no node": "pool", "tier": "store"}
 
 def about(kind: str, count: int, names: Sequence[str]) -> str:
     """Return what alarms of a kind are about, such as "300 jobs, such as a, b, c"."""
+    return some(_NOUNS.get(kind, "job"), count, names)
+
+
+def some(noun: str, count: int, names: Sequence[str]) -> str:
+    """Return a number of things with the names of the first few; of one thing its name."""
     if count == 1:
         return names[0]
     such_as = ", such as" if count > len(names[:_NAMED]) else ":"
-    return f"{count} {_NOUNS.get(kind, 'job')}s{such_as} {', '.join(names[:_NAMED])}"
+    return f"{count} {noun}s{such_as} {', '.join(names[:_NAMED])}"
 
 
 def raised(kind: str, members: Sequence[OpenAlarm], *, again: bool) -> str:

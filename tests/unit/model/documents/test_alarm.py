@@ -67,7 +67,7 @@ def test_a_job_that_is_well_gives_no_cause() -> None:
         ),
         (
             {"definition": Definition(handler="work", schedule=None, pool="gpu")},
-            "no node:gpu", "job and whatever else is in it cannot run",
+            "no node:gpu", "no live node serves this pool, which has job",
         ),
     ],
 )  # fmt: skip
@@ -142,7 +142,9 @@ def test_a_cause_names_the_owner_and_the_runbook_of_its_job_and_a_pool_has_none(
 
 def test_a_pool_without_a_node_is_one_alarm_however_many_jobs_it_has() -> None:
     other = replace(JOB, name="other", due_at=0)
-    assert list(found(JOB, other, sessions=())) == ["no node:default"]
+    assert found(JOB, other, sessions=()) == {
+        "no node:default": "no live node serves this pool, which has 2 jobs: job, other"
+    }
     dead = replace(NODE, state=Life.DEAD)
     silent = replace(NODE, expires_at=NOW)
     assert list(found(JOB, sessions=(dead, silent))) == ["no node:default"]

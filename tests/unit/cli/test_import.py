@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from solocron import Scheduler
+from solocron import Every, Scheduler
 from tests.unit.cli.kit import Answer, Cli, Write
 
 CELERY = """
@@ -76,7 +76,7 @@ def definitions(url: str = "sqlite:///jobs.db") -> dict[str, dict[str, Any]]:
 # --- celery ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_beat_schedule_is_reported_and_a_dry_run_opens_no_store(cli: Cli, shop: None, elsewhere: Path) -> None:
+def test_a_beat_schedule_is_reported_and_a_dry_run_makes_no_store(cli: Cli, shop: None, elsewhere: Path) -> None:
     answer = cli("import", "--from", "celery", "shop_celery:app", "--dry-run")
     assert answer.code == 1  # two entries have no counterpart
     text = answer.out
@@ -95,6 +95,46 @@ def test_a_beat_schedule_is_reported_and_a_dry_run_opens_no_store(cli: Cli, shop
         "shop_half.py",
         "shop_handlers.py",
     ]
+
+
+@pytest.mark.parametrize("where", [("--for", "shop_handlers"), ("--store", "sqlite:///jobs.db")], ids=["for", "store"])
+def test_a_dry_run_says_what_is_there_already_and_what_clashes(cli: Cli, shop: None, where: tuple[str, str]) -> None:
+    given = ("import", "--from", "celery", "shop_celery:app")
+    cli(*given, "--for", "shop_handlers")
+    scheduler = Scheduler("sqlite:///jobs.db")
+    scheduler.register(lambda run: None, name="shop.nightly")
+    scheduler.add("nightly", "shop.nightly", Every("3h"))
+    scheduler.remove("poll")
+    scheduler.stop()
+    before = definitions()
+    answer = cli(*given, *where, "--dry-run", "--json")
+    assert {name: row["result"] for name, row in by_name(answer).items()} == {
+        "both days": "refused", "when": "refused", "close-books": "there already", "nightly": "refused",
+        "poll": "would be added",
+    }  # fmt: skip
+    assert by_name(answer)["nightly"]["why"] == "there is another job named nightly; it was not changed."
+    assert answer.json["looked_at"] == "sqlite:///jobs.db"
+    assert definitions() == before
+    said = cli(*given, *where, "--dry-run")
+    assert (
+        "  close-books  At 07:30 on Monday through Friday, Europe/Vienna, calls shop.close (there already)" in said.out
+    )
+    assert said.lines[-1] == "names were compared with those in sqlite:///jobs.db"
+
+
+def test_a_dry_run_without_a_store_says_that_none_was_looked_at(cli: Cli, shop: None) -> None:
+    given = ("import", "--from", "celery", "shop_celery:app", "--dry-run")
+    for where in ((), ("--for", "shop_handlers"), ("--store", "sqlite:///nowhere.db")):
+        answer = cli(*given, *where)
+        assert answer.err == "there is no store yet, so there are no names to compare with\n"
+        assert cli(*given, *where, "--json").json["looked_at"] is None
+
+
+def test_a_dry_run_goes_on_where_the_store_is_away(cli: Cli, shop: None) -> None:
+    answer = cli("import", "--from", "celery", "shop_celery:app", "--dry-run", "--store", "redis://127.0.0.1:1/0")
+    assert answer.code == 1
+    assert "nothing was added; handlers to have: shop.close, shop.nightly, shop.poll\n" in answer.out
+    assert answer.err.startswith("what is there already is not known: redis://127.0.0.1:1/0 cannot be reached")
 
 
 def test_what_an_import_adds_can_be_read_back_and_undone(cli: Cli, shop: None, elsewhere: Path) -> None:

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 from solocron.cli import output
 from solocron.cli.arguments import add_listing
 from solocron.cli.exits import FAILED, OK
-from solocron.cli.opening import opened
-from solocron.errors import InvalidError, StoreError
+from solocron.cli.opening import named_store, opened
+from solocron.errors import EmptyStore, InvalidError, StoreError
 
 if TYPE_CHECKING:
     from solocron.client import Client
     from solocron.importers.adding import Undone
     from solocron.importers.entry import ImportedJob, RefusedEntry
+    from solocron.stores.contract import Store
 
 __all__ = ["add_arguments", "execute"]
 
+_WOULD = "would be added"
 SOURCES = ("django-celery-beat", "celery", "apscheduler-store", "crontab")
 
 
@@ -36,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="settings module or database URL; module:app; database URL; file or -",
     )
     parser.add_argument("--from", dest="origin", choices=SOURCES, help="what SOURCE is")
-    parser.add_argument("--dry-run", action="store_true", help="only report; no store is opened")
+    parser.add_argument("--dry-run", action="store_true", help="only report; nothing is written")
     parser.add_argument("--for", dest="target", metavar="TARGET", help="the program that has the handlers")
     parser.add_argument("--handlers", metavar="FILE", help="write a module with the handlers to a new file")
     parser.add_argument("--tz", metavar="ZONE", help="the zone of the machine (crontab, celery without a zone)")
@@ -57,24 +59,25 @@ def execute(args: Namespace) -> int:
 
     found = _checked(_read(args))
     jobs = [one for one in found if isinstance(one, ImportedJob)]
-    rows: list[dict[str, Any]] = [
-        _row(one, "would be added") if isinstance(one, ImportedJob) else _refusal(one) for one in found
-    ]
+    rows: list[dict[str, Any]] = [_refusal(one) for one in found if not isinstance(one, ImportedJob)]
     if args.handlers is not None:
         _write_handlers(args, jobs)
-    receipt = None
-    if not args.dry_run and jobs:
+    receipt = looked_at = None
+    if args.dry_run:
+        compared, looked_at = _compared(args, jobs)
+        rows += compared
+    elif jobs:
         receipt = args.receipt or _new_receipt()
-        rows = [row for row in rows if row["result"] == ImportResult.REFUSED]
         added = _add(args, jobs, Path(receipt))
         rows += added
         if not any(row["result"] == ImportResult.ADDED for row in added):
             Path(receipt).unlink()
             receipt = None
     if args.json:
-        output.dump({"from": args.origin, "dry_run": args.dry_run, "receipt": receipt, "jobs": rows})
+        told = {"from": args.origin, "dry_run": args.dry_run, "receipt": receipt, "looked_at": looked_at, "jobs": rows}
+        output.dump(told)
     else:
-        _print(args, rows, receipt)
+        _print(args, rows, receipt, looked_at)
     return FAILED if any(row["result"] == ImportResult.REFUSED for row in rows) else OK
 
 
@@ -171,6 +174,43 @@ def _checked(found: Sequence[ImportedJob | RefusedEntry]) -> list[ImportedJob | 
     return checked
 
 
+# --- compare ---------------------------------------------------------------------------------------------------------
+
+
+def _compared(args: Namespace, jobs: Sequence[ImportedJob]) -> tuple[list[dict[str, Any]], str | None]:
+    """Return what would become of each job, and the store whose jobs it was compared with; None if there is none."""
+    from solocron.importers.adding import there_already
+
+    store: Store | None = None
+    try:
+        store = _store_of(args)
+        store.open(read_only=True)
+        found = [there_already(store, job) for job in jobs]
+    except (EmptyStore, StoreError) as error:
+        empty = "there is no store yet, so there are no names to compare with"
+        output.note(empty if isinstance(error, EmptyStore) else f"what is there already is not known: {error}")
+        return [_row(job, _WOULD) for job in jobs], None
+    finally:
+        if store is not None:
+            store.close()
+    rows = [
+        _row(job, _WOULD) if there is None else _row(job, there.result, there.why)
+        for job, there in zip(jobs, found, strict=True)
+    ]
+    return rows, store.url
+
+
+def _store_of(args: Namespace) -> Store:
+    """Return the store that would be written, not opened."""
+    if args.target is None:
+        return named_store(args)
+    from solocron.cli.overrides import Overrides
+    from solocron.cli.target import scheduler_of
+    from solocron.scheduler.hooks import core_of
+
+    return core_of(scheduler_of(args.target, Overrides(store=args.store, namespace=args.namespace))).store
+
+
 # --- write -----------------------------------------------------------------------------------------------------------
 
 
@@ -214,7 +254,7 @@ def _add(args: Namespace, jobs: Sequence[ImportedJob], receipt: Path) -> list[di
             for one in add_jobs(client, jobs, receipt, args.origin):
                 rows.append(_row(one.job, one.result, one.why))
     except StoreError:
-        if rows:
+        if receipt.exists():
             output.note(f"{receipt} lists what was added before; to remove it: solocron import --undo {receipt}")
         raise
     return rows
@@ -258,7 +298,7 @@ def _refusal(one: RefusedEntry) -> dict[str, Any]:
     return {"job": one.entry, **blank, "result": str(ImportResult.REFUSED), "why": one.why}
 
 
-def _print(args: Namespace, rows: Sequence[dict[str, Any]], receipt: str | None) -> None:
+def _print(args: Namespace, rows: Sequence[dict[str, Any]], receipt: str | None, looked_at: str | None) -> None:
     from solocron.importers.adding import ImportResult
 
     taken = [row for row in rows if row["result"] != ImportResult.REFUSED]
@@ -276,7 +316,7 @@ def _print(args: Namespace, rows: Sequence[dict[str, Any]], receipt: str | None)
                 output.say(f"  {row['job']}: {row['why']}")
                 continue
             paused = ", paused" if row["paused"] else ""
-            there = "" if row["result"] in (ImportResult.ADDED, "would be added") else f" ({row['result']})"
+            there = "" if row["result"] in (ImportResult.ADDED, _WOULD) else f" ({row['result']})"
             output.say(f"  {row['job']}  {row['schedule']}{paused}, calls {row['handler']}{there}")
             for note in row["notes"]:
                 output.say(f"      {note}")
@@ -285,6 +325,8 @@ def _print(args: Namespace, rows: Sequence[dict[str, Any]], receipt: str | None)
         output.say(
             f"nothing was added; handlers to have: {', '.join(sorted({row['handler'] for row in taken})) or 'none'}"
         )
+        if looked_at is not None:
+            output.say(f"names were compared with those in {looked_at}")
     else:
         output.say(f"{added} {'job' if added == 1 else 'jobs'} added")
     if receipt is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from solocron.dispatch.contract import Away, Call, Dispatcher, Interrupt
+from solocron.errors import InvalidError
 from solocron.jobs.unfinished import awaited
 
 __all__ = ["Ended", "Inline", "Observed"]
@@ -52,6 +53,8 @@ class Inline:
     def _on_loop(self, one: _WaitingCall) -> BaseException | None:
         import asyncio  # a program without coroutine jobs never needs it
 
+        if asyncio._get_running_loop() is not None:
+            return _refuse(one.call)
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         task = self._loop.create_task(_await(one.call), name=one.call.name)
@@ -120,6 +123,14 @@ async def _await(call: Call) -> BaseException | None:
     except BaseException as raised:  # noqa: BLE001 - cancellation is an outcome like any other here
         error = raised
     call.end(value, error)
+    return error
+
+
+def _refuse(call: Call) -> BaseException | None:
+    """Fail a coroutine on a thread whose event loop runs: a second one cannot run there."""
+    error = InvalidError("an event loop runs on this thread, so its coroutine was not called; use `scheduler.aio`.")
+    if call.begin():
+        call.end(None, error)
     return error
 
 

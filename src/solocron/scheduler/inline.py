@@ -83,14 +83,7 @@ class InlineOperations:
         therefore act as in production, and a run that is active elsewhere refuses it. What the body raises is raised as
         it is. There is no retry: the caller decides. It works with `enabled=False` too.
         """
-        name = self._core.registry.name_of(job)
-        handler = self._core.registry.handlers.get(name)
-        if handler is not None and handler.is_async and running_loop() is not None:
-            raise InvalidError(
-                f"{name} is a coroutine and an event loop runs here, so it was not run; write "
-                "`await scheduler.aio.run_now(...)`."
-            )
-        return self._run_here(name, payload, shard, Here.on_thread())
+        return self._run_here(self._core.registry.name_of(job), payload, shard, Here.on_thread())
 
     def _run_here(self, name: str, payload: Any, shard: int | str | None, here: Here) -> Any:
         core = self._core
@@ -107,6 +100,8 @@ class InlineOperations:
         for event in _ENDS:
             core.events.on(event, ends.append)
         try:
+            node.start(ticking=True)
+            self._refuse_function(name, here)
             hold = self._claim_here(node, name, payload, shard)
             if here.inline is not None:
                 here.inline.carry_out()
@@ -118,15 +113,24 @@ class InlineOperations:
             here.close()
         return _result(core, hold, ended, [end for end in ends if end.run == hold.run])
 
-    def _claim_here(self, node: Node, name: str, payload: Any, shard: int | str | None) -> Hold:
-        """Start the node, and claim the run under its session."""
-        node.start(ticking=True)
-        handler = self._core.client.get_job(name).handler
-        if handler not in self._core.registry.handlers:
+    def _refuse_function(self, name: str, here: Here) -> None:
+        """Refuse a job whose function is not here, and a coroutine on a thread whose event loop runs."""
+        job = self._core.client.get_job(name)
+        handler = self._core.registry.handlers.get(job.handler)
+        if handler is None:
             raise NotFoundError(
-                f"{name} calls the handler {handler!r}, which this program does not have, so it was not run; register "
-                "the function, or run it in the program that has it."
+                f"{name} calls the handler {job.handler!r}, which this program does not have, so it was not run; "
+                "register the function, or run it in the program that has it."
             )
+        on_loop = handler.is_async or job.run_in == "loop"
+        if on_loop and here.inline is not None and running_loop() is not None:
+            raise InvalidError(
+                f"{name} is a coroutine and an event loop runs here, so it was not run; write "
+                "`await scheduler.aio.run_now(...)`."
+            )
+
+    def _claim_here(self, node: Node, name: str, payload: Any, shard: int | str | None) -> Hold:
+        """Claim the run under the node's session."""
         answer = node.run_now(name, payload, shard)
         if isinstance(answer, Hold):
             return answer

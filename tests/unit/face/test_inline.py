@@ -257,6 +257,27 @@ def test_a_coroutine_under_a_running_loop_names_the_awaited_form(scheduler: Sche
             scheduler.run_now(job)
         with pytest.raises(InvalidError, match=r"write `await scheduler.aio.tick\(inline=True\)`"):
             scheduler.tick(inline=True)
+        scheduler.register(job, name="handler")
+        scheduler.add("report", "handler", "@daily")
+        with pytest.raises(InvalidError, match=r"report is a coroutine and an event loop runs here"):
+            scheduler.run_now("report")
+
+    asyncio.run(test())
+    assert scheduler.runs() == []
+
+
+def test_a_function_that_wants_a_loop_fails_where_one_runs() -> None:
+    """A tick cannot know beforehand that a job added as data wants one: its run fails, and the tick goes on."""
+    clock = ManualClock()
+    scheduler = clock.scheduler()
+    scheduler.register(lambda: None, name="handler")
+    scheduler.add("report", "handler", "@hourly", run_in="loop")
+
+    async def test() -> None:
+        clock.advance("1h")
+        (view,) = scheduler.tick(inline=True)
+        assert view.status == "failed"
+        assert "an event loop runs on this thread" in str(view.error)
 
     asyncio.run(test())
 

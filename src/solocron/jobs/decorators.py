@@ -62,7 +62,13 @@ def _declares(when: str | Schedule, options: CronOptions | JobOptions) -> Callab
         target = getattr(function, "__func__", function)  # static and class methods wrap the function they mark
         if not callable(target):
             raise InvalidError(f"{function!r:.80} is not a function; put the decorator on a function or method.")
-        setattr(target, MARK, (*getattr(target, MARK, ()), declaration))
+        try:
+            setattr(target, MARK, (*getattr(target, MARK, ()), declaration))
+        except AttributeError:
+            raise InvalidError(
+                f"{function!r:.80} cannot be marked, as a built-in; put the decorator on a function that calls it. "
+                "Nothing was registered."
+            ) from None
         return function
 
     return mark

@@ -47,6 +47,13 @@ def test_a_misspelt_option_is_refused_with_the_right_name() -> None:
         Scheduler("memory://").add("a", "b", "@daily", retires=3)  # type: ignore[call-arg]
 
 
+def test_a_built_in_function_is_refused_in_words() -> None:
+    with pytest.raises(
+        InvalidError, match="<built-in function len> cannot be marked, as a built-in; put the decorator"
+    ):
+        every("1h")(len)
+
+
 def test_a_string_is_not_a_list_of_names() -> None:
     with pytest.raises(InvalidError, match="pools must be an iterable of names, not a string; did you mean \\('x',\\)"):
         Scheduler("memory://", pools="x")

@@ -19,6 +19,13 @@ from solocron.stores.sql.store import SqlStore
 from tests.unit.cli.kit import Answer, Cli, Shop, moment
 
 
+def test_a_job_whose_last_day_is_over_says_so(cli: Cli) -> None:
+    scheduler = Scheduler("memory://sales")
+    scheduler.cron("0 9 * * *", name="sale", ends="2001-01-31")(lambda: None)
+    scheduler.tick()
+    assert cli("jobs", "--store", "memory://sales").lines[1].split()[1] == "ended"
+
+
 def test_jobs_are_found_by_their_tags_and_show_owner_and_tags(cli: Cli) -> None:
     scheduler = Scheduler("memory://tagged")
     scheduler.every("1h", name="bill", tags=("money", "eu"), owner="billing")(lambda: None)

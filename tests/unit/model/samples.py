@@ -27,7 +27,7 @@ from solocron.model.documents.run import Origin, Shards, Status
 from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow
 from solocron.model.transitions.shards import cut
-from solocron.schedules import At, Cron, Every, Schedule, dump, spread
+from solocron.schedules import At, Bounded, Cron, Every, Schedule, dump, spread
 from tests.unit.model.one_job import T0
 
 __all__ = ["definitions", "holds", "jobs", "notes", "schedules", "sessions"]
@@ -59,6 +59,8 @@ schedules: st.SearchStrategy[Schedule | None] = st.sampled_from(
         Cron("0 9 * * 1-5", tz="Europe/Paris", dst={"fold": "both"}),
         spread(Every("10m"), "5m", "work"),
         At(datetime(2026, 1, 5, 1, tzinfo=UTC)),
+        Bounded(Every("1m"), "2026-01-05T00:10:00Z", "2026-01-05T01:00:00Z"),
+        Bounded(Cron("*/5 * * * *", tz="Europe/Paris"), ends="2026-01-05"),
     ]
 )
 overlaps = st.sampled_from([Overlap.parse(kind) for kind in ("skip", "queue", "queue-all", "replace")]) | st.builds(

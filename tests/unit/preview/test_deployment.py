@@ -52,6 +52,19 @@ def fleet() -> Fleet:
     return Fleet()
 
 
+def test_an_end_and_an_owner_are_changes_like_any_other(fleet: Fleet) -> None:
+    old, new = fleet.program(), fleet.program()
+    job(old, "report")
+    job(new, "report", ends="2030-12-31", owner="billing", tags=("money",))
+    old.tick()
+    changes = {change.field: (change.before, change.after) for change in fleet.diff(new)["report"].fields}
+    assert changes == {
+        "schedule": ("At 09:00 every day, UTC", "At 09:00 every day, UTC, until 2030-12-31"),
+        "owner": ("-", "billing"),
+        "tags": ("-", '["money"]'),
+    }
+
+
 def test_the_same_program_makes_no_difference(fleet: Fleet) -> None:
     old, new = fleet.program(), fleet.program()
     for one in (old, new):

@@ -17,7 +17,7 @@ from solocron.preview.clock_notes import clock_notes
 from solocron.preview.herds import Quieter, find_herds, horizon
 from solocron.preview.hourly_load import end_of_days, hourly_load, hours
 from solocron.preview.limit_queue import forecast_limits
-from solocron.schedules import Calendar, Calendared, Schedule, spread
+from solocron.schedules import Bounded, Calendar, Calendared, Schedule, spread
 
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
@@ -78,6 +78,11 @@ def test_both_ways_of_counting_agree_with_a_list_of_the_slots(
         expected[max(one for one in load if one <= slot)] += runs + 1
         slot = rule.after_us(slot)
     assert load == expected
+
+
+def test_slots_outside_of_the_bounds_do_not_count() -> None:
+    hourly = job("a", Bounded(Every("1h"), "2026-11-18T03:00Z", "2026-11-18T05:00Z"))
+    assert sum(hourly_load([hourly], START, START + 2 * DAY, "UTC").values()) == 3
 
 
 def test_slots_that_are_decided_or_paused_do_not_count() -> None:

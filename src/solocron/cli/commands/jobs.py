@@ -120,6 +120,8 @@ def _state(job: JobView) -> tuple[str, str]:
         return "paused", "; ".join(f"with {one.scope} {circumstances(one)}".rstrip() for one in job.pauses)
     if job.running:
         return "running", f"on {', '.join(sorted({str(run.node) for run in job.running}))}"
+    if job.next is None and job.ends is not None and not job.waiting:
+        return "ended", f"on {job.ends}"
     if job.orphaned:
         return "orphaned", ""
     return (f"{job.waiting} waiting" if job.waiting else "on"), ""

@@ -15,12 +15,13 @@ import redis
 from solocron import Scheduler, StoreError
 from solocron.stores.url import make_store, revealed, url_of_environment
 from tests.servers.mariadb import MariaDB
+from tests.servers.postgres import Postgres
 from tests.servers.redis import Redis
 
 Rotate = Callable[[str], None]
 
 
-@pytest.fixture(params=["redis", "mariadb"])
+@pytest.fixture(params=["redis", "mariadb", "postgres"])
 def server(request: pytest.FixtureRequest) -> tuple[str, Rotate]:
     """A URL without a password, and the way to give its user another one, which also ends its connections."""
     if request.param == "redis":
@@ -33,6 +34,8 @@ def server(request: pytest.FixtureRequest) -> tuple[str, Rotate]:
                 client.execute_command("CLIENT", "KILL", "USER", "rotated")
 
         return url.replace("://", "://rotated@"), rotate
+    if request.param == "postgres":
+        return of_postgres(request.getfixturevalue("postgres"))
     sql: MariaDB = request.getfixturevalue("mariadb")
     url = sql.fresh_url()
     parts = urlsplit(url)
@@ -49,6 +52,25 @@ def server(request: pytest.FixtureRequest) -> tuple[str, Rotate]:
                 cursor.execute(f"KILL CONNECTION {number}")
 
     return url.replace("solocron@", "rotated@"), rotate_sql
+
+
+def of_postgres(server: Postgres) -> tuple[str, Rotate]:
+    """The private server trusts everyone but this user, who needs a password."""
+    url = server.fresh_url()
+    database = urlsplit(url).path[1:]
+    access = server.folder / "data" / "pg_hba.conf"
+    line = "host all rotated 127.0.0.1/32 scram-sha-256\n"
+    if line not in (lines := access.read_text()):
+        access.write_text(line + lines)
+        server.sql("SELECT pg_reload_conf()")
+        server.sql("CREATE ROLE rotated LOGIN")
+    server.sql(f"ALTER DATABASE {database} OWNER TO rotated")
+
+    def rotate(password: str) -> None:
+        server.sql(f"ALTER ROLE rotated PASSWORD '{password}'")
+        server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'rotated'")
+
+    return url.replace("solocron@", "rotated@"), rotate
 
 
 def use_file(folder: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> Rotate:
@@ -100,9 +122,7 @@ def test_a_node_goes_on_after_its_password_was_changed(
         assert scheduler.wait(run, "30s").status == "succeeded"
 
 
-def test_postgresql_gets_the_present_password_at_each_connection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_password_is_decoded_and_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOLOCRON_STORE", raising=False)
     tell = use_file(tmp_path, monkeypatch, "postgresql://rotated@127.0.0.1/db")
     tell("first%20one")

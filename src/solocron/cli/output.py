@@ -61,14 +61,11 @@ def clean(text: str, *, lines: bool = False) -> str:
 
 
 def labelled(label: str, text: str) -> None:
-    """Print one line after its level, such as OK or FAIL."""
-    if not draws(sys.stdout):
-        print(f"{label:<5} {clean(text)}")
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    Console(highlight=False).print(Text(f"{label:<5} ", style=_STYLES.get(label, "")).append(clean(text), style="none"))
+    """Print one line after its level, such as OK or FAIL; on a terminal what does not fit is indented below."""
+    room, cleaned = columns(), clean(text)
+    first, *more = [cleaned] if room is None else wrapped(cleaned, room - 6)
+    show = _coloured if draws(sys.stdout) else _plain
+    show([[(f"{label:<5} ", label), (first, "")], *([(" " * 6, ""), (line, "")] for line in more)])
 
 
 def pairs(rows: Iterable[tuple[str, str]], *, wrap: bool = False) -> None:

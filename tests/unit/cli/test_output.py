@@ -62,6 +62,16 @@ def test_a_dumb_terminal_gets_plain_text(terminal: Terminal, monkeypatch: pytest
     assert terminal.getvalue() == "OK    fine\n"
 
 
+def test_a_line_with_a_level_is_indented_where_it_does_not_fit(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "30")
+    with redirect_stdout(terminal):
+        output.labelled("WARN", "folder: every user may create files in it")
+    assert terminal.getvalue() == "WARN  folder: every user may\n      create files in it\n"
+
+
 def test_without_rich_a_terminal_gets_plain_text(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich", None)
     with redirect_stdout(terminal):

@@ -2,8 +2,8 @@
 
 A message is tried a few times; a failed delivery is an event, never an exception. A message of an alarm is tried again
 only if its target has certainly not accepted it: one that timed out may have arrived, and a second one would wake a
-person twice. The queue is bounded: a message that comes while it is full is not sent, and an event says so. The child
-of a fork begins with an empty queue: the waiting messages belong to its parent.
+person twice. The queues are bounded: a message that comes while its queue is full is not sent, and an event says so.
+The child of a fork begins with empty queues: the waiting messages belong to its parent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Order:
 
 
 class Deliveries:
-    """A queue and, while it is not empty, a thread."""
+    """Two queues and, while they are not empty, a thread."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -55,7 +55,9 @@ class Deliveries:
 
     def _begin_anew(self) -> None:
         self._process = os.getpid()
-        self._queue: deque[_Order] = deque()
+        self._alarms: deque[_Order] = deque()
+        """Sent before the pings, of which a target that is away may have many in line."""
+        self._pings: deque[_Order] = deque()
         self._open: Counter[str] = Counter()
         """Targets that the message of an alarm is still to be sent to, by its id."""
         self._outcomes: dict[str, Delivery] = {}
@@ -71,8 +73,9 @@ class Deliveries:
         with self._changed:
             if alarm is not None:
                 self._open[alarm] += 1
-            if len(self._queue) < _LIMIT:
-                self._queue.append(order)
+            queue = self._pings if alarm is None else self._alarms
+            if len(queue) < _LIMIT:
+                queue.append(order)
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._work, name="solocron-deliveries", daemon=True)
                     self._thread.start()
@@ -85,6 +88,8 @@ class Deliveries:
 
         A message without a target is done.
         """
+        if self._process != os.getpid():
+            self._begin_anew()
         with self._changed:
             return None if self._open[alarm] else self._outcomes.get(alarm, Delivery.DONE)
 
@@ -103,18 +108,23 @@ class Deliveries:
             thread.join(timeout)
         with self._changed:
             self._closing = None
-            return self._thread is None and not self._queue
+            return self._thread is None and not (self._alarms or self._pings)
 
     def _work(self) -> None:
         while True:
             with self._changed:
                 until = time.monotonic() + _IDLE
-                while not self._queue and self._closing is None and (left := until - time.monotonic()) > 0:
+                while (
+                    not (self._alarms or self._pings)
+                    and self._closing is None
+                    and (left := until - time.monotonic()) > 0
+                ):
                     self._changed.wait(left)
-                if not self._queue or (self._closing is not None and time.monotonic() >= self._closing):
+                queue = self._alarms or self._pings
+                if not queue or (self._closing is not None and time.monotonic() >= self._closing):
                     self._thread = None
                     return
-                order = self._queue.popleft()
+                order = queue.popleft()
             self._deliver(order)
 
     def _deliver(self, order: _Order) -> None:

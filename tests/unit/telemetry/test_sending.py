@@ -7,8 +7,10 @@ import hmac
 import json
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -262,6 +264,29 @@ def test_nonsense_is_refused_and_nothing_is_configured(options: dict[str, Any], 
     scheduler.alarms()
     with pytest.raises(InvalidError, match="was called before"):
         scheduler.alarms()
+
+
+def test_an_alarm_does_not_wait_behind_pings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ping target that is away takes half a minute for each of up to a thousand pings."""
+    monkeypatch.setattr(delivery, "_LIMIT", 2)
+    sent: list[str] = []
+    begun, go_on = threading.Event(), threading.Event()
+    deliveries = Deliveries(Events())
+
+    def slow() -> None:
+        begun.set()
+        assert go_on.wait(30)
+
+    deliveries.add("a ping that takes long", slow)
+    assert begun.wait(30)
+    for number in (1, 2):
+        deliveries.add("a ping", partial(sent.append, f"ping {number}"))
+    deliveries.add("an alarm", partial(sent.append, "alarm"), alarm="id")
+    assert deliveries.outcome("id") is None, "it is still in line"
+    go_on.set()
+    assert deliveries.close()
+    assert sent == ["alarm", "ping 1", "ping 2"]
+    assert deliveries.outcome("id") == "done"
 
 
 def test_a_queue_that_is_full_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

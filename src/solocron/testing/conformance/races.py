@@ -11,6 +11,8 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind
+from solocron.model.documents.alarm import Bounds
+from solocron.model.documents.alarm_message import Finding, OpenAlarm, decide, document_of
 from solocron.stores.contract import All, HeldBy, Named, Store, Verdict
 from solocron.testing.conformance.kit import (
     Clients,
@@ -54,6 +56,23 @@ class Races:
 
         verdict = Counter(race([partial(create, i) for i in range(20)]))
         assert verdict == {Verdict.APPLIED: 1, Verdict.DECLINED: 19}
+
+    def test_of_many_clients_one_takes_the_step_of_a_message(self, clients: Clients) -> None:
+        """An outage is told once in the fleet, although every node finds it."""
+        stores, name = [clients.new() for _ in range(8)], document_of("late")
+        seen = stores[0].clock()
+        found = Finding(seen=seen, watched_since=0, members=[OpenAlarm(subject="j", detail="", since=seen, began=seen)])
+        bounds = Bounds(every=SECOND, late=1, failing=1, patience=0, settle=0)
+
+        def tell(me: int) -> str:
+            def change(doc: Any, now: int) -> Change | None:
+                return decide(doc, found, bounds=bounds, now=now, token=f"t{me}", by=f"n{me}")
+
+            return _surely(stores[me], name, change, kind=Kind.ALARM)
+
+        verdict = race([partial(tell, i) for i in range(8)])
+        assert Counter(verdict) == {Verdict.APPLIED: 1, Verdict.DECLINED: 7}
+        assert get(stores[0], Kind.ALARM, name).body["by"] == f"n{verdict.index(Verdict.APPLIED)}"
 
     def test_no_write_is_lost(self, clients: Clients) -> None:
         stores = [clients.new() for _ in range(8)]

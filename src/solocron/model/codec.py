@@ -182,7 +182,7 @@ def _unusual(job: Job, s: dict[str, Any]) -> Job:
 # --- the parts of a job's state: arrays without their trailing nulls, which newer code may have made longer
 
 
-_NOTHING = [None] * 10
+_NOTHING = [None] * 11
 
 
 def _trim(values: list[Any]) -> list[Any]:
@@ -195,7 +195,7 @@ def _hold_to(h: Hold) -> list[Any]:
     usual = [h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline]
     rest = [
         h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards, h.only, h.among or None, h.permit,
-        h.asked_at,
+        h.asked_at, h.final or None,
     ]  # fmt: skip
     return _trim(usual) if rest == _NOTHING else _trim(usual + rest)
 
@@ -214,11 +214,13 @@ def _hold(
 def _with_more(
     hold: Hold, request: str | None, payload: Any = None, cancel: str | None = None, crashed: bool | None = None,
     shard: int | str | None = None, shards: int | list[str] | None = None, only: str | None = None,
-    among: list[str] | None = None, permit: str | None = None, asked_at: int | None = None, *_: Any,
+    among: list[str] | None = None, permit: str | None = None, asked_at: int | None = None,
+    final: bool | None = None, *_: Any,
 ) -> Hold:  # fmt: skip
     return replace(
         hold, request=request, payload=payload, cancel=cancel, crashed=bool(crashed), shard=shard,
         shards=_shards(shards), only=only, among=tuple(among or ()), permit=permit, asked_at=asked_at,
+        final=bool(final),
     )  # fmt: skip
 
 

@@ -111,7 +111,7 @@ class InlineOperations:
                 core.events.off(event, ends.append)
             node.drain(core.configuration.grace)
             here.close()
-        return _result(core, hold, ended, [end for end in ends if end.run == hold.run])
+        return _result(hold, ended, [end for end in ends if end.run == hold.run])
 
     def _refuse_function(self, name: str, here: Here) -> None:
         """Refuse a job whose function is not here, and a coroutine on a thread whose event loop runs."""
@@ -154,11 +154,10 @@ def refuse_loop(core: Core) -> None:
         )
 
 
-def _result(core: Core, hold: Hold, ended: list[Ended], ends: list[Event]) -> Any:
+def _result(hold: Hold, ended: list[Ended], ends: list[Event]) -> Any:
     """Return what the body returned, or raise: what it raised, or why its run is not on record as succeeded."""
     last = ends[-1] if ends else None
     if not ended:
-        core.client.cancel(hold.run)  # handed back: it must not run later, after its caller was told
         raise ConflictError(f"{hold.run} was claimed and not started: {_why(last)}.")
     error = ended[-1].error
     if error is not None and type(error).__name__ == "CancelledError" and last is not None:

@@ -22,9 +22,11 @@ from solocron import (
     Run,
     Scheduler,
     StaleFence,
+    StoreUnavailable,
     TimedOut,
     current_run,
 )
+from solocron.model.documents.job import Hold
 from solocron.testing.clock import ManualClock
 from solocron.testing.fleet import wait_until
 
@@ -221,6 +223,28 @@ def test_one_shard_is_run_by_its_name(scheduler: Scheduler) -> None:
         scheduler.run_now(job)
     with pytest.raises(InvalidError, match="job has no shard 'asia', so it was not run"):
         scheduler.run_now(job, shard="asia")
+
+
+def test_a_claim_whose_reply_was_lost_is_not_run_later(scheduler: Scheduler) -> None:
+    """The caller was told that nothing was run; the claim had landed, and the node found it and handed it back."""
+    ran: list[str] = []
+    scheduler.every("1000d", name="job", retries=3)(lambda: ran.append("ran"))
+    store = scheduler.open().store
+    real = store.update
+
+    def update(which: Any, change: Any, **options: Any) -> Any:
+        answer = real(which, change, **options)
+        if any(isinstance(result.answer, Hold) for result in answer.results):
+            store.update = real  # type: ignore[method-assign]
+            raise StoreUnavailable("the connection broke")
+        return answer
+
+    store.update = update  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailable):
+        scheduler.run_now("job")
+    assert scheduler.tick() == []
+    assert ran == []
+    assert (scheduler.get_job("job").waiting, [view.status for view in scheduler.runs("job")]) == (0, ["lost"])
 
 
 def test_mistakes_are_one_clear_error_and_leave_nothing(scheduler: Scheduler) -> None:

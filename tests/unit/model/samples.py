@@ -133,6 +133,7 @@ holds = st.builds(
     only=maybe(names),
     among=st.sampled_from([(), ("a", "b")]),
     permit=st.sampled_from([None, "db:0"]),
+    final=st.booleans(),
 )
 
 

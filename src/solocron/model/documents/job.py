@@ -61,6 +61,8 @@ class Hold:
     """Permit under which it runs, if the job has a limit."""
     asked_at: int | None = None
     """Time of the first request to stop."""
+    final: bool = False
+    """True if no attempt follows, however it ends: its caller waits for it, and is told."""
 
     def asked_to_stop(self, why: str, *, now: int) -> Hold:
         """Return the hold with the request on it; the first request stays."""

@@ -89,8 +89,8 @@ def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str,
     hold = None if isinstance(doc, Absent) else doc.hold(run, fence)
     if isinstance(doc, Absent) or hold is None:
         return None
-    if hold.cancel is not None:  # a stop was requested meanwhile
-        job, record = end_hold(doc, hold, Outcome.cancelled(hold.cancel), now=now)
+    if hold.cancel is not None or hold.final:  # a stop was requested meanwhile, or its caller has been told
+        job, record = end_hold(doc, hold, Outcome.cancelled(hold.cancel or reason), now=now)
         return _closed(doc, job, (record,), now=now, resolve=resolve)
     record = record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now)
     waiting_run = _waits_again(hold, ready_at=now, tries=hold.tries, crashed=hold.crashed)
@@ -132,7 +132,7 @@ def end_hold(
     failed = status is Status.FAILED or status is Status.TIMED_OUT
     crashed = status is Status.LOST and policy.on_crash == "retry"
     again = (failed or crashed or outcome.again) and hold.tries < policy.retries and hold.cancel is None
-    again = again and not outcome.final
+    again = again and not (outcome.final or hold.final)
     reason, waiting_runs = outcome.reason, job.waiting_runs
     if again and not job.removed:
         wait = policy.backoff.delay(hold.tries + 1, f"{hold.run}/{hold.attempt}") if failed else 0

@@ -33,8 +33,8 @@ def claim_now(
     """Add a run as `trigger` does, and hold it; the answer is the hold, `Needs` or a `Refusal`. None: not this node's.
 
     A trigger and a claim after it would not do: another node could claim the run in between. The slots of the job are
-    left to the next ordinary claim. The hold has used up its retries: the caller learns of a failure itself, and after
-    a crash of the caller no other node repeats what was asked for here.
+    left to the next ordinary claim. The hold is final: the caller is told of its end, and after a crash of the caller
+    no other node repeats what was asked for here.
     """
     if isinstance(doc, Absent) or doc.removed or is_anothers(doc.definition, by.application(doc.definition.handler)):
         return None
@@ -55,8 +55,7 @@ def claim_now(
         return Change(doc, answer=Refusal(Refused.BUSY))
     if doc.definition.limit is not None and by.permit is None:
         return Change(doc, answer=Needs(limit=doc.definition.limit))
-    whole = replace(cut(waiting_run, doc.definition.shards), tries=doc.definition.retries)
-    hold = hold_of(asked.doc, whole, now=now, by=by)
+    hold = replace(hold_of(asked.doc, cut(waiting_run, doc.definition.shards), now=now, by=by), final=True)
     job = replace(
         asked.doc,
         active=(*asked.doc.active, hold),

@@ -201,6 +201,7 @@ def full_job(name: str) -> Job:
         payload=[1],
         cancel="because",
         asked_at=13,
+        final=True,
     )
     return Job(
         name=name,

@@ -13,7 +13,7 @@ from solocron.model.documents.scoped_pause import Reach, Scope, ScopedPause
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Needs, claim
-from solocron.model.transitions.finishing import Outcome, finish, take_over
+from solocron.model.transitions.finishing import Outcome, finish, hand_back, take_over
 from solocron.model.transitions.run_now import claim_now
 from tests.unit.model.one_job import LATE_FOR, T0, definition, resolve
 
@@ -48,14 +48,17 @@ def test_the_same_request_again_finds_its_hold_after_a_lost_reply() -> None:
     assert again is doc
 
 
-def test_a_failure_and_a_crash_are_final() -> None:
+def test_a_failure_a_crash_and_a_hand_back_are_final() -> None:
+    """The caller has been told by then: nothing of it may run later, on another node."""
     doc, hold = now_of(job(retries=3))
     failed = finish(doc, run=hold.run, fence=hold.fence, outcome=Outcome.failed("boom"), now=T0 + 1, resolve=resolve)
     lost = take_over(doc, session="s1", now=T0 + 1, reason="its lease ended", resolve=resolve)
-    for change in (failed, lost):
+    back = hand_back(doc, run=hold.run, fence=hold.fence, now=T0 + 1, reason="never started", resolve=resolve)
+    for change, status in ((failed, "failed"), (lost, "lost"), (back, "cancelled")):
         assert change is not None
         assert isinstance(change.doc, Job)
         assert change.doc.waiting_runs == ()
+        assert [record.status for record in change.records] == [status]
 
 
 def test_a_job_that_runs_as_often_as_it_may_is_left_as_it_is() -> None:

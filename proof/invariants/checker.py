@@ -106,14 +106,14 @@ class Checker:
     _known: dict[str, Slots | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        from proof.invariants import calendars, commits, ledger, policies, quiescence
+        from proof.invariants import calendars, commits, ledger, pauses, policies, quiescence
 
         self._calendared = bool(self.world.options.calendars)
         self._on_calendared = Tests(calendars.JOBS, self.disabled)
         self._on_calendar = Tests(calendars.CALENDARS, self.disabled)
         self._calendars_quiescent = Tests(calendars.QUIESCENCE, self.disabled)
         self._calendar_of = calendars.calendar_of
-        self._on_job = Tests(commits.JOBS | policies.POLICIES, self.disabled)
+        self._on_job = Tests(commits.JOBS | policies.POLICIES | pauses.JOBS, self.disabled)
         self._on_session = Tests(commits.SESSIONS, self.disabled)
         self._on_line = Tests(ledger.LINES | policies.LINES, self.disabled)
         self._quiescent = Tests(quiescence.QUIESCENCE, self.disabled)

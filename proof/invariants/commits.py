@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from proof.invariants import limits, shards
 from proof.invariants.checker import Checker, Violation, first_waiting, new_holds
+from proof.invariants.pauses import intervals_over
 from proof.invariants.shards import opens, slot_of
-from proof.oracles.slots import fate_of
+from proof.oracles.slots import fate_through
 from proof.oracles.workdays import Workdays, is_left_out
 from solocron.clock import SECOND, iso
 from solocron.model.change import Absent, Kind
@@ -212,7 +213,8 @@ def i10_policies_are_kept(checker: Checker, commit: Commit) -> None:
     slots = checker.slots_of(before.definition.schedule)
     if slots is None:
         return
-    fates = fate_of(before, slots, now=commit.decided, late_for=checker.world.late_for)
+    pauses = [(at, until) for at, until, _ in intervals_over(checker, before)]
+    fates = fate_through(before, slots, pauses, now=commit.decided, late_for=checker.world.late_for)
     waiting = {
         waiting_run.slot
         for waiting_run in after.waiting_runs

@@ -11,6 +11,7 @@ from proof.mutants import (
     holder,
     lease,
     outages,
+    pauses,
     placing,
     policies,
     records,
@@ -30,7 +31,7 @@ MUTANTS: list[Mutant] = sorted(
     key=lambda mutant: mutant.name,
 )
 
-OF_POLICIES: list[Mutant] = [*placing.MUTANTS, *calendars.MUTANTS, *policies.MUTANTS]
+OF_POLICIES: list[Mutant] = [*placing.MUTANTS, *calendars.MUTANTS, *policies.MUTANTS, *pauses.MUTANTS]
 
 WAITING: list[Waiting] = []
 """None at the moment."""

@@ -14,12 +14,13 @@ from typing import Any
 
 from proof.oracles.workdays import Slots, Workdays, instant_of
 from solocron.duration import parse_duration, to_us
+from solocron.model._fast.values import replace
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Origin
 from solocron.model.policy import QUEUE_LIMIT
 
-__all__ = ["Daily", "Even", "fate_of", "slots_of"]
+__all__ = ["Daily", "Even", "fate_of", "fate_through", "slots_of"]
 
 _MINUTES = {"* * * * *": 1, "*/2 * * * *": 2, "*/30 * * * *": 30, "0 * * * *": 60}
 """Zones of whole hours: what goes by the minute of the hour is even also over clock changes."""
@@ -124,6 +125,31 @@ def fate_of(job: Job, slots: Slots, *, now: int, late_for: int) -> dict[int, str
         return fates
     # What is caught up at a rate of its own stands aside: it is not in the queue.
     return fates | _overlapping(job, late, 0 if policy.catch_up.pace else len(caught_up), now)
+
+
+def fate_through(
+    job: Job, slots: Slots, pauses: list[tuple[int, int | None]], *, now: int, late_for: int
+) -> dict[int, str]:
+    """Return the same where many jobs were paused at once in these intervals.
+
+    Slots within are skipped. The others fare as usual if all of them come before the pauses, or all of them after;
+    where some wait from before one, and so stand in the way of those after it, this oracle says nothing of them.
+    """
+    over = [(at, until) for at, until in pauses if at < now and (until is None or until > job.cursor)]
+    if not over or job.paused is not None or job.removed or not job.definition.enabled:
+        return fate_of(job, slots, now=now, late_for=late_for)
+    open_slots = slots.between(job.cursor, now)
+    skipped = [s for s in open_slots if any(at < s and (until is None or s <= until) for at, until in over)]
+    others = [s for s in open_slots if s not in set(skipped)]
+    fates = dict.fromkeys(skipped, "skipped")
+    if not others or (not skipped and len(over) > 1):
+        return fates
+    begins, ends = min(at for at, _ in over), max(now if until is None else until for _, until in over)
+    if others[0] > ends:
+        return fates | fate_of(replace(job, cursor=max(job.cursor, ends)), slots, now=now, late_for=late_for)
+    if others[-1] <= begins and job.definition.start_within is None:
+        return fates | fate_of(job, slots, now=begins, late_for=late_for)
+    return fates
 
 
 def _is_late(slot: int, policy: Definition, *, now: int, late_for: int) -> bool:

@@ -28,6 +28,7 @@ POLICIES = {
     "backfill": "a slot of a backfill was claimed",
     "rerun": "a slot that was asked for again was claimed",
     "rate": "a missed slot was caught up at its rate",
+    "pauses": "slots were skipped because many jobs were paused at once",
     "pause_after": "a job was paused after failures in a row",
     "on_retry": "the function of on_retry was asked before a run was repeated",
     "alarm": "an alarm was raised",
@@ -68,6 +69,7 @@ class Coverage:
             found.add("rate")
         found |= {"backfill", "rerun"} if options.request else set()
         found |= {"revisions"} if options.calendars else set()
+        found |= {"pauses"} if options.pauses else set()
         return found | ({"alarm", "alarm cleared"} if options.alarms else set())
 
     def _commit(self, commit: Commit) -> None:
@@ -84,6 +86,7 @@ class Coverage:
             did["rate"] += hold.origin is Origin.SCHEDULE and after.paced != before.paced
             last = before.last if after.definition.prefer == "last" else None
             did["prefer"] += last is not None and last.node == hold.node
+        did["pauses"] += sum((record.reason or "").startswith("paused (") for record in commit.records)
         if after.paused is not None and before.paused is None:
             did["pause_after"] += after.paused.by == "solocron"
 

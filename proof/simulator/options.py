@@ -27,6 +27,7 @@ STRIKES = (
     "request",
     "tick",
     "calendars",
+    "pauses",
     "forget",
     "failover",
     "restore",
@@ -71,6 +72,8 @@ class Options(Conditions):
     """Not a fault by itself: an external trigger beside the nodes."""
     calendars: float = 0.0
     """Not a fault by itself: jobs under business calendars, and changes of those."""
+    pauses: float = 0.0
+    """Not a fault by itself: an operator pauses many jobs at once, and lifts it."""
     forget: float = 0.0
     failover: float = 0.0
     """Another server answers, and the last commits are lost."""
@@ -199,6 +202,8 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
         calendars=calendars,
         alarms=more.choice((0.0, 0.0, 1.0, 4.0)) * lease,
     )
+    if not options.alarms:  # a job that is paused with others raises none
+        options = replace(options, pauses=random.Random(f"pauses {seed}").choice((0.0, 0.0, 6.0, 24.0)) * lease)
     fault = _GOES_BACK.get(seed % 10)
     return options if fault is None or lease in SLOW else _going_back(options, fault)
 

@@ -18,6 +18,7 @@ from proof.workloads.clients import Clients
 from proof.workloads.effects import Effects
 from proof.workloads.jobs import Workload, unreadable
 from proof.workloads.ledger import Ledger
+from proof.workloads.pauses import Operator
 from solocron.clock import SECOND
 from solocron.model.change import Kind
 from solocron.model.documents.job import Hold, Job
@@ -83,6 +84,7 @@ class World(SimFleet):
             self.workload.plans = under_calendars(options, self.workload.plans)
         self.planner = Planner(self)
         self.clients = Clients(self)
+        self.operator = Operator(self)
         self.nemesis = Nemesis(self)
         self.ledger = Ledger(self.kernel)
         self.going_back = GoingBack(self)
@@ -167,6 +169,8 @@ class World(SimFleet):
             self.clients.start(self.options.request, until)
         if self.options.calendars:
             self.planner.start(self.options.calendars, until)
+        if self.options.pauses:
+            self.operator.start(self.options.pauses, until)
         if self.options.tick:
             self._tick_later(until)
 
@@ -197,6 +201,7 @@ class World(SimFleet):
         for number in range(self.options.nodes):
             self.back(number)
         self.clients.calm_down()
+        self.operator.calm_down()
 
     def kill_in_peace(self) -> None:
         """One node dies in the healed world; how long its takeover takes is measured."""

@@ -94,13 +94,17 @@ class Requirements:
         self._permits.doubt(one.permit for one in equipped.values() if one.permit is not None)
 
     def use(self, applied: Applied, equipped: Mapping[str, Claimant], session: str) -> None:
-        """Bind each permit to the claim that stands; doubt those of open claims; release the others."""
-        for result in applied.results:
-            permit = equipped[result.name].permit if result.name in equipped else None
+        """Bind each permit to the claim that stands; doubt those of open claims; release the others.
+
+        A refused update has no results: its session was not live, or the gate was shut.
+        """
+        results = {result.name: result for result in applied.results}
+        for name, claimant in equipped.items():
+            permit, result = claimant.permit, results.get(name)
             if permit is None:
                 continue
-            if result.verdict is Verdict.UNKNOWN:
+            if result is not None and result.verdict is Verdict.UNKNOWN:
                 self._permits.doubt([permit])
-            elif not (isinstance(result.answer, Hold) and self._permits.owns(result.answer)):
+            elif result is None or not (isinstance(result.answer, Hold) and self._permits.owns(result.answer)):
                 self._permits.release([permit], session)
         self._permits.flush()

@@ -141,3 +141,19 @@ def test_permits_of_a_claim_that_could_not_be_sent_are_looked_at_with_the_next_b
     with pytest.raises(MemoryError):
         requirements.equip({"a": Needs(limit="one:1"), "b": Needs(limit="two:1")}, {}, by)
     assert doubted == ["one:1#0"]
+
+
+def test_permits_of_a_claim_that_is_refused_at_the_gate_are_released() -> None:
+    """The reply names no job then, because nothing was written. They used to stay with a node that did not use them."""
+    released: list[str] = []
+
+    class Some:
+        def release(self, permits: list[str], session: str) -> None:
+            released.extend(permits)
+
+        def flush(self) -> None: ...
+
+    requirements = Requirements(context_of(None), {}, cast(Permits, Some()), cast(Registrar, None))
+    by = Claimant(session="s", node="n1", late_for=1, permit="one:1#0")
+    requirements.use(Applied(results=(), now=5, shut=True), {"a": by}, "s")
+    assert released == ["one:1#0"]

@@ -1,11 +1,17 @@
-"""The author of a change that stays on record."""
+"""The author of a change that stays on record, and the author's reason."""
 
 from __future__ import annotations
 
 import getpass
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
-__all__ = ["author_of"]
+__all__ = ["add_author", "author_of"]
+
+
+def add_author(parser: ArgumentParser, verb: str) -> None:
+    """Add --by and --note; `verb` says in the help what the author does."""
+    parser.add_argument("--by", metavar="WHO", help=f"who {verb} (default: the user of this terminal)")
+    parser.add_argument("--note", metavar="WHY", help="why; kept on record")
 
 
 def author_of(args: Namespace) -> str | None:

@@ -34,6 +34,9 @@ def _run_row(run: RunView) -> Sequence[str]:
     late = _between(run.slot, run.started_at or run.claimed_at)
     took = _between(run.started_at, run.finished_at)
     why = (run.error or "").strip().rpartition("\n")[2] or run.reason or ""
+    if run.asked_by or run.note:
+        asked = ": ".join(filter(None, [f"asked by {run.asked_by}" if run.asked_by else "", run.note]))
+        why = f"{why} ({asked})" if why else asked
     if run.count > 1:
         why = f"{run.count} slots from {utc(run.first)}: {why}"
     attempt = str(run.attempt) if run.attempt else "-"
@@ -57,6 +60,8 @@ def describe_run(run: RunView, *, now: datetime | None = None) -> list[tuple[str
         ("slot", slots),
         ("shard", run.shard or ""),
         ("origin", run.origin),
+        ("asked by", run.asked_by or ""),
+        ("note", run.note or ""),
         ("status", run.status),
         ("reason", run.reason or ""),
         ("attempt", str(run.attempt) if run.attempt else ""),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import overload
 
-from solocron.client.commands import check_key
+from solocron.client.commands import check_author, check_key
 from solocron.client.job_documents import JobDocuments
 from solocron.client.recorded_slots import (
     backfill_view,
@@ -19,9 +20,10 @@ from solocron.clock import iso
 from solocron.errors import InvalidError
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
-from solocron.model.documents.run import Origin
+from solocron.model.documents.run import Origin, run_id
 from solocron.model.refusals import Refusal
 from solocron.model.transitions import backfill
+from solocron.model.transitions.backfill import BackfillOver
 from solocron.stores.log import is_recorded
 from solocron.views import BackfillView
 
@@ -36,9 +38,19 @@ class Backfills:
         self._store = documents.store
 
     @overload
-    def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...
+    def rerun(
+        self, job: str, slot: datetime, *, key: str | None = None, by: str | None = None, note: str | None = None
+    ) -> str: ...
     @overload
-    def rerun(self, job: str, *, failed_since: datetime, key: str | None = None) -> list[str]: ...
+    def rerun(
+        self,
+        job: str,
+        *,
+        failed_since: datetime,
+        key: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> list[str]: ...
     def rerun(
         self,
         job: str,
@@ -46,6 +58,8 @@ class Backfills:
         *,
         failed_since: datetime | None = None,
         key: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> str | list[str]:
         """Run a slot once more, or every slot that failed since then; return the id of the run, or a list of ids.
 
@@ -55,13 +69,15 @@ class Backfills:
         if (slot is None) == (failed_since is None):
             raise InvalidError("rerun: give a slot, or failed_since=; nothing was asked for.")
         check_key(key)
+        check_author(by, note, undone="nothing was asked for")
         doc, request = self._documents.get(job), key if key is not None else self._documents.runtime.rng.token()
         if slot is not None:
-            return self._rerun(doc, *reading_of(self._store, doc, slot), request)
+            return self._rerun(doc, *reading_of(self._store, doc, slot), request, by, note)
         assert failed_since is not None
-        return [self._rerun(doc, at, reading, request) for at, reading in failed_slots(self._store, doc, failed_since)]
+        failed = failed_slots(self._store, doc, failed_since)
+        return [self._rerun(doc, at, reading, request, by, note) for at, reading in failed]
 
-    def _rerun(self, doc: Job, slot: int, reading: str, request: str) -> str:
+    def _rerun(self, doc: Job, slot: int, reading: str, request: str, by: str | None, note: str | None) -> str:
         run = backfill.rerun_id(doc, slot, request)
         # The document keeps the latest requests and what runs, the log what has ended; read in this order.
         if doc.knows(run) or is_recorded(self._store, run):
@@ -69,7 +85,14 @@ class Backfills:
         answer = self._documents.change_known(
             doc.name,
             lambda found, now: backfill.rerun(
-                found, slot=slot, reading=reading, request=request, now=now, resolve=self._documents.resolve
+                found,
+                slot=slot,
+                reading=reading,
+                request=request,
+                now=now,
+                resolve=self._documents.resolve,
+                by=by,
+                note=note,
             ),
         )
         if isinstance(answer, Refusal):
@@ -85,18 +108,28 @@ class Backfills:
         limit: int | None = None,
         rate: str | None = None,
         dry_run: bool = False,
+        key: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> BackfillView:
-        """Run every slot from `start` to before `end`, live slots first; `dry_run` only counts."""
+        """Run every slot from `start` to before `end`, live slots first; `dry_run` only counts.
+
+        The same `key` again is the same backfill, also after it has ended.
+        """
+        check_key(key)
+        check_author(by, note, undone="nothing was asked for")
         begin, stop, pace = check_range(start, end, limit, rate, self._store.clock())
-        request = self._documents.runtime.rng.token()
+        request = key if key is not None else self._documents.runtime.rng.token()
 
         def ask(doc: Job | Absent, now: int) -> Change | None:
             return backfill.backfill(
                 doc, start=begin, end=stop, limit=limit, pace=pace, request=request, now=now,
-                resolve=self._documents.resolve,
+                resolve=self._documents.resolve, by=by, note=note,
             )  # fmt: skip
 
         doc = self._documents.get(job)
+        if key is not None and not dry_run and (over := self._over(doc, ask(doc, self._store.clock()))) is not None:
+            return over
         if dry_run:
             change = ask(doc, self._store.clock())
             answer = None if change is None else change.answer
@@ -104,8 +137,25 @@ class Backfills:
             answer = self._documents.change_known(job, ask)
         if isinstance(answer, Refusal):
             raise error_of(answer, job, undone="nothing was asked for")
+        if isinstance(answer, BackfillOver):  # begun and done since this call has read the job
+            return backfill_view(doc, answer.waiting_range)
         assert isinstance(answer, WaitingRange)
         return backfill_view(doc, answer, dry_run=dry_run)
+
+    def _over(self, doc: Job, change: Change | None) -> BackfillView | None:
+        """Return the backfill that a change would begin, if its key has had it already and nothing of it waits.
+
+        The document keeps the latest requests, the log what has ended; the document was read before.
+        """
+        answer = None if change is None else change.answer
+        if isinstance(answer, BackfillOver):
+            return backfill_view(doc, answer.waiting_range)
+        if not isinstance(answer, WaitingRange) or answer in doc.waiting_ranges:
+            return None
+        first = run_id(doc.name, doc.incarnation, Origin.BACKFILL, f"{answer.first}|{answer.request}")
+        if not doc.knows(first) and not is_recorded(self._store, first):
+            return None
+        return backfill_view(doc, replace(answer, count=0))
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
         """Return the backfills that still have slots to start, of one job or of all."""

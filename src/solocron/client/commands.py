@@ -24,7 +24,7 @@ from solocron.model.transitions.shards import labels
 from solocron.stores.log import is_recorded
 from solocron.views import JobView, ResumeView, RunView
 
-__all__ = ["Commands", "check_key"]
+__all__ = ["Commands", "check_author", "check_key"]
 
 Span = timedelta | int | float | str
 
@@ -49,6 +49,8 @@ class Commands:
         key: str | None = None,
         shard: int | str | None = None,
         connection: Any = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> str:
         """Schedule a run now, or at an instant, and return its id. The same key returns the same run.
 
@@ -57,9 +59,10 @@ class Commands:
         """
         if connection is not None:
             check_connection(self._store, connection)
-            document = self.request(job, payload, at=at, key=key, shard=shard)
+            document = self.request(job, payload, at=at, key=key, shard=shard, by=by, note=note)
             leave(self._store, connection, document)
             return run_named(document)
+        check_author(by, note, undone="nothing was triggered")
         payload, when = self._checked(job, payload, at=at, key=key)
         request = key if key is not None else self._runtime.rng.token()
         if key is not None:
@@ -72,7 +75,15 @@ class Commands:
         answer = self._documents.change_known(
             job,
             lambda doc, now: commands.trigger(
-                doc, request=request, payload=payload, at=when, now=now, resolve=self._documents.resolve, shard=shard
+                doc,
+                request=request,
+                payload=payload,
+                at=when,
+                now=now,
+                resolve=self._documents.resolve,
+                shard=shard,
+                by=by,
+                note=note,
             ),
         )
         if isinstance(answer, Refusal):
@@ -87,8 +98,11 @@ class Commands:
         at: datetime | None = None,
         key: str | None = None,
         shard: int | str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> SmallDocument:
         """Return a trigger as a document that a transaction of the caller can write to the store."""
+        check_author(by, note, undone="nothing was triggered")
         payload, when = self._checked(job, payload, at=at, key=key)
         doc = self._documents.get(job)
         if doc.removed:
@@ -108,6 +122,8 @@ class Commands:
             keyed=key is not None,
             asked=(self._runtime.clock.wall(), self._asked),
             token=rng.token(),
+            by=by,
+            note=note,
         )
 
     @staticmethod
@@ -131,11 +147,14 @@ class Commands:
         limit = None if timeout is None else parse_duration(timeout, what="timeout").total_seconds()
         return Waiting(run, limit, find=lambda: self._lookup.get(run), clock=self._runtime.clock)
 
-    def cancel(self, run: str, *, reason: str = "cancelled by request") -> str:
-        """Stop a run.
+    def cancel(self, run: str, *, by: str | None = None, note: str | None = None) -> str:
+        """Stop a run; its record says by whom and why.
 
         Return "asked" if a node has to stop it, "cancelled" if it was waiting, or its status if it is over.
         """
+        check_author(by, note, undone="nothing was cancelled")
+        known = by is not None or note is not None
+        reason = commands.reason_of("cancelled", by, note) if known else "cancelled by request"
         name = job_of(run)
         answer = None
         if name:
@@ -173,10 +192,11 @@ class Commands:
         )
         return self._documents.view(job)
 
-    def resume(self, job: str) -> JobView:
+    def resume(self, job: str, *, by: str | None = None, note: str | None = None) -> JobView:
         """Resume a paused job; the slots of the pause are recorded as skipped."""
+        check_author(by, note, undone="nothing was resumed")
         self._documents.change_known(
-            job, lambda doc, now: commands.resume(doc, now=now, resolve=self._documents.resolve)
+            job, lambda doc, now: commands.resume(doc, now=now, resolve=self._documents.resolve, by=by, note=note)
         )
         return self._documents.view(job)
 
@@ -201,6 +221,13 @@ class Commands:
             waiting=plan.waiting,
             next=self._documents.view_of(plan.job, [], now, pauses).next,
         )
+
+
+def check_author(by: str | None, note: str | None, *, undone: str) -> None:
+    """Refuse an author or a note that is not a string of a sensible length."""
+    for what, text, most in (("by", by, 200), ("note", note, 500)):
+        if text is not None and (not isinstance(text, str) or len(text) > most):
+            raise InvalidError(f"{what}={text!r:.60} cannot be used: a string of at most {most} characters; {undone}.")
 
 
 def check_key(key: str | None) -> None:

@@ -10,6 +10,7 @@ from solocron.calendars.content import days_off
 from solocron.calendars.saving import save
 from solocron.calendars.views import CalendarView
 from solocron.calendars.views import view as calendar_view
+from solocron.client.commands import check_author
 from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.client.proposals import Proposals
 from solocron.client.refusals import error_of
@@ -20,9 +21,11 @@ from solocron.model.applications import can_run
 from solocron.model.change import Absent, Change
 from solocron.model.documents.calendar import calendar_of
 from solocron.model.documents.job import Job
+from solocron.model.documents.run import plain
 from solocron.model.documents.session import Session
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.transitions import registration
+from solocron.model.transitions.commands import reason_of
 from solocron.schedules import Schedule
 from solocron.stores.paging import live_sessions, read_sessions
 from solocron.views import JobView
@@ -37,10 +40,21 @@ class Definitions:
         self._documents = documents
         self._store = documents.store
 
-    def add(self, name: str, handler: str, schedule: str | Schedule, **options: Unpack[AddOptions]) -> JobView:
+    def add(
+        self,
+        name: str,
+        handler: str,
+        schedule: str | Schedule,
+        *,
+        by: str | None = None,
+        note: str | None = None,
+        **options: Unpack[AddOptions],
+    ) -> JobView:
         """Add or change a job as data; its handler is the name of a declared job or of a registered function."""
+        check_author(by, note, undone="nothing was added")
         definition = Proposals(self._documents).define(JobSpec(name, handler, schedule, **options))
-        proposal, pauses = registration.Proposal(definition=definition, source=None), self._documents.pauses()
+        proposal = registration.Proposal(definition=definition, source=None, by=plain(by), note=plain(note))
+        pauses = self._documents.pauses()
 
         def define(doc: Job | Absent, now: int) -> Change | None:
             if isinstance(doc, Job) and doc.source is not None and not doc.removed:
@@ -62,8 +76,10 @@ class Definitions:
             raise error_of(answer, name, undone="it was not changed")
         return self._documents.view(name)
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, by: str | None = None, note: str | None = None) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""
+        check_author(by, note, undone="nothing was removed")
+        reason = reason_of("the job was removed", by, note)
         doc = self._documents.get(name)
         if doc.source is not None and not is_orphaned(doc, read_sessions(self._store), self._store.clock()):
             raise ConflictError(
@@ -73,7 +89,12 @@ class Definitions:
         self._documents.change(
             name,
             lambda found, now: registration.remove(
-                found, now=now, late_for=self._documents.late_for, resolve=self._documents.resolve, pauses=pauses
+                found,
+                now=now,
+                late_for=self._documents.late_for,
+                resolve=self._documents.resolve,
+                pauses=pauses,
+                reason=reason,
             ),
         )
 

@@ -136,6 +136,8 @@ def backfill_view(job: Job, waiting_range: WaitingRange, *, dry_run: bool = Fals
         running=len(mine),
         done=total - waiting_range.count - len(mine),
         rate=waiting_range.pace / 1_000_000 if waiting_range.pace else None,
+        asked_by=waiting_range.asked_by,
+        note=waiting_range.note,
     )
 
 

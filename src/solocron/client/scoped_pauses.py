@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from solocron.client.commands import check_author
 from solocron.client.job_documents import JobDocuments
 from solocron.clock import to_us
 from solocron.errors import ConflictError, InvalidError, StoreError
@@ -19,8 +20,6 @@ from solocron.views import ScopedPauseView
 __all__ = ["ScopedPauses"]
 
 _LENGTH = 200
-_NOTE = 500
-"""Maximum length of a note: the document that has it is compared with every claim."""
 
 
 class ScopedPauses:
@@ -48,8 +47,7 @@ class ScopedPauses:
         """Start nothing more by schedule of any job, of a pool, or of the names that match."""
         undone = "nothing was paused"
         scope = _scope(pool, match, undone)
-        _check_text("by", by, _LENGTH, undone)
-        _check_text("note", note, _NOTE, undone)
+        check_author(by, note, undone=undone)
         if until is not None and until.utcoffset() is None:
             raise InvalidError(f"until={until!r} has no time zone; nothing was paused. Pass an aware datetime.")
         end = None if until is None else to_us(until)
@@ -66,15 +64,20 @@ class ScopedPauses:
         return ScopedPauseView.of(result.answer.pauses[-1])
 
     def resume_all(
-        self, *, pool: str | None = None, match: str | None = None, by: str | None = None
+        self,
+        *,
+        pool: str | None = None,
+        match: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> ScopedPauseView | None:
         """Lift the pause of all jobs, of a pool, or of a pattern; None if none of that scope stands."""
         undone = "nothing was resumed"
         scope = _scope(pool, match, undone)
-        _check_text("by", by, _LENGTH, undone)
+        check_author(by, note, undone=undone)
         # Read first: a change whose outcome was unknown, and that is repeated, finds that nothing stands any more.
         stood = [one for one in standing(read_pauses(self._store), self._store.clock()) if one.scope == scope]
-        result = self._change(lambda doc, now: namespace.lift_pause(doc, scope=scope, by=by, now=now))
+        result = self._change(lambda doc, now: namespace.lift_pause(doc, scope=scope, by=by, now=now, note=note))
         if isinstance(result.answer, ScopedPause):
             return ScopedPauseView.of(result.answer)
         return ScopedPauseView.of(stood[0]) if stood else None
@@ -104,8 +107,3 @@ def _scope(pool: str | None, match: str | None, undone: str) -> Scope:
     if pool is not None:
         return Scope(Reach.POOL, pool)
     return Scope(Reach.ALL) if match is None else Scope(Reach.MATCH, match)
-
-
-def _check_text(what: str, text: str | None, most: int, undone: str) -> None:
-    if text is not None and (not isinstance(text, str) or len(text) > most):
-        raise InvalidError(f"{what}={text!r:.60} cannot be used: a string of at most {most} characters; {undone}.")

@@ -78,6 +78,9 @@ def encode_state(doc: Job | Session | SmallDocument) -> str:
 # --- a job
 
 
+_NO_AUTHOR = (None, None)
+
+
 def _fixed_of(job: Job) -> dict[str, Any]:
     out: dict[str, Any] = {"d": job.definition.to_json(), "i": job.incarnation}
     if job.revision is not None:
@@ -90,6 +93,8 @@ def _fixed_of(job: Job) -> dict[str, Any]:
         out["at"] = job.place
     if job.defined_at is not None:
         out["def"] = job.defined_at
+    if job.defined_by is not None or job.defined_note is not None:
+        out["by"] = [job.defined_by, job.defined_note]
     if job.removed:
         out["removed"] = True
     return out
@@ -109,6 +114,8 @@ def _fixed(text: str) -> Job:
         zone_data=value.get("tz", ""),
         place=value.get("at"),
         defined_at=value.get("def"),
+        defined_by=value.get("by", _NO_AUTHOR)[0],
+        defined_note=value.get("by", _NO_AUTHOR)[1],
         removed=value.get("removed", False),
         extra={},
     )
@@ -182,7 +189,7 @@ def _unusual(job: Job, s: dict[str, Any]) -> Job:
 # --- the parts of a job's state: arrays without their trailing nulls, which newer code may have made longer
 
 
-_NOTHING = [None] * 11
+_NOTHING = [None] * 13
 
 
 def _trim(values: list[Any]) -> list[Any]:
@@ -195,7 +202,7 @@ def _hold_to(h: Hold) -> list[Any]:
     usual = [h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline]
     rest = [
         h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards, h.only, h.among or None, h.permit,
-        h.asked_at, h.final or None,
+        h.asked_at, h.final or None, h.asked_by, h.note,
     ]  # fmt: skip
     return _trim(usual) if rest == _NOTHING else _trim(usual + rest)
 
@@ -215,19 +222,19 @@ def _with_more(
     hold: Hold, request: str | None, payload: Any = None, cancel: str | None = None, crashed: bool | None = None,
     shard: int | str | None = None, shards: int | list[str] | None = None, only: str | None = None,
     among: list[str] | None = None, permit: str | None = None, asked_at: int | None = None,
-    final: bool | None = None, *_: Any,
+    final: bool | None = None, asked_by: str | None = None, note: str | None = None, *_: Any,
 ) -> Hold:  # fmt: skip
     return replace(
         hold, request=request, payload=payload, cancel=cancel, crashed=bool(crashed), shard=shard,
         shards=_shards(shards), only=only, among=tuple(among or ()), permit=permit, asked_at=asked_at,
-        final=bool(final),
+        final=bool(final), asked_by=asked_by, note=note,
     )  # fmt: skip
 
 
 def _waiting_run_to(o: WaitingRun) -> list[Any]:
     return _trim([
         o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload, o.crashed or None,
-        o.shard, o.shards, o.more or None, o.only, o.among or None,
+        o.shard, o.shards, o.more or None, o.only, o.among or None, o.asked_by, o.note,
     ])  # fmt: skip
 
 
@@ -235,12 +242,12 @@ def _waiting_run(
     run: str, slot: int, origin: str, ready_at: int, attempt: int, tries: int, request: str | None = None,
     payload: Any = None, crashed: bool | None = None, shard: int | str | None = None,
     shards: int | list[str] | None = None, more: int | None = None, only: str | None = None,
-    among: list[str] | None = None, *_: Any,
+    among: list[str] | None = None, asked_by: str | None = None, note: str | None = None, *_: Any,
 ) -> WaitingRun:  # fmt: skip
     return WaitingRun(
         run=run, slot=slot, origin=_ORIGINS[origin], ready_at=ready_at, attempt=attempt, tries=tries,
         request=request, payload=payload, crashed=bool(crashed), shard=shard, shards=_shards(shards), more=more or 0,
-        only=only, among=tuple(among or ()),
+        only=only, among=tuple(among or ()), asked_by=asked_by, note=note,
     )  # fmt: skip
 
 
@@ -249,16 +256,17 @@ def _shards(value: int | list[str] | None) -> Shards | None:
 
 
 def _range_to(s: WaitingRange) -> list[Any]:
-    return _trim([s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace, s.total])
+    return _trim([s.first, s.last, s.count, s.origin, s.request, s.schedule, s.pace, s.total, s.asked_by, s.note])
 
 
 def _range(
     first: int, last: int, count: int, origin: str, request: str | None = None,
-    schedule: dict[str, Any] | None = None, pace: int | None = None, total: int | None = None, *_: Any,
+    schedule: dict[str, Any] | None = None, pace: int | None = None, total: int | None = None,
+    asked_by: str | None = None, note: str | None = None, *_: Any,
 ) -> WaitingRange:  # fmt: skip
     return WaitingRange(
         first=first, last=last, count=count, origin=_ORIGINS[origin], request=request, schedule=schedule, pace=pace,
-        total=total,
+        total=total, asked_by=asked_by, note=note,
     )  # fmt: skip
 
 

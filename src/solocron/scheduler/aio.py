@@ -160,6 +160,8 @@ class AsyncScheduler:
         key: str | None = None,
         shard: int | str | None = None,
         connection: Any = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> str:
         """Schedule a run of a job, by its name or its function, now or at an instant, and return the run's id.
 
@@ -167,11 +169,13 @@ class AsyncScheduler:
         With `connection` the run is requested in the transaction that you have open there: no commit, no run.
         """
         if connection is None:
-            return await self._call(self._scheduler.trigger, job, payload, at=at, key=key, shard=shard)
+            return await self._call(
+                self._scheduler.trigger, job, payload, at=at, key=key, shard=shard, by=by, note=note
+            )
         client = await self._call(self._scheduler.open)
         check_connection(client.store, connection)
         name = self._scheduler.registry.name_of(job)
-        request = await self._call(client.request, name, payload, at=at, key=key, shard=shard)
+        request = await self._call(client.request, name, payload, at=at, key=key, shard=shard, by=by, note=note)
         await leave_async(client.store, connection, request)  # on the caller's loop: the connection may be awaited
         return run_named(request)
 
@@ -188,9 +192,9 @@ class AsyncScheduler:
         """Start nothing more of a job by schedule, until it is resumed or until an instant."""
         return await self._call(self._scheduler.pause, job, by=by, note=note, until=until)
 
-    async def resume(self, job: str) -> JobView:
+    async def resume(self, job: str, *, by: str | None = None, note: str | None = None) -> JobView:
         """Resume a paused job; the slots of the pause are recorded as skipped."""
-        return await self._call(self._scheduler.resume, job)
+        return await self._call(self._scheduler.resume, job, by=by, note=note)
 
     async def resume_preview(self, job: str) -> ResumeView:
         """Return what `resume` would do now, without doing it."""
@@ -217,28 +221,50 @@ class AsyncScheduler:
         )
 
     async def resume_all(
-        self, *, pool: str | None = None, match: str | None = None, by: str | None = None
+        self,
+        *,
+        pool: str | None = None,
+        match: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> ScopedPauseView | None:
         """Lift the pause of all jobs, of a pool, or of a pattern; return it, or None if none of that scope stands.
 
         A job that another pause covers, or that has one of its own, stays paused.
         """
-        return await self._call(self._scheduler.resume_all, pool=pool, match=match, by=by)
+        return await self._call(self._scheduler.resume_all, pool=pool, match=match, by=by, note=note)
 
     async def pauses(self) -> list[ScopedPauseView]:
         """Return the pauses of many jobs that stand, the oldest first."""
         return await self._call(self._scheduler.pauses)
 
     @overload
-    async def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...
-    @overload
-    async def rerun(self, job: str, *, failed_since: datetime, key: str | None = None) -> list[str]: ...
     async def rerun(
-        self, job: str, slot: datetime | None = None, *, failed_since: datetime | None = None, key: str | None = None
+        self, job: str, slot: datetime, *, key: str | None = None, by: str | None = None, note: str | None = None
+    ) -> str: ...
+    @overload
+    async def rerun(
+        self,
+        job: str,
+        *,
+        failed_since: datetime,
+        key: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> list[str]: ...
+    async def rerun(
+        self,
+        job: str,
+        slot: datetime | None = None,
+        *,
+        failed_since: datetime | None = None,
+        key: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> str | list[str]:
         """Run a slot once more, or every slot that failed since then, with the key that it had."""
         rerun = cast("Callable[..., str | list[str]]", self._scheduler.rerun)  # it refuses both, and neither
-        return await self._call(rerun, job, slot, failed_since=failed_since, key=key)
+        return await self._call(rerun, job, slot, failed_since=failed_since, key=key, by=by, note=note)
 
     async def backfill(
         self,
@@ -249,9 +275,26 @@ class AsyncScheduler:
         limit: int | None = None,
         rate: str | None = None,
         dry_run: bool = False,
+        key: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> BackfillView:
-        """Run every slot of a range of the past, live slots first; `dry_run` only counts."""
-        return await self._call(self._scheduler.backfill, job, start, end, limit=limit, rate=rate, dry_run=dry_run)
+        """Run every slot of a range of the past, live slots first; `dry_run` only counts.
+
+        Calling it again with the same `key` returns the same backfill.
+        """
+        return await self._call(
+            self._scheduler.backfill,
+            job,
+            start,
+            end,
+            limit=limit,
+            rate=rate,
+            dry_run=dry_run,
+            key=key,
+            by=by,
+            note=note,
+        )
 
     async def backfills(self, job: str | None = None) -> list[BackfillView]:
         """Return the backfills in progress, and how far they are."""
@@ -279,21 +322,28 @@ class AsyncScheduler:
         """Return a sentence for each of the next slots that the job's calendar moves or leaves out."""
         return await self._call(self._scheduler.upcoming_changes, job, n)
 
-    async def cancel(self, run: str) -> str:
+    async def cancel(self, run: str, *, by: str | None = None, note: str | None = None) -> str:
         """Stop a run.
 
         Return "asked" if a node has to stop it, "cancelled" if it was waiting, or its status if it is over.
         """
-        return await self._call(self._scheduler.cancel, run)
+        return await self._call(self._scheduler.cancel, run, by=by, note=note)
 
     async def add(
-        self, name: str, handler: str | Callable[..., Any], schedule: str | Schedule, **options: Unpack[AddOptions]
+        self,
+        name: str,
+        handler: str | Callable[..., Any],
+        schedule: str | Schedule,
+        *,
+        by: str | None = None,
+        note: str | None = None,
+        **options: Unpack[AddOptions],
     ) -> JobView:
         """Add or change a job as data; its handler is the name of a declared job or registered function, or a function.
 
         A function that is given is registered here; other nodes need it registered under the same name.
         """
-        return await self._call(self._scheduler.add, name, handler, schedule, **options)
+        return await self._call(self._scheduler.add, name, handler, schedule, by=by, note=note, **options)
 
     async def add_all(self, jobs: Iterable[JobSpec]) -> list[str]:
         """Add or change jobs as data, many in one write; return the names of those that were not so already.
@@ -314,9 +364,9 @@ class AsyncScheduler:
         """
         return await self._call(self._scheduler.sync, jobs, within=within, dry_run=dry_run)
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str, *, by: str | None = None, note: str | None = None) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""
-        await self._call(self._scheduler.remove, name)
+        await self._call(self._scheduler.remove, name, by=by, note=note)
 
     async def locks(self) -> list[LockView]:
         """Return every lock of the namespace: owner, since when, until when, fence."""

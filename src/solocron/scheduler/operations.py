@@ -87,6 +87,8 @@ class Operations:
         key: str | None = None,
         shard: int | str | None = None,
         connection: Any = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> str:
         """Schedule a run of a job, by its name or its function, now or at an instant, and return the run's id.
 
@@ -94,7 +96,7 @@ class Operations:
         With `connection` the run is requested in the transaction that you have open there: no commit, no run.
         """
         name = self._core.registry.name_of(job)
-        return self.open().trigger(name, payload, at=at, key=key, shard=shard, connection=connection)
+        return self.open().trigger(name, payload, at=at, key=key, shard=shard, connection=connection, by=by, note=note)
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
         """Wait until a run is over, retries included, and return its last attempt."""
@@ -106,9 +108,9 @@ class Operations:
         """Start nothing more of a job by schedule, until it is resumed or until an instant."""
         return self.open().pause(job, by=by, note=note, until=until)
 
-    def resume(self, job: str) -> JobView:
+    def resume(self, job: str, *, by: str | None = None, note: str | None = None) -> JobView:
         """Resume a paused job; the slots of the pause are recorded as skipped."""
-        return self.open().resume(job)
+        return self.open().resume(job, by=by, note=note)
 
     def resume_preview(self, job: str) -> ResumeView:
         """Return what `resume` would do now, without doing it."""
@@ -133,28 +135,50 @@ class Operations:
         return self.open().pause_all(pool=pool, match=match, by=by, note=note, until=until, triggers=triggers)
 
     def resume_all(
-        self, *, pool: str | None = None, match: str | None = None, by: str | None = None
+        self,
+        *,
+        pool: str | None = None,
+        match: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> ScopedPauseView | None:
         """Lift the pause of all jobs, of a pool, or of a pattern; return it, or None if none of that scope stands.
 
         A job that another pause covers, or that has one of its own, stays paused.
         """
-        return self.open().resume_all(pool=pool, match=match, by=by)
+        return self.open().resume_all(pool=pool, match=match, by=by, note=note)
 
     def pauses(self) -> list[ScopedPauseView]:
         """Return the pauses of many jobs that stand, the oldest first."""
         return self._read().pauses()
 
     @overload
-    def rerun(self, job: str, slot: datetime, *, key: str | None = None) -> str: ...
-    @overload
-    def rerun(self, job: str, *, failed_since: datetime, key: str | None = None) -> list[str]: ...
     def rerun(
-        self, job: str, slot: datetime | None = None, *, failed_since: datetime | None = None, key: str | None = None
+        self, job: str, slot: datetime, *, key: str | None = None, by: str | None = None, note: str | None = None
+    ) -> str: ...
+    @overload
+    def rerun(
+        self,
+        job: str,
+        *,
+        failed_since: datetime,
+        key: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> list[str]: ...
+    def rerun(
+        self,
+        job: str,
+        slot: datetime | None = None,
+        *,
+        failed_since: datetime | None = None,
+        key: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> str | list[str]:
         """Run a slot once more, or every slot that failed since then, with the key that it had."""
         rerun = cast("Callable[..., str | list[str]]", self.open().rerun)  # it refuses both, and neither
-        return rerun(job, slot, failed_since=failed_since, key=key)
+        return rerun(job, slot, failed_since=failed_since, key=key, by=by, note=note)
 
     def backfill(
         self,
@@ -165,9 +189,15 @@ class Operations:
         limit: int | None = None,
         rate: str | None = None,
         dry_run: bool = False,
+        key: str | None = None,
+        by: str | None = None,
+        note: str | None = None,
     ) -> BackfillView:
-        """Run every slot of a range of the past, live slots first; `dry_run` only counts."""
-        return self.open().backfill(job, start, end, limit=limit, rate=rate, dry_run=dry_run)
+        """Run every slot of a range of the past, live slots first; `dry_run` only counts.
+
+        Calling it again with the same `key` returns the same backfill.
+        """
+        return self.open().backfill(job, start, end, limit=limit, rate=rate, dry_run=dry_run, key=key, by=by, note=note)
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
         """Return the backfills in progress, and how far they are."""
@@ -193,21 +223,28 @@ class Operations:
         """Return a sentence for each of the next slots that the job's calendar moves or leaves out."""
         return self._read().upcoming_changes(job, n)
 
-    def cancel(self, run: str) -> str:
+    def cancel(self, run: str, *, by: str | None = None, note: str | None = None) -> str:
         """Stop a run.
 
         Return "asked" if a node has to stop it, "cancelled" if it was waiting, or its status if it is over.
         """
-        return self.open().cancel(run)
+        return self.open().cancel(run, by=by, note=note)
 
     def add(
-        self, name: str, handler: str | Callable[..., Any], schedule: str | Schedule, **options: Unpack[AddOptions]
+        self,
+        name: str,
+        handler: str | Callable[..., Any],
+        schedule: str | Schedule,
+        *,
+        by: str | None = None,
+        note: str | None = None,
+        **options: Unpack[AddOptions],
     ) -> JobView:
         """Add or change a job as data; its handler is the name of a declared job or registered function, or a function.
 
         A function that is given is registered here; other nodes need it registered under the same name.
         """
-        return self.open().add(name, self._core.registry.handler_of(handler), schedule, **options)
+        return self.open().add(name, self._core.registry.handler_of(handler), schedule, by=by, note=note, **options)
 
     def add_all(self, jobs: Iterable[JobSpec]) -> list[str]:
         """Add or change jobs as data, many in one write; return the names of those that were not so already.
@@ -228,6 +265,6 @@ class Operations:
         """
         return self.open().sync(jobs, within=within, dry_run=dry_run)
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, by: str | None = None, note: str | None = None) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""
-        self.open().remove(name)
+        self.open().remove(name, by=by, note=note)

@@ -142,6 +142,9 @@ class JobView:
     created_at: datetime
     defined_at: datetime | None
     """When its present definition was written."""
+    defined_by: str | None
+    """Who added it as data, and why, if that was said."""
+    defined_note: str | None
     declared: bool
     """True if code declares it; False for a job added as data."""
 
@@ -196,6 +199,8 @@ class JobView:
             place=job.place,
             created_at=from_us(job.incarnation),
             defined_at=moment(job.defined_at),
+            defined_by=job.defined_by,
+            defined_note=job.defined_note,
             declared=job.source is not None,
             **options,
         )
@@ -251,6 +256,8 @@ class BackfillView:
     done: int
     rate: float | None
     """Seconds between two starts, at the least."""
+    asked_by: str | None
+    note: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,10 @@ class RunView:
     count: int
     shard: str | None
     """The shard of its slot, where the job is sharded."""
+    asked_by: str | None = None
+    """Who asked for it, if a person or a program did and said so."""
+    note: str | None = None
+    """Why, in their words."""
     deadline: datetime | None = None
     """End of the timeout of a running attempt."""
     stopping: str | None = None
@@ -84,6 +88,8 @@ class RunView:
             first=from_us(record.slot if record.first is None else record.first),
             count=record.count,
             shard=record.key.rpartition("#")[2] if shard_of(record.run) else None,
+            asked_by=record.asked_by,
+            note=record.note,
         )
 
     @classmethod
@@ -115,6 +121,8 @@ class RunView:
             first=from_us(waiting_run.slot),
             count=1,
             shard=None if waiting_run.shard is None else str(waiting_run.shard),
+            asked_by=waiting_run.asked_by,
+            note=waiting_run.note,
         )
 
     @classmethod

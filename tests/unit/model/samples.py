@@ -127,6 +127,8 @@ holds = st.builds(
     request=maybe(texts),
     payload=values,
     cancel=maybe(texts),
+    asked_by=maybe(texts),
+    note=maybe(texts),
     crashed=st.booleans(),
     shard=st.sampled_from([None, 0, "eu"]),
     shards=shards,
@@ -176,6 +178,8 @@ def waiting_ranges(draw: st.DrawFn) -> WaitingRange:
         request=draw(maybe(texts)),
         schedule=None if schedule is None else dump(schedule),
         pace=draw(maybe(st.integers(1, 60 * SECOND))),
+        asked_by=draw(maybe(texts)),
+        note=draw(maybe(texts)),
     )
 
 

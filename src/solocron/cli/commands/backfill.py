@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from solocron.cli import output
 from solocron.cli.arguments import add_listing, count
+from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import OK
 from solocron.cli.moments import earlier, utc
 from solocron.cli.opening import opened
@@ -25,8 +26,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("end", metavar="END", help="up to before this instant, or a time ago such as 0s")
     parser.add_argument("--limit", metavar="N", type=count, help="at most so many, the newest")
     parser.add_argument("--rate", metavar="RATE", help="start no faster than that, such as 10/m")
+    parser.add_argument("--key", metavar="KEY", help="the same key twice is one backfill")
     parser.add_argument("--dry-run", action="store_true", help="only count")
     parser.add_argument("--watch", action="store_true", help="wait for the end with a progress bar")
+    add_author(parser, "asks for it")
     add_listing(parser)
 
 
@@ -40,6 +43,9 @@ def execute(args: Namespace) -> int:
             limit=args.limit,
             rate=args.rate,
             dry_run=args.dry_run,
+            key=args.key,
+            by=author_of(args),
+            note=args.note,
         )
         if client.get_job(args.job).orphaned:
             output.note(f"no live node can run {args.job}; the runs wait for one")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from solocron.cli import output
-from solocron.cli.arguments import add_run as add_arguments
+from solocron.cli.arguments import add_run
+from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import OK, TAKEN
 from solocron.cli.opening import opened
 from solocron.model.documents.run import Status
@@ -13,10 +14,15 @@ from solocron.model.documents.run import Status
 __all__ = ["add_arguments", "execute"]
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    add_author(parser, "stops it")
+    add_run(parser)
+
+
 def execute(args: Namespace) -> int:
     """A run that is over is a conflict, unless it was cancelled: asking twice is not a mistake."""
     with opened(args) as client:
-        answer = client.cancel(args.run)
+        answer = client.cancel(args.run, by=author_of(args), note=args.note)
     if args.json:
         output.dump({"run": args.run, "answer": answer})
     elif answer == "asked":

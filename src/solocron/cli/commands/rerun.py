@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from solocron.cli import output
 from solocron.cli.arguments import add_listing
+from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import earlier, instant
 from solocron.cli.opening import opened
@@ -29,18 +30,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--watch", action="store_true", help="wait for the end with a progress bar; exit 1 if one fails"
     )
+    add_author(parser, "asks for it")
     add_listing(parser)
 
 
 def execute(args: Namespace) -> int:
     if (args.slot is None) == (args.failed_since is None):
         raise InvalidError("rerun: give a SLOT, or --failed-since; nothing was asked for.")
+    by = author_of(args)
     with opened(args) as client:
         if args.slot is not None:
-            runs = [client.rerun(args.job, instant(args.slot, "SLOT"), key=args.key)]
+            runs = [client.rerun(args.job, instant(args.slot, "SLOT"), key=args.key, by=by, note=args.note)]
         else:
             since = earlier(args.failed_since, "--failed-since", client.store.clock())
-            runs = client.rerun(args.job, failed_since=since, key=args.key)
+            runs = client.rerun(args.job, failed_since=since, key=args.key, by=by, note=args.note)
         bad = _watch(client, args, runs) if args.watch else 0
     if args.json:
         output.dump({"runs": runs})

@@ -84,5 +84,7 @@ def advance(
         source=doc.source,
         revision=doc.revision,
         zone_data=doc.zone_data,
+        by=doc.defined_by,
+        note=doc.defined_note,
     )
     return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve, pauses=pauses)

@@ -63,6 +63,10 @@ class Hold:
     """Time of the first request to stop."""
     final: bool = False
     """True if no attempt follows, however it ends: its caller waits for it, and is told."""
+    asked_by: str | None = None
+    """Author of the request that this run came from; None for a slot, or if the author is not known."""
+    note: str | None = None
+    """The author's reason."""
 
     def asked_to_stop(self, why: str, *, now: int) -> Hold:
         """Return the hold with the request on it; the first request stays."""
@@ -92,6 +96,8 @@ class WaitingRun:
     """The only node that may run it."""
     among: tuple[str, ...] = ()
     """Nodes that have a part of its slot, if a part may move to another node."""
+    asked_by: str | None = None
+    note: str | None = None
 
     @property
     def tried(self) -> bool:
@@ -121,6 +127,8 @@ class WaitingRange:
     """Minimum microseconds between two of its starts. A range with a pace comes after all other runs."""
     total: int | None = None
     """Number of slots of a backfill when it was requested."""
+    asked_by: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +212,9 @@ class Job:
     """Module and line of the function in the code that declares it; None for a job added as data."""
     defined_at: int | None = None
     """Time at which the present definition was written."""
+    defined_by: str | None = None
+    """Author of the definition, if it was added as data; None for a declared job, or if the author is not known."""
+    defined_note: str | None = None
     removed: bool = False
 
     cursor: int

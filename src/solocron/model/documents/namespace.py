@@ -204,10 +204,12 @@ def pause(doc: SmallDocument | Absent, *, wanted: ScopedPause, identity: str, to
     return Change(new.note(), answer=new)
 
 
-def lift_pause(doc: SmallDocument | Absent, *, scope: Scope, by: str | None, now: int) -> Change | None:
+def lift_pause(
+    doc: SmallDocument | Absent, *, scope: Scope, by: str | None, now: int, note: str | None = None
+) -> Change | None:
     """End the pause of a scope; the answer is the pause. None if none of that scope stands."""
     found = read(doc)
-    lifted = None if found is None else scoped_pause.lift(found.pauses, scope, by=by, now=now)
+    lifted = None if found is None else scoped_pause.lift(found.pauses, scope, by=by, now=now, note=note)
     if found is None or lifted is None:
         return None
     pauses, ended = lifted

@@ -41,6 +41,8 @@ def leave(
     asked: tuple[int, int],
     token: str,
     shard: int | str | None = None,
+    by: str | None = None,
+    note: str | None = None,
 ) -> SmallDocument:
     """Return the document to be written with the user's transaction.
 
@@ -55,6 +57,10 @@ def leave(
         body["shard"] = shard
     if keyed:
         body["keyed"] = True
+    if by is not None:
+        body["by"] = by
+    if note is not None:
+        body["note"] = note
     return SmallDocument(kind=Kind.REQUEST, name=f"{first_name(run)}{token}", body=body)
 
 
@@ -110,15 +116,18 @@ def accept(doc: Job | Absent, *, left: Sequence[SmallDocument], now: int, resolv
         if run in seen or not is_of(note, doc):
             continue  # the same key twice, or an earlier job of this name
         seen.add(run)
-        at, shard = note.body.get("at"), note.body.get("shard")
-        change = trigger(job, request=request, payload=payload, at=at, now=now, resolve=resolve, shard=shard)
+        at, shard, by, why = (note.body.get(name) for name in ("at", "shard", "by", "note"))
+        change = trigger(
+            job, request=request, payload=payload, at=at, now=now, resolve=resolve, shard=shard, by=by, note=why
+        )
         assert change is not None
         assert isinstance(change.doc, Job)
         job = change.doc
         if isinstance(change.answer, Refusal):
             waiting_run = WaitingRun(
-                run=run, slot=now, origin=Origin.TRIGGER, ready_at=now, request=request, payload=payload
-            )
+                run=run, slot=now, origin=Origin.TRIGGER, ready_at=now, request=request, payload=payload,
+                asked_by=by, note=why,
+            )  # fmt: skip
             records.append(did_not_run(job, waiting_run, *_RECORDED[change.answer.reason], now=now))
             job = remember(job, request, run)
     return Change(job, tuple(records))

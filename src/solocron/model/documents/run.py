@@ -86,6 +86,9 @@ class Record:
     progress: str | None = None
     first: int | None = None
     count: int = 1
+    asked_by: str | None = None
+    """Author of the request that the run came from."""
+    note: str | None = None
 
 
 def plain(text: str | None) -> str | None:

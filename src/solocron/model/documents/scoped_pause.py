@@ -88,6 +88,7 @@ class ScopedPause:
     triggers: bool = False
     """True if runs that a person or a program requested wait as well."""
     lifted_by: str | None = None
+    lifted_note: str | None = None
 
     def stands(self, now: int) -> bool:
         return self.until is None or self.until > now
@@ -139,13 +140,13 @@ def begin(pauses: Sequence[ScopedPause], wanted: ScopedPause, *, now: int) -> tu
 
 
 def lift(
-    pauses: Sequence[ScopedPause], scope: Scope, *, by: str | None, now: int
+    pauses: Sequence[ScopedPause], scope: Scope, *, by: str | None, now: int, note: str | None = None
 ) -> tuple[tuple[ScopedPause, ...], ScopedPause] | None:
     """Return the pauses with that of the scope ended now, and the one that ended; None if none of the scope stands."""
     same = next((one for one in pauses if one.scope == scope and one.stands(now)), None)
     if same is None:
         return None
-    ended = replace(same, until=now, lifted_by=plain(by))
+    ended = replace(same, until=now, lifted_by=plain(by), lifted_note=plain(note))
     return _listed([ended if one is same else one for one in pauses], now), ended
 
 
@@ -164,15 +165,19 @@ def mark_of(pauses: Sequence[ScopedPause]) -> str:
 
 def to_body(pauses: Iterable[ScopedPause]) -> list[list[Any]]:
     return [
-        [str(one.scope.reach), one.scope.value, one.at, one.by, one.note, one.until, one.triggers, one.lifted_by]
+        [
+            str(one.scope.reach), one.scope.value, one.at, one.by, one.note, one.until, one.triggers, one.lifted_by,
+            one.lifted_note,
+        ]
         for one in pauses
-    ]
+    ]  # fmt: skip
 
 
 def from_body(body: Iterable[Sequence[Any]]) -> tuple[ScopedPause, ...]:
     return tuple(
         ScopedPause(
-            scope=Scope(Reach(reach), value), at=at, by=by, note=note, until=until, triggers=triggers, lifted_by=lifted
+            scope=Scope(Reach(reach), value), at=at, by=by, note=note, until=until, triggers=triggers,
+            lifted_by=lifted_by, lifted_note=lifted_note,
         )
-        for reach, value, at, by, note, until, triggers, lifted in body
-    )
+        for reach, value, at, by, note, until, triggers, lifted_by, lifted_note in body
+    )  # fmt: skip

@@ -6,10 +6,12 @@ of them runs waits for its end. If a job allows several runs at once, a backfill
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from solocron.model._fast.values import replace
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
-from solocron.model.documents.run import Origin, Record, Status, group_of, run_id
+from solocron.model.documents.run import Origin, Record, Status, group_of, plain, run_id
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
@@ -17,7 +19,7 @@ from solocron.model.transitions.catchup import give_up_range
 from solocron.model.transitions.claiming import recompute_due
 from solocron.model.transitions.commands import answered, remember
 
-__all__ = ["AT_ONCE", "MOST", "backfill", "backfill_id", "cancel_backfill", "rerun", "rerun_id"]
+__all__ = ["AT_ONCE", "MOST", "BackfillOver", "backfill", "backfill_id", "cancel_backfill", "rerun", "rerun_id"]
 
 MOST = 100_000
 """Maximum number of slots of one backfill."""
@@ -29,7 +31,17 @@ def rerun_id(job: Job, slot: int, request: str) -> str:
     return run_id(job.name, job.incarnation, Origin.RERUN, f"{slot}|{request}")
 
 
-def rerun(doc: Job | Absent, *, slot: int, reading: str, request: str, now: int, resolve: Resolve) -> Change | None:
+def rerun(
+    doc: Job | Absent,
+    *,
+    slot: int,
+    reading: str,
+    request: str,
+    now: int,
+    resolve: Resolve,
+    by: str | None = None,
+    note: str | None = None,
+) -> Change | None:
     """Run a slot once more; the answer is the run's id, or a `Refusal`. The same request again is the same run.
 
     `reading` is the local reading that is part of the slot's key, if it has one.
@@ -51,7 +63,15 @@ def rerun(doc: Job | Absent, *, slot: int, reading: str, request: str, now: int,
         return Change(doc, answer=Refusal(Refused.UNFINISHED))
     if doc.queued >= QUEUE_LIMIT:
         return Change(doc, answer=Refusal(Refused.QUEUE_FULL))
-    waiting_run = WaitingRun(run=run, slot=slot, origin=Origin.RERUN, ready_at=now, request=f"{reading}|{request}")
+    waiting_run = WaitingRun(
+        run=run,
+        slot=slot,
+        origin=Origin.RERUN,
+        ready_at=now,
+        request=f"{reading}|{request}",
+        asked_by=plain(by),
+        note=plain(note),
+    )
     job = remember(replace(doc, waiting_runs=(*doc.waiting_runs, waiting_run)), mark, run)
     return Change(recompute_due(job, resolve(job.definition.schedule)), answer=run)
 
@@ -70,6 +90,8 @@ def backfill(
     request: str,
     now: int,
     resolve: Resolve,
+    by: str | None = None,
+    note: str | None = None,
 ) -> Change | None:
     """Run every slot of the schedule from `start` to before `end` again, the newest `limit` of them.
 
@@ -82,8 +104,9 @@ def backfill(
     for waiting_range in doc.waiting_ranges:
         if waiting_range.origin is Origin.BACKFILL and waiting_range.request == request:
             return Change(doc, answer=waiting_range)
-    if answered(doc, name) is not None:
-        return Change(doc, answer=Refusal(Refused.BACKFILL_OVER))
+    known = answered(doc, name)
+    if known is not None:
+        return Change(doc, answer=_over(known, request))
     if not doc.definition.enabled:
         return Change(doc, answer=Refusal(Refused.DISABLED))
     slots = resolve(doc.definition.schedule)
@@ -102,10 +125,30 @@ def backfill(
     assert first is not None
     assert last is not None
     waiting_range = WaitingRange(
-        first=first, last=last, count=count, origin=Origin.BACKFILL, request=request, pace=pace or 0, total=count
-    )
-    job = remember(replace(doc, waiting_ranges=(*doc.waiting_ranges, waiting_range)), name, "begun")
+        first=first, last=last, count=count, origin=Origin.BACKFILL, request=request, pace=pace or 0, total=count,
+        asked_by=plain(by), note=plain(note),
+    )  # fmt: skip
+    begun = f"{first} {last} {count}"
+    job = remember(replace(doc, waiting_ranges=(*doc.waiting_ranges, waiting_range)), name, begun)
     return Change(recompute_due(job, slots), answer=waiting_range)
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillOver:
+    """Answer to a request whose backfill has begun before, and of which nothing waits any more."""
+
+    waiting_range: WaitingRange
+
+
+def _over(known: str, request: str) -> BackfillOver | Refusal:
+    """Return the backfill that is remembered for a request; one that a node has put back remembers no range."""
+    words = known.split(" ")
+    if len(words) != 3:
+        return Refusal(Refused.BACKFILL_OVER)
+    first, last, total = map(int, words)
+    return BackfillOver(
+        WaitingRange(first=first, last=last, count=0, origin=Origin.BACKFILL, request=request, total=total)
+    )
 
 
 def cancel_backfill(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resolve) -> Change | None:

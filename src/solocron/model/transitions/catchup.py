@@ -274,7 +274,8 @@ def give_up(
 def give_up_range(job: Job, waiting_range: WaitingRange, status: Status, reason: str, *, now: int) -> Record:
     """Record that the rest of a range will not run."""
     s = waiting_range
-    return _summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request)
+    record = _summary(job, s.first, s.last, s.count, status, reason, now, s.origin, s.request)
+    return replace(record, asked_by=s.asked_by, note=s.note)
 
 
 def decided_up_to(job: Job, slots: Timetable, instant: int) -> Job:
@@ -326,6 +327,8 @@ def did_not_run(job: Job, waiting_run: WaitingRun, status: Status, reason: str, 
         key=key_of(job.name, waiting_run.origin, waiting_run.slot, waiting_run.request, waiting_run.shard),
         recorded_at=now,
         finished_at=now,
+        asked_by=waiting_run.asked_by,
+        note=waiting_run.note,
     )
 
 

@@ -112,4 +112,6 @@ def record_of(
         error=error,
         result=result,
         progress=progress,
+        asked_by=hold.asked_by,
+        note=hold.note,
     )

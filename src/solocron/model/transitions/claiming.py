@@ -200,6 +200,8 @@ def hold_of(job: Job, waiting_run: WaitingRun, *, now: int, by: Claimant) -> Hol
         shards=waiting_run.shards,
         only=waiting_run.only,
         among=waiting_run.among,
+        asked_by=waiting_run.asked_by,
+        note=waiting_run.note,
         permit=by.permit if job.definition.limit is not None else None,
     )
 
@@ -248,6 +250,8 @@ def _first(
         origin=span.origin,
         ready_at=span.first,
         request=span.request,
+        asked_by=span.asked_by,
+        note=span.note,
     )
     rest = tuple(s for s in job.waiting_ranges if s is not span)
     if span.first < span.last:

@@ -17,7 +17,18 @@ from solocron.model.transitions.catchup import did_not_run
 from solocron.model.transitions.claiming import catch_up_to, recompute_due, wake
 from solocron.model.transitions.shards import labels, without
 
-__all__ = ["REMEMBERED", "Preview", "answered", "cancel", "pause", "preview_resume", "remember", "resume", "trigger"]
+__all__ = [
+    "REMEMBERED",
+    "Preview",
+    "answered",
+    "cancel",
+    "pause",
+    "preview_resume",
+    "reason_of",
+    "remember",
+    "resume",
+    "trigger",
+]
 
 REMEMBERED = 32
 """Number of requests that a job remembers."""
@@ -32,6 +43,8 @@ def trigger(
     now: int,
     resolve: Resolve,
     shard: int | str | None = None,
+    by: str | None = None,
+    note: str | None = None,
 ) -> Change | None:
     """Add one run, now or at an instant; the answer is its id, or a `Refusal`. The same request again is the same run.
 
@@ -65,6 +78,8 @@ def trigger(
         request=request,
         payload=payload,
         shard=shard,
+        asked_by=plain(by),
+        note=plain(note),
     )
     job = remember(replace(doc, waiting_runs=(*doc.waiting_runs, waiting_run)), request, run)
     return Change(recompute_due(job, resolve(job.definition.schedule)), answer=run)
@@ -118,8 +133,13 @@ def pause(
     return Change(recompute_due(job, slots), records, "paused")
 
 
-def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
-    """Continue from now: the slots of the pause are recorded as skipped, and failures are counted anew."""
+def resume(
+    doc: Job | Absent, *, now: int, resolve: Resolve, by: str | None = None, note: str | None = None
+) -> Change | None:
+    """Continue from now: the slots of the pause are recorded as skipped, and failures are counted anew.
+
+    Their record also says who resumed the job, and why.
+    """
     if isinstance(doc, Absent) or doc.removed:
         return None
     if doc.paused is None:
@@ -129,9 +149,21 @@ def resume(doc: Job | Absent, *, now: int, resolve: Resolve) -> Change | None:
     records: list[Record] = []
     if slots.known:
         job = replace(wake(doc, slots, records, until=until, now=now), failures=0)
+        if by is not None or note is not None:
+            told = f"resumed{_author(by, note)}"
+            records = [replace(record, reason=f"{record.reason}; {told}") for record in records]
     else:  # only a node with the code can compute what was skipped: it ends the pause
         job = replace(doc, paused=replace(doc.paused, until=until))
     return Change(recompute_due(job, slots), tuple(records), "resumed")
+
+
+def reason_of(what: str, by: str | None, note: str | None) -> str:
+    """Return a reason with its author and note, as far as they are known: "cancelled by ana: wrong file"."""
+    return f"{what}{_author(by, note)}"
+
+
+def _author(by: str | None, note: str | None) -> str:
+    return str(plain((f" by {by}" if by else "") + (f": {note}" if note else "")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -189,6 +189,8 @@ def _waits_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> Wai
         shards=hold.shards,
         only=hold.only,
         among=hold.among,
+        asked_by=hold.asked_by,
+        note=hold.note,
     )
 
 

@@ -30,6 +30,9 @@ class Proposal:
     source: str | None
     revision: int | None = None
     zone_data: str = ""
+    by: str | None = None
+    """Author of a definition that is added as data, and the reason."""
+    note: str | None = None
     place: str | None = None
     """Module and line of the function, which a deploy may move without changing the definition."""
 
@@ -128,6 +131,8 @@ def define(
             zone_data=proposal.zone_data,
             place=proposal.place,
             defined_at=now,
+            defined_by=proposal.by,
+            defined_note=proposal.note,
             cursor=now,
         )
         passed = slots.before(now + 1) if (new.schedule or {}).get("kind") == "at" and new.enabled else None
@@ -170,6 +175,8 @@ def define(
         zone_data=proposal.zone_data,
         place=proposal.place,
         defined_at=now,
+        defined_by=proposal.by,
+        defined_note=proposal.note,
         removed=False,
     )
     return Change(recompute_due(job, slots), tuple(records), "changed")
@@ -196,7 +203,13 @@ def _from_now(job: Job, old: Timetable, new: Timetable, now: int) -> Job:
 
 
 def remove(
-    doc: Job | Absent, *, now: int, late_for: int, resolve: Resolve, pauses: Sequence[ScopedPause] = ()
+    doc: Job | Absent,
+    *,
+    now: int,
+    late_for: int,
+    resolve: Resolve,
+    pauses: Sequence[ScopedPause] = (),
+    reason: str = "the job was removed",
 ) -> Change | None:
     """Remove the job: waiting runs are recorded as cancelled, running ones are asked to stop.
 
@@ -204,7 +217,6 @@ def remove(
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
-    reason = "the job was removed"
     slots = resolve(doc.definition.schedule)
     job, decided = catch_up_to(doc, slots, now=now, late_for=late_for, pauses=pauses)
     records = list(decided)

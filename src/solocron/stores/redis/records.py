@@ -28,6 +28,11 @@ def _ends(r: Record) -> str:
     return f"{_quoted(r.error)},{_quoted(r.result)},{_quoted(r.progress)}"
 
 
+def _author(r: Record) -> str:
+    """Who asked for it and why, at the end of the list: most records have none."""
+    return "" if r.asked_by is None and r.note is None else f",{_quoted(r.asked_by)},{_quoted(r.note)}"
+
+
 def record_words(records: Sequence[Record]) -> list[str]:
     """The records of a change as words of the `swap` command, their number first."""
     words = [str(len(records))]
@@ -58,7 +63,7 @@ def _text(r: Record) -> str:
     return (
         f'{r.status!s} {r.recorded_at} {finished} {r.count}\n[{r.slot},"{r.origin!s}",{_quoted(r.key)},'
         f"{_quoted(r.reason)},{_quoted(r.node)},{_quoted(r.session)},{r.fence},{_number(r.claimed_at)},"
-        f"{_number(r.started_at)},{_ends(r)},{_number(r.first)}]\n{r.job}"
+        f"{_number(r.started_at)},{_ends(r)},{_number(r.first)}{_author(r)}]\n{r.job}"
     )
 
 
@@ -72,7 +77,7 @@ def record_of(member: str, text: str) -> Record:
     run, _, attempt = member.rpartition(" ")
     facts, rest, job = text.split("\n", 2)
     status, recorded_at, finished_at, count = facts.split(" ")
-    slot, origin, key, reason, node, session, fence, claimed_at, started_at, error, result, progress, first = (
+    slot, origin, key, reason, node, session, fence, claimed_at, started_at, error, result, progress, first, *author = (
         json.loads(rest)
     )
     return Record(
@@ -96,4 +101,6 @@ def record_of(member: str, text: str) -> Record:
         progress=progress,
         first=first,
         count=int(count),
+        asked_by=author[0] if author else None,
+        note=author[1] if author else None,
     )

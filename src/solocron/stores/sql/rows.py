@@ -30,6 +30,7 @@ _HOLD = ("namespace", "session", "kind", "name")
 _RECORD = (
     *("run", "job", "attempt", "slot", "origin", "status", "run_key", "recorded_at", "reason", "node", "session"),
     *("fence", "claimed_at", "started_at", "finished_at", "error", "result", "progress", "first_slot", "slots"),
+    *("asked_by", "note"),
 )
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -188,7 +189,8 @@ def record_row(namespace: str, r: Record) -> tuple[Any, ...]:
     """Return the row of a record, in the order of `record_appended`."""
     return (
         r.run, r.job, r.attempt, r.slot, r.origin, r.status, r.key, r.recorded_at, r.reason, r.node, r.session, r.fence,
-        r.claimed_at, r.started_at, r.finished_at, r.error, r.result, r.progress, r.first, r.count, namespace,
+        r.claimed_at, r.started_at, r.finished_at, r.error, r.result, r.progress, r.first, r.count,
+        r.asked_by, r.note, namespace,
     )  # fmt: skip
 
 
@@ -204,10 +206,10 @@ def _life(doc: Doc | None) -> Life | None:
 def record_of(row: tuple[Any, ...]) -> Record:
     """A record of the log from its columns."""
     (run, job, attempt, slot, origin, status, key, recorded_at, reason, node, session, fence,
-     claimed_at, started_at, finished_at, error, result, progress, first, count) = row  # fmt: skip
+     claimed_at, started_at, finished_at, error, result, progress, first, count, asked_by, note) = row  # fmt: skip
     return Record(
         run=run, job=job, attempt=attempt, slot=slot, origin=Origin(origin), status=Status(status), key=key,
         recorded_at=recorded_at, reason=reason, node=node, session=session, fence=fence, claimed_at=claimed_at,
         started_at=started_at, finished_at=finished_at, error=error, result=result, progress=progress,
-        first=first, count=count,
+        first=first, count=count, asked_by=asked_by, note=note,
     )  # fmt: skip

@@ -202,6 +202,8 @@ def full_job(name: str) -> Job:
         cancel="because",
         asked_at=13,
         final=True,
+        asked_by="ána",
+        note="why ☂",
     )
     return Job(
         name=name,
@@ -212,6 +214,8 @@ def full_job(name: str) -> Job:
         zone_data="2025b",
         place="shop.jobs:42",
         defined_at=10,
+        defined_by="ána",
+        defined_note="why ☂",
         removed=True,
         cursor=2**52,
         nominal="2026-03-08T02:30",

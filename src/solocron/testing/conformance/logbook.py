@@ -48,6 +48,8 @@ FULL = Record(
     progress='{"done": 1}',
     first=2**52 - 1,
     count=31_536_000,
+    asked_by="Ána ' \" \\",
+    note="wrong file ☂\n🎉",
 )
 
 

@@ -58,7 +58,7 @@ SELECT namespace FROM {jobs} GROUP BY namespace UNION SELECT namespace FROM {doc
 
 -- history --  Records of the log, newest first: of `scan` that are looked at, those that were asked for.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
 FROM (SELECT * FROM {runs}
       WHERE namespace = :namespace
         AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
@@ -70,7 +70,7 @@ ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
 
 -- history_of_job --  The same of one job.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
 FROM (SELECT * FROM {runs}
       WHERE namespace = :namespace AND job = :job
         AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
@@ -82,7 +82,7 @@ ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
 
 -- history_of_status --  The same of a status other than succeeded, which has an index.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
 FROM (SELECT * FROM {runs}
       WHERE namespace = :namespace AND status = :status AND status <> 'succeeded'
         AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
@@ -115,13 +115,13 @@ ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT 1 OFFSET :scan
 
 -- history_of_runs --  Every record of some runs.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
 FROM {runs}
 WHERE namespace = :namespace AND run {in:runs}
 
 -- history_of_group --  Every record of the shards of a run: their names follow each other in the primary key.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots
+       claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
 FROM {runs}
 WHERE namespace = :namespace AND run >= :first AND run < :last
 

@@ -81,7 +81,7 @@ WHERE d.version = r.version
 -- record_appended --  New records; where one of the same run and attempt is there already, it stays.
 -- FOUND_ROWS counts such a row as well: the answer carries the number 1 if there is any.
 INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
+    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note, namespace)
 VALUES {values} ON DUPLICATE KEY UPDATE {runs}.attempt = {runs}.attempt + 0 * LAST_INSERT_ID(1)
 
 -- hold_added --  Sessions hold something.

@@ -96,9 +96,9 @@ WHERE d.namespace = r.namespace AND d.kind = r.kind AND d.name = r.name AND d.ve
 
 -- record_appended --  New records; where one of the same run and attempt is there already, it stays.
 INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
+    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note, namespace)
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace
+    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note, namespace
 FROM {rows:record_appended}
 ON CONFLICT (namespace, run, attempt) DO NOTHING
 

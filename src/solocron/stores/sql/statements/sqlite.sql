@@ -80,8 +80,9 @@ DELETE FROM {holds} WHERE namespace = ? AND session = ? AND kind = ? AND name = 
 
 -- record_appended --  A new record; where one of the same run and attempt is there already, it stays.
 INSERT INTO {runs} (run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
-    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, namespace)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, run, attempt) DO NOTHING
+    claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note, namespace)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (namespace, run, attempt) DO NOTHING
 
 -- prune_runs --  The oldest records from before then go.
 DELETE FROM {runs} WHERE rowid IN (

@@ -68,6 +68,8 @@ CREATE TABLE IF NOT EXISTS {runs} (
     progress MEDIUMTEXT,
     first_slot BIGINT,
     slots BIGINT NOT NULL,
+    asked_by TEXT,
+    note TEXT,
     PRIMARY KEY (namespace, run, attempt),
     KEY {runs_recorded} (namespace, recorded_at),
     KEY {runs_job} (namespace, job, recorded_at),

@@ -72,6 +72,8 @@ CREATE TABLE IF NOT EXISTS {runs} (
     progress TEXT,
     first_slot BIGINT,
     slots BIGINT NOT NULL,
+    asked_by TEXT,
+    note TEXT,
     PRIMARY KEY (namespace, run, attempt)
 );
 

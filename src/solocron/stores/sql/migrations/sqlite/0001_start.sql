@@ -72,6 +72,8 @@ CREATE TABLE IF NOT EXISTS {runs} (
     progress TEXT,
     first_slot INTEGER,
     slots INTEGER NOT NULL,
+    asked_by TEXT,
+    note TEXT,
     UNIQUE (namespace, run, attempt)
 );
 

@@ -22,6 +22,7 @@ __all__ = [
     "add_watch",
     "chosen",
     "count",
+    "listed",
     "names",
 ]
 
@@ -55,9 +56,17 @@ def count(value: str) -> int:
 count.__name__ = "whole number from 1 up"  # argparse puts the name of the type into its message
 
 
+def listed(flag: str, given: Iterable[str] | None) -> frozenset[str]:
+    """Return the words of a flag; refuse a list without any, which would ask for nothing and find everything."""
+    words = frozenset(given or ())
+    if given is not None and not words:
+        raise InvalidError(f"{flag}: the list is empty; name what is wanted, or leave the flag out.")
+    return words
+
+
 def chosen(flag: str, given: Iterable[str] | None, known: Iterable[str]) -> frozenset[str]:
     """Return the words of a flag; refuse one that is not known, with the nearest that is."""
-    words, valid = frozenset(given or ()), [str(one) for one in known]
+    words, valid = listed(flag, given), [str(one) for one in known]
     for word in sorted(words - set(valid)):
         close = get_close_matches(word, valid, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(valid)}."

@@ -248,6 +248,8 @@ def test_a_running_job_is_found_by_its_state(cli: Cli, held: Callable[..., tuple
         (["--state", "pausd"], "--state: 'pausd' is not known; did you mean 'paused'?"),
         (["--state", "xyz"], "choose from on, paused, disabled, running, waiting, failing, orphaned."),
         (["--match", ""], "--match: an empty pattern fits no name; write it like 'invoice:*'. Nothing was read."),
+        (["--state", ","], "--state: the list is empty; name what is wanted, or leave the flag out."),
+        (["--pool", ""], "--pool: the list is empty; name what is wanted, or leave the flag out."),
         (["--limit", "none"], "argument --limit: invalid whole number from 1 up value: 'none'"),
         (["--watch"], "--watch draws on a terminal, and stdout is not one; nothing was read. Leave --watch out."),
         (["--watch", "--json"], "--watch draws a table, so --json does not go with it; nothing was read."),

@@ -144,6 +144,7 @@ def test_what_runs_is_of_the_present(cli: Cli, held: Callable[..., tuple[str, Sc
     ("given", "said"),
     [
         (["--origin", "triger"], "--origin: 'triger' is not known; did you mean 'trigger'?"),
+        (["--status", ","], "--status: the list is empty; name what is wanted, or leave the flag out."),
         (["--since", "yesterday"], "--since: 'yesterday' is neither an instant such as"),
         (["--until", "9999999w"], "--until: '9999999w' is too far away."),
         (["--since", "1h", "--until", "2h"], "no run can be both since"),

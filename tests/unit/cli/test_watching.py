@@ -12,13 +12,15 @@ import termios
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from solocron import Scheduler
-from solocron.cli import output
+from solocron.cli import main, output
 from solocron.cli.watching import watch
 from solocron.errors import StoreUnavailable
+from tests.unit.cli.kit import Shop
 from tests.unit.cli.test_output import Terminal
 
 
@@ -108,3 +110,26 @@ def test_ctrl_c_ends_it_quietly_on_a_real_terminal(command: str, tmp_path: Path)
     shown = seen.decode()
     assert "Traceback" not in shown
     assert (run if command == "runs" else "invoices:of-the-north ") in shown
+
+
+def test_a_frame_of_jobs_reads_no_more_than_a_screen_shows(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch of very many jobs must not read all of them every two seconds."""
+    drawn = list[list[str]]()
+
+    def once(draw: Callable[[], None]) -> NoReturn:
+        terminal = Terminal()
+        with redirect_stdout(terminal):
+            draw()
+        drawn.append(terminal.getvalue().splitlines())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("solocron.cli.watching.watch", once)
+    monkeypatch.setattr("solocron.cli.watching.refuse_without_terminal", lambda: None)
+    monkeypatch.setenv("TERM", "dumb")
+    for lines in ("2", "3"):
+        monkeypatch.setenv("LINES", lines)
+        assert main(["jobs", "--watch", "--store", shop.url]) == 130
+    few, enough = drawn
+    assert [line.split()[0] for line in few if line[0].isalpha()] == ["JOB", "broken", "invoices"]
+    assert few[-1] == "... and more jobs"
+    assert "... and more jobs" not in enough

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
-from solocron.cli.arguments import ListOf, add_listing, add_watch, chosen, count, names
+from solocron.cli.arguments import ListOf, add_listing, add_watch, chosen, count, listed, names
 from solocron.cli.exits import OK
 from solocron.cli.moments import local, utc
 from solocron.cli.opening import opened, same_store
@@ -52,7 +53,7 @@ def execute(args: Namespace) -> int:
         refuse_without_terminal()
     states = chosen("--state", args.state, STATES)
     wanted = WantedJobs(
-        match=args.match, pools=frozenset(args.pool or ()), states=states, tags=frozenset(args.tag or ())
+        match=args.match, pools=listed("--pool", args.pool), states=states, tags=listed("--tag", args.tag)
     )
     with opened(args) as client:
         if args.watch:
@@ -75,7 +76,11 @@ def _draw(client: Client, args: Namespace, wanted: WantedJobs) -> None:
     from solocron.clock import from_us
 
     output.say(f"{utc(from_us(client.store.clock()))} UTC by the store's clock")
-    _table(client.job_page(wanted, limit=args.limit, after=args.after).jobs)
+    # A screen shows no more, and reading every job each time would keep a store of very many of them busy.
+    page = client.job_page(wanted, limit=args.limit or get_terminal_size().lines, after=args.after)
+    _table(page.jobs)
+    if page.next is not None:
+        output.say("... and more jobs")
 
 
 def _nothing(args: Namespace, client: Client) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from solocron import Scheduler, catch_up_all
+from solocron import Run, Scheduler, catch_up_all
 from solocron.clock import from_us
 
 STORES = ["sqlite", "postgres", "mariadb", "redis_server", pytest.param("valkey", marks=pytest.mark.long)]
@@ -88,4 +89,28 @@ def test_a_backfill_and_a_rerun_go_through_every_store(url: str) -> None:
     scheduler.tick()
     assert ran[-1] == (slot, key)
     assert scheduler.get_run(run).status == "succeeded"
+    scheduler.stop()
+
+
+def test_a_body_in_the_callers_thread_is_claimed_and_recorded_as_any_other(url: str) -> None:
+    scheduler, mails = Scheduler(url, enabled=True), list[str]()
+
+    @scheduler.every("1000d", limit="mail:1", retries=2, timeout="1m")
+    def send(run: Run) -> int:
+        with run.once(f"mail:{run.payload}") as first:
+            if first:
+                mails.append(run.payload)
+        assert run.step("count").call(lambda: len(mails)) == len(mails)
+        if run.payload == "fail":
+            raise ValueError("no paper")
+        return threading.get_ident()
+
+    assert scheduler.run_now(send, "ada") == scheduler.run_now(send, "ada") == threading.get_ident()
+    assert mails == ["ada"]
+    with pytest.raises(ValueError, match="no paper"):
+        scheduler.run_now(send, "fail")
+    found = scheduler.runs("send")
+    assert [view.status for view in found] == ["failed", "succeeded", "succeeded"]
+    assert found[0].fence > found[1].fence > found[2].fence
+    assert (scheduler.get_job("send").waiting, scheduler.limits()[0].taken, scheduler.nodes()) == (0, (), [])
     scheduler.stop()

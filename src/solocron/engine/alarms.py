@@ -220,20 +220,19 @@ def _finding(
 ) -> Finding:
     """Return what this look has found of a kind: the alarms that are open and neither silenced nor information."""
     members: list[OpenAlarm] = []
-    hidden = False
+    hidden: list[OpenAlarm] = []
     for name, cause in sorted(found.items()):
         doc = docs.get(name)
         if cause.kind != kind or cause.info or doc is None or not alarm.is_open(doc):
             continue
-        if silenced_by(silences, kind, cause.subject, now=seen) is not None:
-            hidden = True
-            continue
-        since = doc.body["since"]
-        members.append(
-            OpenAlarm(
-                subject=cause.subject, detail=cause.detail, since=since,
-                began=doc.body["opened"] if cause.ended is None else cause.ended,
-                owner=cause.owner, runbook=cause.runbook,
-            )
-        )  # fmt: skip
+        one = OpenAlarm(
+            subject=cause.subject,
+            detail=cause.detail,
+            since=doc.body["since"],
+            began=doc.body["opened"] if cause.ended is None else cause.ended,
+            owner=cause.owner,
+            runbook=cause.runbook,
+        )
+        silenced = silenced_by(silences, kind, cause.subject, now=seen) is not None
+        (hidden if silenced else members).append(one)
     return Finding(seen=seen, watched_since=watched_since, members=members, hidden=hidden)

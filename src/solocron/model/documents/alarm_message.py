@@ -94,8 +94,8 @@ class Finding:
     watched_since: int
     """Store time since which the fleet has looked without a long pause."""
     members: Sequence[OpenAlarm] = ()
-    hidden: bool = False
-    """Whether there are open alarms of this kind that are silenced."""
+    hidden: Sequence[OpenAlarm] = ()
+    """Open alarms of this kind that are silenced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,16 +177,14 @@ def _while_untold(old: Message, finding: Finding, bounds: Bounds) -> tuple[Messa
         new = replace(old, since=finding.watched_since, put_off=old.put_off + 1)
     else:
         new = old
-    most, period = bounds.rate
-    recent = sum(finding.seen - at < period for at in old.raised)
-    if finding.seen - new.since < bounds.settle or recent >= most:
+    if finding.seen - new.since < bounds.settle or _is_often(old, finding, bounds):
         return new, None
     return _raised(new, finding, bounds), MessageStep.RAISED
 
 
 def _while_raised(old: Message, finding: Finding, bounds: Bounds) -> tuple[Message, MessageStep | None]:
     if not finding.members:
-        if finding.hidden:
+        if any(one.began <= old.raised[-1] for one in finding.hidden):
             return replace(old, phase=MessagePhase.QUIET, gone=None, hushed=True), None
         gone = max(finding.seen if old.gone is None else old.gone, finding.watched_since)
         if finding.seen - gone < bounds.settle:
@@ -196,9 +194,16 @@ def _while_raised(old: Message, finding: Finding, bounds: Bounds) -> tuple[Messa
     ago = finding.seen - old.raised[-1]
     settled = any(finding.seen - member.since >= bounds.settle for member in _begun_since(old, finding))
     undelivered = ago >= (period // most if old.delivery is Delivery.REFUSED else period)
-    if (settled and ago >= period) or (old.delivery is not Delivery.DONE and undelivered):
+    wanted = (settled and ago >= period) or (old.delivery is not Delivery.DONE and undelivered)
+    if wanted and not _is_often(old, finding, bounds):
         return _raised(old, finding, bounds), MessageStep.AGAIN
     return replace(old, gone=None, count=max(old.count, len(finding.members))), None
+
+
+def _is_often(old: Message, finding: Finding, bounds: Bounds) -> bool:
+    """Return whether as many messages as may were raised lately."""
+    most, period = bounds.rate
+    return sum(finding.seen - at < period for at in old.raised) >= most
 
 
 def _news(old: Message, finding: Finding, bounds: Bounds) -> Sequence[OpenAlarm]:

@@ -46,7 +46,7 @@ class OneKind:
     watched_since: int = 0
 
     def look(
-        self, at: int, *members: OpenAlarm, hidden: bool = False, delivered: bool = True, written: int = 0
+        self, at: int, *members: OpenAlarm, hidden: Sequence[OpenAlarm] = (), delivered: bool = True, written: int = 0
     ) -> None:
         """Look at a time; the write follows `written` later, or after the next look."""
         finding = Finding(seen=at, watched_since=self.watched_since, members=members, hidden=hidden)
@@ -181,6 +181,19 @@ def test_a_message_that_may_not_have_arrived_is_repeated_while_the_trouble_stays
     assert kind.steps() == ["raised", "raised again"]
 
 
+def test_a_message_that_is_refused_is_repeated_within_the_rate() -> None:
+    kind = OneKind()
+    for begin in (1000, 1500, 2000):
+        looks(kind, begin, begin + 90, member("a", begin), delivered=begin < 2000)
+        if begin < 2000:
+            looks(kind, begin + 120, begin + 240)
+    kind.deliver(Delivery.REFUSED)
+    looks(kind, 2100, 1060 + HOUR - 1, member("a", 2000))
+    assert kind.steps().count("raised again") == 0, "three were raised in this hour"
+    looks(kind, 1060 + HOUR, 1060 + HOUR, member("a", 2000))
+    assert kind.steps().count("raised again") == 1
+
+
 def test_the_delivery_of_an_older_message_changes_nothing() -> None:
     kind = OneKind()
     looks(kind, 1000, 1060, member("a", 990), delivered=False)
@@ -193,16 +206,23 @@ def test_the_delivery_of_an_older_message_changes_nothing() -> None:
 def test_a_silence_ends_a_message_without_a_word_and_what_is_left_after_it_is_told() -> None:
     kind = OneKind()
     looks(kind, 1000, 1060, member("a", 990))
-    looks(kind, 1090, 1300, hidden=True)
+    looks(kind, 1090, 1300, hidden=[member("a", 990)])
     assert kind.steps() == ["raised"], "not cleared: it is not over"
     looks(kind, 1330, 1390, member("a", 990))
     assert kind.steps() == ["raised", "raised"]
 
 
+def test_a_silence_of_what_was_not_told_does_not_keep_a_message_from_being_cleared() -> None:
+    kind = OneKind()
+    looks(kind, 1000, 1060, member("a", 990))
+    looks(kind, 1090, 1180, hidden=[member("b", 1070)])
+    assert kind.steps() == ["raised", "cleared"]
+
+
 def test_what_is_over_while_it_is_silenced_is_never_cleared() -> None:
     kind = OneKind()
     looks(kind, 1000, 1060, member("a", 990))
-    kind.look(1090, hidden=True)
+    kind.look(1090, hidden=[member("a", 990)])
     looks(kind, 1120, 2000)
     assert kind.steps() == ["raised"]
 
@@ -277,7 +297,7 @@ def test_never_more_messages_than_the_rate_and_raised_and_cleared_alternate(
     for at in range(EVERY, 30_000, EVERY):
         open_ = [member(str(job), begin) for job, begin, lasts in troubles if begin <= at < begin + lasts]
         silenced = any(begin <= at < begin + lasts for begin, lasts in silences)
-        kind.look(at, *(() if silenced else open_), hidden=silenced and bool(open_))
+        kind.look(at, *(() if silenced else open_), hidden=open_ if silenced else ())
     up = [told_at for told_at, step in kind.told if step is not MessageStep.CLEARED]
     assert all(sum(0 <= other - first < HOUR for other in up) <= 3 for first in up)
     phase = MessagePhase.QUIET

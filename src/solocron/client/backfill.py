@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import overload
+from typing import Literal, get_args, overload
 
 from solocron.client.commands import check_author, check_key
 from solocron.client.job_documents import JobDocuments
@@ -13,6 +13,7 @@ from solocron.client.recorded_slots import (
     check_range,
     failed_slots,
     reading_of,
+    spans_to_run,
     under_way,
 )
 from solocron.client.refusals import error_of
@@ -27,7 +28,10 @@ from solocron.model.transitions.backfill import BackfillOver
 from solocron.stores.log import is_recorded
 from solocron.views import BackfillView
 
-__all__ = ["Backfills"]
+__all__ = ["BackfillChoice", "Backfills"]
+
+BackfillChoice = Literal["all", "missed", "not_well"]
+"""Which slots of a range a backfill runs: all, those that did not run, or those that did not succeed."""
 
 
 class Backfills:
@@ -108,15 +112,22 @@ class Backfills:
         limit: int | None = None,
         rate: str | None = None,
         dry_run: bool = False,
+        only: BackfillChoice = "all",
         key: str | None = None,
         by: str | None = None,
         note: str | None = None,
     ) -> BackfillView:
         """Run every slot from `start` to before `end`, live slots first; `dry_run` only counts.
 
-        The same `key` again is the same backfill, also after it has ended.
+        `only="missed"` leaves out the slots that ran, `only="not_well"` those that succeeded. The same `key` again is
+        the same backfill, also after it has ended.
         """
         check_key(key)
+        if only not in get_args(BackfillChoice):
+            raise InvalidError(
+                f"only={only!r:.40} is not known; choose from {', '.join(get_args(BackfillChoice))}. "
+                "Nothing was asked for."
+            )
         check_author(by, note, undone="nothing was asked for")
         begin, stop, pace = check_range(start, end, limit, rate, self._store.clock())
         request = key if key is not None else self._documents.runtime.rng.token()
@@ -124,12 +135,20 @@ class Backfills:
         def ask(doc: Job | Absent, now: int) -> Change | None:
             return backfill.backfill(
                 doc, start=begin, end=stop, limit=limit, pace=pace, request=request, now=now,
-                resolve=self._documents.resolve, by=by, note=note,
+                resolve=self._documents.resolve, by=by, note=note, spans=spans,
             )  # fmt: skip
 
-        doc = self._documents.get(job)
+        doc, spans = self._documents.get(job), None
+        slots = self._documents.resolve(doc.definition.schedule)
+        if only != "all" and slots.known:
+            spans = spans_to_run(self._store, doc, slots, begin, stop, only=only, limit=limit)
         if key is not None and not dry_run and (over := self._over(doc, ask(doc, self._store.clock()))) is not None:
             return over
+        if spans == []:
+            return BackfillView(
+                id=None, job=job, first=start, last=end, total=0, waiting=0, running=0, done=0, rate=None,
+                asked_by=by, note=note,
+            )  # fmt: skip
         if dry_run:
             change = ask(doc, self._store.clock())
             answer = None if change is None else change.answer
@@ -150,7 +169,9 @@ class Backfills:
         answer = None if change is None else change.answer
         if isinstance(answer, BackfillOver):
             return backfill_view(doc, answer.waiting_range)
-        if not isinstance(answer, WaitingRange) or answer in doc.waiting_ranges:
+        if not isinstance(answer, WaitingRange) or any(
+            one.origin is Origin.BACKFILL and one.request == answer.request for one in doc.waiting_ranges
+        ):
             return None
         first = run_id(doc.name, doc.incarnation, Origin.BACKFILL, f"{answer.first}|{answer.request}")
         if not doc.knows(first) and not is_recorded(self._store, first):

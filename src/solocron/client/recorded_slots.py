@@ -11,6 +11,7 @@ from solocron.errors import InvalidError, NotFoundError
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status, key_of, run_id
 from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
+from solocron.model.timetable import Timetable
 from solocron.model.transitions import backfill
 from solocron.stores.contract import Query, Store
 from solocron.views import BackfillView
@@ -20,11 +21,14 @@ __all__ = [
     "check_range",
     "failed_slots",
     "reading_of",
+    "spans_to_run",
     "under_way",
 ]
 
 PAGE = 1_000
 PAGES = 100
+PIECES = 200
+"""Maximum number of pieces of one backfill: each is an entry of the job's document."""
 BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
 
 
@@ -143,4 +147,49 @@ def backfill_view(job: Job, waiting_range: WaitingRange, *, dry_run: bool = Fals
 
 def under_way(job: Job) -> list[BackfillView]:
     """Return the backfills of a job that still have slots to start."""
-    return [backfill_view(job, s) for s in job.waiting_ranges if s.origin is Origin.BACKFILL]
+    of_request: dict[str | None, list[WaitingRange]] = {}
+    for one in job.waiting_ranges:
+        if one.origin is Origin.BACKFILL:
+            of_request.setdefault(one.request, []).append(one)
+    return [backfill_view(job, backfill.summary_of(ranges)) for ranges in of_request.values()]
+
+
+def spans_to_run(
+    store: Store, job: Job, slots: Timetable, start: int, end: int, *, only: str, limit: int | None
+) -> list[tuple[int, int]]:
+    """Return the slots of a range that did not run ("missed"), or did not succeed ("not_well"), as spans of neighbours.
+
+    What is not on record counts as not run. What runs or waits now is left out.
+    """
+    begun: list[Hold | WaitingRun] = [*job.active, *job.waiting_runs]
+    done = {one.slot for one in begun if one.origin is not Origin.TRIGGER}
+    for record in _records(store, job.name, start):
+        well = record.status is Status.SUCCEEDED if only == "not_well" else record.attempt > 0
+        if well and record.origin is not Origin.TRIGGER:
+            done.add(record.slot)
+    until = min(end - 1, slots.decided_until(job.cursor, job.nominal))
+    if slots.count(start - 1, until) > backfill.MOST:
+        raise InvalidError(f"{job.name} has more than {backfill.MOST} slots there; nothing was asked for. Narrow it.")
+    spans: list[tuple[int, int]] = []
+    slot, together = slots.after(start - 1), False
+    wanted = list[tuple[int, bool]]()
+    while slot is not None and slot <= until:
+        waits = any(s.first <= slot <= s.last for s in job.waiting_ranges)
+        wanted.append((slot, slot not in done and not waits))
+        slot = slots.after(slot)
+    left = sum(is_wanted for _, is_wanted in wanted)
+    for at, is_wanted in wanted:
+        left -= is_wanted
+        if not is_wanted or (limit is not None and left >= limit):
+            together = False
+        elif together:
+            spans[-1] = (spans[-1][0], at)
+        else:
+            spans.append((at, at))
+            together = True
+    if len(spans) > PIECES:
+        raise InvalidError(
+            f"the slots of {job.name} to run lie in {len(spans)} pieces, more than {PIECES}; nothing was asked for. "
+            'Narrow the range, or run all of it with only="all".'
+        )
+    return spans

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overload
 
 from solocron.calendars.views import CalendarView
+from solocron.client.backfill import BackfillChoice
 from solocron.effects.locks.listing import LockView
 from solocron.effects.requests import check_connection, leave_async
 from solocron.jobs.job_spec import JobSpec
@@ -275,13 +276,15 @@ class AsyncScheduler:
         limit: int | None = None,
         rate: str | None = None,
         dry_run: bool = False,
+        only: BackfillChoice = "all",
         key: str | None = None,
         by: str | None = None,
         note: str | None = None,
     ) -> BackfillView:
         """Run every slot of a range of the past, live slots first; `dry_run` only counts.
 
-        Calling it again with the same `key` returns the same backfill.
+        `only="missed"` leaves out the slots that ran, `only="not_well"` those that succeeded. Calling it again with
+        the same `key` returns the same backfill.
         """
         return await self._call(
             self._scheduler.backfill,
@@ -291,6 +294,7 @@ class AsyncScheduler:
             limit=limit,
             rate=rate,
             dry_run=dry_run,
+            only=only,
             key=key,
             by=by,
             note=note,

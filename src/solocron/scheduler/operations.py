@@ -8,6 +8,7 @@ from typing import Any, Unpack, cast, overload
 
 from solocron.calendars.views import CalendarView
 from solocron.client import Client
+from solocron.client.backfill import BackfillChoice
 from solocron.jobs.job_spec import JobSpec
 from solocron.jobs.options import AddOptions, Span
 from solocron.scheduler.core import Core
@@ -189,15 +190,19 @@ class Operations:
         limit: int | None = None,
         rate: str | None = None,
         dry_run: bool = False,
+        only: BackfillChoice = "all",
         key: str | None = None,
         by: str | None = None,
         note: str | None = None,
     ) -> BackfillView:
         """Run every slot of a range of the past, live slots first; `dry_run` only counts.
 
-        Calling it again with the same `key` returns the same backfill.
+        `only="missed"` leaves out the slots that ran, `only="not_well"` those that succeeded. Calling it again with
+        the same `key` returns the same backfill.
         """
-        return self.open().backfill(job, start, end, limit=limit, rate=rate, dry_run=dry_run, key=key, by=by, note=note)
+        return self.open().backfill(
+            job, start, end, limit=limit, rate=rate, dry_run=dry_run, only=only, key=key, by=by, note=note
+        )
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
         """Return the backfills in progress, and how far they are."""

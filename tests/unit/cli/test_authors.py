@@ -36,6 +36,20 @@ def test_a_backfill_with_a_key_is_one_and_says_who_asked(cli: Cli, shop: Shop) -
     assert len(shop.scheduler.backfills()) == 1
 
 
+def test_a_backfill_of_what_did_not_run_says_so_where_nothing_is_left(cli: Cli, shop: Shop) -> None:
+    shop.later(3 * 3600)
+    shop.tick()
+    words = ("backfill", "invoices", "3h", "0s", "--only", "missed", "--store", shop.url)
+    assert cli(*words).code == 0
+    shop.tick()
+    again = cli(*words)
+    assert (again.code, again.out) == (0, "")
+    assert "every slot of invoices there ran already; nothing was asked for" in again.err
+    wrong = cli("backfill", "invoices", "3h", "0s", "--only", "failed", "--store", shop.url)
+    assert wrong.code == 2
+    assert "--only: invalid choice: 'failed'" in wrong.err
+
+
 def test_a_resume_and_a_removal_say_who(cli: Cli, shop: Shop) -> None:
     cli("pause", "invoices", "--note", "audit", "--store", shop.url)
     shop.later(2 * 3600)

@@ -19,6 +19,15 @@ def work(run: Run) -> None:
         raise ValueError(run.payload)
 
 
+FAILING: list[bool] = []
+
+
+@every("1h")
+def flaky() -> None:
+    if FAILING:
+        raise ValueError("as told")
+
+
 def started(clock: ManualClock) -> Scheduler:
     scheduler = clock.scheduler(work)
     scheduler.tick()
@@ -128,6 +137,75 @@ def test_a_backfill_with_the_same_key_is_one_backfill() -> None:
     assert scheduler.backfill("work", start, end, key="k").waiting == 0
     assert scheduler.backfills() == []
     assert scheduler.backfill("work", start, end, key="another").waiting == first.total
+
+
+def past(clock: ManualClock) -> Scheduler:
+    """Of the slots at 1 to 4 o'clock the second was skipped and the third failed; the others ran well."""
+    scheduler = clock.scheduler(flaky)
+    scheduler.tick()
+    clock.advance("1h")
+    scheduler.tick()
+    scheduler.pause("flaky")
+    clock.advance("1h")
+    scheduler.resume("flaky")
+    FAILING.append(True)
+    clock.advance("1h")
+    scheduler.tick()
+    FAILING.clear()
+    clock.advance("1h")
+    scheduler.tick()
+    statuses = [run.status for run in reversed(scheduler.runs("flaky"))]
+    assert statuses == ["succeeded", "skipped", "failed", "succeeded"]
+    return scheduler
+
+
+@pytest.mark.parametrize(("only", "hours"), [("all", [1, 2, 3, 4]), ("missed", [2]), ("not_well", [2, 3])])
+def test_a_backfill_runs_all_what_did_not_run_or_what_did_not_succeed(only: Any, hours: list[int]) -> None:
+    clock = ManualClock()
+    scheduler = past(clock)
+    midnight = clock.now - timedelta(hours=4)
+    clock.advance("1s")
+    start, end = midnight + timedelta(minutes=1), clock.now
+    counted = scheduler.backfill("flaky", start, end, only=only, dry_run=True)
+    made = scheduler.backfill("flaky", start, end, only=only, key="k")
+    assert (made.total, counted.total, counted.id) == (len(hours), len(hours), None)
+    (under_way,) = scheduler.backfills()
+    assert (under_way.id, under_way.total, under_way.waiting) == (made.id, len(hours), len(hours))
+    while scheduler.tick():
+        pass
+    ran = sorted(run.slot for run in scheduler.runs("flaky", limit=99) if run.origin == "backfill")
+    assert [(slot - midnight) // timedelta(hours=1) for slot in ran] == hours
+    assert scheduler.backfill("flaky", start, end, only=only, key="k").done == len(hours), "the same backfill"
+    if only != "all":
+        nothing = scheduler.backfill("flaky", start, end, only=only)
+        assert (nothing.id, nothing.total) == (None, 0), "by now all of it has run well"
+        assert scheduler.backfills() == []
+
+
+def test_a_backfill_of_what_did_not_succeed_has_pieces_a_limit_and_one_id() -> None:
+    clock = ManualClock()
+    scheduler = clock.scheduler(flaky)
+    scheduler.tick()
+    for number in range(8):
+        FAILING[:] = [True] if number % 2 else []
+        clock.advance("1h")
+        scheduler.tick()
+    FAILING.clear()
+    start, end = clock.now - timedelta(hours=8), clock.now
+    made = scheduler.backfill("flaky", start, end, only="not_well", limit=2)
+    assert made.total == 2, "the newest two that lie before the end"
+    assert scheduler.cancel(str(made.id)) == "cancelled"
+    assert scheduler.backfills() == []
+    assert scheduler.backfill("flaky", start, end, only="not_well", rate="60/m").total == 3 + 1
+
+
+def test_what_a_backfill_cannot_choose_is_refused() -> None:
+    clock = ManualClock()
+    scheduler = started(clock)
+    wrong: Any = "failed"
+    with pytest.raises(InvalidError, match=r"choose from all, missed, not_well\. Nothing was asked for"):
+        scheduler.backfill("work", clock.now - timedelta(hours=2), clock.now, only=wrong)
+    assert scheduler.backfills() == []
 
 
 def test_the_async_face_passes_it_on() -> None:

@@ -26,6 +26,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("end", metavar="END", help="up to before this instant, or a time ago such as 0s")
     parser.add_argument("--limit", metavar="N", type=count, help="at most so many, the newest")
     parser.add_argument("--rate", metavar="RATE", help="start no faster than that, such as 10/m")
+    parser.add_argument(
+        "--only",
+        choices=("all", "missed", "not_well"),
+        default="all",
+        help="what did not run, or did not succeed",
+    )
     parser.add_argument("--key", metavar="KEY", help="the same key twice is one backfill")
     parser.add_argument("--dry-run", action="store_true", help="only count")
     parser.add_argument("--watch", action="store_true", help="wait for the end with a progress bar")
@@ -43,6 +49,7 @@ def execute(args: Namespace) -> int:
             limit=args.limit,
             rate=args.rate,
             dry_run=args.dry_run,
+            only=args.only,
             key=args.key,
             by=author_of(args),
             note=args.note,
@@ -54,7 +61,9 @@ def execute(args: Namespace) -> int:
     if args.json:
         return output.dump_views(view)
     span = f"{utc(view.first)} to {utc(view.last)} UTC"
-    if view.id is None:
+    if not view.total:
+        output.note(f"every slot of {args.job} there ran already; nothing was asked for")
+    elif view.id is None:
         output.say(f"{args.job} has {view.total} slots there: {span}")
     else:
         output.say(view.id)

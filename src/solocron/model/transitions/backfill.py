@@ -6,6 +6,7 @@ of them runs waits for its end. If a job allows several runs at once, a backfill
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from solocron.model._fast.values import replace
@@ -19,7 +20,17 @@ from solocron.model.transitions.catchup import give_up_range
 from solocron.model.transitions.claiming import recompute_due
 from solocron.model.transitions.commands import answered, remember
 
-__all__ = ["AT_ONCE", "MOST", "BackfillOver", "backfill", "backfill_id", "cancel_backfill", "rerun", "rerun_id"]
+__all__ = [
+    "AT_ONCE",
+    "MOST",
+    "BackfillOver",
+    "backfill",
+    "backfill_id",
+    "cancel_backfill",
+    "rerun",
+    "rerun_id",
+    "summary_of",
+]
 
 MOST = 100_000
 """Maximum number of slots of one backfill."""
@@ -92,18 +103,20 @@ def backfill(
     resolve: Resolve,
     by: str | None = None,
     note: str | None = None,
+    spans: Sequence[tuple[int, int]] | None = None,
 ) -> Change | None:
     """Run every slot of the schedule from `start` to before `end` again, the newest `limit` of them.
 
-    Only slots that have been decided: the schedule itself brings those that are still to come. The answer is the range,
-    or a `Refusal`.
+    Only slots that have been decided: the schedule itself brings those that are still to come. With `spans`, only the
+    slots within these, and `limit` has been considered. The answer is the range, with several spans their summary; or a
+    `Refusal`.
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
     name = backfill_id(doc, request)
-    for waiting_range in doc.waiting_ranges:
-        if waiting_range.origin is Origin.BACKFILL and waiting_range.request == request:
-            return Change(doc, answer=waiting_range)
+    under_way = [s for s in doc.waiting_ranges if s.origin is Origin.BACKFILL and s.request == request]
+    if under_way:
+        return Change(doc, answer=summary_of(under_way))
     known = answered(doc, name)
     if known is not None:
         return Change(doc, answer=_over(known, request))
@@ -113,24 +126,41 @@ def backfill(
     if not slots.known:
         return Change(doc, answer=Refusal(Refused.UNKNOWN_SCHEDULE))
     until = min(end - 1, slots.decided_until(doc.cursor, doc.nominal))
-    since = start - 1 if limit is None else slots.newest(start - 1, max(until, start - 1), limit)
-    count = slots.count(since, until)
+    if spans is None:
+        since = start - 1 if limit is None else slots.newest(start - 1, max(until, start - 1), limit)
+        spans = [(since + 1, until)]
+    found = [(since - 1, min(last, until)) for since, last in spans]
+    counts = [slots.count(*one) for one in found]
+    count = sum(counts)
     if not count:
         return Change(doc, answer=Refusal(Refused.NO_SLOTS))
     if count > MOST:
         return Change(doc, answer=Refusal(Refused.TOO_MANY_SLOTS, count))
-    if sum(s.origin is Origin.BACKFILL for s in doc.waiting_ranges) >= AT_ONCE:
+    if len({s.request for s in doc.waiting_ranges if s.origin is Origin.BACKFILL}) >= AT_ONCE:
         return Change(doc, answer=Refusal(Refused.TOO_MANY_BACKFILLS))
-    first, last = slots.after(since), slots.before(until + 1)
-    assert first is not None
-    assert last is not None
-    waiting_range = WaitingRange(
-        first=first, last=last, count=count, origin=Origin.BACKFILL, request=request, pace=pace or 0, total=count,
-        asked_by=plain(by), note=plain(note),
-    )  # fmt: skip
-    begun = f"{first} {last} {count}"
-    job = remember(replace(doc, waiting_ranges=(*doc.waiting_ranges, waiting_range)), name, begun)
-    return Change(recompute_due(job, slots), answer=waiting_range)
+    ranges = [
+        WaitingRange(
+            first=_there(slots.after(since)), last=_there(slots.before(last + 1)), count=some, origin=Origin.BACKFILL,
+            request=request, pace=pace or 0, total=count, asked_by=plain(by), note=plain(note),
+        )
+        for (since, last), some in zip(found, counts, strict=True)
+        if some
+    ]  # fmt: skip
+    whole = summary_of(ranges)
+    begun = f"{whole.first} {whole.last} {count}"
+    job = remember(replace(doc, waiting_ranges=(*doc.waiting_ranges, *ranges)), name, begun)
+    return Change(recompute_due(job, slots), answer=whole)
+
+
+def summary_of(ranges: Sequence[WaitingRange]) -> WaitingRange:
+    """Return what waits of one backfill as one range, however many pieces it is in."""
+    first, last = min(s.first for s in ranges), max(s.last for s in ranges)
+    return replace(ranges[0], first=first, last=last, count=sum(s.count for s in ranges))
+
+
+def _there(slot: int | None) -> int:
+    assert slot is not None, "a range with a count has a first and a last slot"
+    return slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from solocron.model.documents import alarm, alarm_message
 from solocron.model.documents.alarm import KINDS, TURN, Bounds, Cause, Turn
 from solocron.model.documents.alarm_causes import causes
 from solocron.model.documents.alarm_message import Delivery, Finding, Message, MessageStep, OpenAlarm
-from solocron.model.documents.alarm_text import LISTED, cleared, raised
+from solocron.model.documents.alarm_text import LISTED, cleared, in_order, raised
 from solocron.model.documents.silence import Silence, expire, read_silences, silenced_by
 from solocron.model.documents.silence import document_of as silence_document
 from solocron.stores.contract import ChangeFn, Named, Verdict
@@ -189,7 +189,8 @@ class Alarms:
                 node=node,
             )  # fmt: skip
         else:
-            members, again = written.finding.members, message.step is MessageStep.AGAIN
+            again = message.step is MessageStep.AGAIN
+            members = in_order(written.finding.members, again=again)
             events.emit(
                 "alarm", id=written.id, kind=kind, text=raised(kind, members, again=again), count=len(members),
                 since=message.since, again=again, alarms=[_shown(member) for member in members[:LISTED]], node=node,

@@ -9,7 +9,7 @@ from solocron.clock import SECOND
 from solocron.duration import format_duration
 from solocron.model.documents.alarm_message import Message, OpenAlarm
 
-__all__ = ["LISTED", "about", "cleared", "raised", "some", "whom_to_ask"]
+__all__ = ["LISTED", "about", "cleared", "in_order", "raised", "some", "whom_to_ask"]
 
 LISTED = 20
 """Alarms that a message has in full. The others are in the store."""
@@ -28,6 +28,11 @@ def some(noun: str, count: int, names: Sequence[str]) -> str:
         return names[0]
     such_as = ", such as" if count > len(names[:_NAMED]) else ":"
     return f"{count} {noun}s{such_as} {', '.join(names[:_NAMED])}"
+
+
+def in_order(members: Sequence[OpenAlarm], *, again: bool) -> Sequence[OpenAlarm]:
+    """Return the alarms of a message in its order: as they are, but in a later message those that joined last first."""
+    return sorted(members, key=lambda one: -one.began) if again else members
 
 
 def raised(kind: str, members: Sequence[OpenAlarm], *, again: bool) -> str:

@@ -26,7 +26,7 @@ from solocron.model.documents.alarm_message import (
     read,
     record_delivery,
 )
-from solocron.model.documents.alarm_text import cleared, raised
+from solocron.model.documents.alarm_text import cleared, in_order, raised
 
 SETTLE, HOUR, EVERY = 60, 3_600, 30
 BOUNDS = Bounds(every=EVERY, late=1, failing=1, patience=0, settle=SETTLE, rate=(3, HOUR))
@@ -245,6 +245,12 @@ def test_a_message_names_what_it_is_about() -> None:
     kind = OneKind()
     looks(kind, 1000, 1060, *crowd)
     assert cleared("late", read(kind.doc)).startswith("late is over: 5 jobs, such as job-0, job-1, job-2, after ")
+
+
+def test_a_later_message_names_first_what_has_joined_since() -> None:
+    crowd = [member("a", 990), member("b", 990), member("z", 5000)]
+    assert [one.subject for one in in_order(crowd, again=False)] == ["a", "b", "z"]
+    assert [one.subject for one in in_order(crowd, again=True)] == ["z", "a", "b"]
 
 
 # --- whatever happens ------------------------------------------------------------------------------------------------

@@ -109,7 +109,11 @@ def operate() -> None:
     jobs = [JobSpec("invoice:acme", "nightly", "@daily", tz="Asia/Tokyo", retries=1), spec]
     assert_type(scheduler.add_all(jobs), list[str])
     assert_type(scheduler.sync(jobs, within="invoice:", dry_run=True).removed, tuple[str, ...])
-    run = scheduler.trigger("digest", {"n": 1}, at=datetime.now(UTC), key="once")
+    run = scheduler.trigger("digest", {"n": 1}, at=datetime.now(UTC), key="once", by="me", note="why")
+    scheduler.pause_all(match="invoice:*", by="me", triggers=True)
+    lifted = scheduler.resume_all(match="invoice:*")
+    print(None if lifted is None else lifted.scope, [one.until for one in scheduler.pauses()])
+    scheduler.backfill("digest", datetime.now(UTC), datetime.now(UTC), only="not_well", key="k", by="me")
     try:
         view = scheduler.wait(run, "10s")
     except WaitTimeout:

@@ -25,7 +25,7 @@ COMMANDS: dict[str, str] = {
     "demo": "watch five replicas share the work, one killed, one frozen",
     "jobs": "list the jobs",
     "runs": "list what ran, what did not, and why",
-    "show": "show one run, every attempt of it",
+    "show": "show one run, every attempt of it, or one job",
     "nodes": "list the nodes",
     "health": "say whether the nodes of this machine are alive, for probes",
     "namespaces": "list the namespaces of the store",

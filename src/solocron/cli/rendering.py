@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
-from solocron.cli.moments import span, utc
+from solocron.cli.moments import local, span, utc
+from solocron.cli.scopes import circumstances
 from solocron.model.documents.run import Status
 
 if TYPE_CHECKING:
-    from solocron.views import NodeView, RunView
+    from solocron.views import JobView, NodeView, RunView
 
-__all__ = ["describe_run", "nodes_table", "runs_table", "runs_table_in_pages"]
+__all__ = ["describe_job", "describe_run", "job_state", "nodes_table", "runs_table", "runs_table_in_pages"]
 
 
 _RUNS = ["RUN", "STATUS", "SLOT (UTC)", " TRY", " LATE", " TOOK", "NODE", "WHY"]
@@ -46,6 +47,50 @@ def _run_row(run: RunView) -> Sequence[str]:
 def _between(start: datetime | None, end: datetime | None) -> str:
     """Format the time between two instants. A node estimates the store's clock: one a moment early is no time."""
     return "-" if start is None or end is None else span(max(end - start, timedelta()))
+
+
+def job_state(job: JobView) -> tuple[str, str]:
+    """Return what a person on call needs to know first about a job: its state in a word, and what belongs to it."""
+    if not job.enabled:
+        return "disabled", ""
+    if job.paused is not None:
+        return "paused", circumstances(job.paused)
+    if job.pauses:
+        return "paused", "; ".join(f"with {one.scope} {circumstances(one)}".rstrip() for one in job.pauses)
+    if job.running:
+        return "running", f"on {', '.join(sorted({str(run.node) for run in job.running}))}"
+    if job.next is None and job.ends is not None and not job.waiting:
+        return "ended", f"on {job.ends}"
+    if job.orphaned:
+        return "orphaned", ""
+    return (f"{job.waiting} waiting" if job.waiting else "on"), ""
+
+
+def describe_job(job: JobView) -> list[tuple[str, str]]:
+    """Return one job as labels and values; unknown values are left out."""
+    state, note = job_state(job)
+    last = f"{job.last_status}, slot {utc(job.last_slot)} UTC" if job.last_status else ""
+    added = ": ".join(filter(None, [f"by {job.defined_by}" if job.defined_by else "", job.defined_note]))
+    rows = [
+        ("job", job.name),
+        ("state", state),
+        ("note", note),
+        ("schedule", f"{job.schedule} ({job.zone})"),
+        ("next", local(job.next) if job.next is not None else ""),
+        ("last", last),
+        ("error", (job.last_error or "").rstrip()),
+        ("failures", f"{job.failures} in a row" if job.failures else ""),
+        ("waiting", str(job.waiting) if job.waiting else ""),
+        ("pool", job.pool),
+        ("handler", job.handler),
+        ("place", job.place or ""),
+        ("owner", job.owner or ""),
+        ("runbook", job.runbook or ""),
+        ("tags", ", ".join(job.tags)),
+        ("added", added),
+        ("defined", f"{utc(job.defined_at)} UTC" if job.defined_at else ""),
+    ]
+    return [(label, value) for label, value in rows if value]
 
 
 def describe_run(run: RunView, *, now: datetime | None = None) -> list[tuple[str, str]]:

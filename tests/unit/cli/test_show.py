@@ -91,3 +91,18 @@ def test_a_result_is_shown_as_json(cli: Cli, shop: Shop) -> None:
     """As Python would write it, it could not be pasted into anything else."""
     run = shop.ran("invoices")
     assert 'result    {"sent": 3}' in cli("show", run, "--store", shop.url).lines
+
+
+def test_a_job_is_shown_with_all_that_pauses_it(cli: Cli, shop: Shop) -> None:
+    cli("pause", "--all", "--by", "kim", "--note", "moving", "--store", shop.url)
+    cli("pause", "--match", "inv*", "--by", "lee", "--store", shop.url)
+    lines = cli("show", "invoices", "--store", shop.url).lines
+    shown = dict(line.split(None, 1) for line in lines)
+    assert (shown["job"], shown["state"]) == ("invoices", "paused")
+    assert shown["note"] == "with all jobs by kim: moving; with jobs matching inv* by lee"
+    assert "next" not in shown
+    found = cli("show", "invoices", "--store", shop.url, "--json").json
+    assert [one["option"] for one in found["pauses"]] == ["--all", "--match 'inv*'"]
+    unknown = cli("show", "invoice", "--store", shop.url)
+    assert unknown.code == 3
+    assert "Did you mean 'invoices'?" in unknown.err

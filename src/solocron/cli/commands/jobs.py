@@ -13,7 +13,7 @@ from solocron.cli.arguments import ListOf, add_listing, add_watch, chosen, count
 from solocron.cli.exits import OK
 from solocron.cli.moments import local, utc
 from solocron.cli.opening import opened, same_store
-from solocron.cli.scopes import circumstances
+from solocron.cli.rendering import job_state
 from solocron.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -109,24 +109,7 @@ def _table(found: Sequence[JobView]) -> None:
 
 
 def _row(job: JobView, *, owners: bool, tags: bool) -> Sequence[str]:
-    state, note = _state(job)
+    state, note = job_state(job)
     following = local(job.next) if job.next is not None else "-"
     marks = [*([job.owner or "-"] * owners), *([", ".join(job.tags) or "-"] * tags)]
     return job.name, state, job.last_status or "-", following, job.schedule, note, *marks
-
-
-def _state(job: JobView) -> tuple[str, str]:
-    """Return what a person on call needs to know first about a job: its state in a word, and what belongs to it."""
-    if not job.enabled:
-        return "disabled", ""
-    if job.paused is not None:
-        return "paused", circumstances(job.paused)
-    if job.pauses:
-        return "paused", "; ".join(f"with {one.scope} {circumstances(one)}".rstrip() for one in job.pauses)
-    if job.running:
-        return "running", f"on {', '.join(sorted({str(run.node) for run in job.running}))}"
-    if job.next is None and job.ends is not None and not job.waiting:
-        return "ended", f"on {job.ends}"
-    if job.orphaned:
-        return "orphaned", ""
-    return (f"{job.waiting} waiting" if job.waiting else "on"), ""

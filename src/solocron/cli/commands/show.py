@@ -1,18 +1,18 @@
-"""`solocron show`: one run with all its attempts and steps."""
+"""`solocron show`: one run with all its attempts and steps, or one job."""
 
 from __future__ import annotations
 
 import json
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
-from solocron.cli.arguments import add_run as add_arguments
+from solocron.cli.arguments import add_listing
 from solocron.cli.exits import OK
 from solocron.cli.moments import utc
 from solocron.cli.opening import opened
-from solocron.cli.rendering import describe_run, runs_table
+from solocron.cli.rendering import describe_job, describe_run, runs_table
 from solocron.clock import from_us
 
 if TYPE_CHECKING:
@@ -21,14 +21,36 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "execute"]
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("what", metavar="RUN|JOB", help="the run's id, as `solocron runs` shows it, or a job's name")
+    add_listing(parser)
+
+
 def execute(args: Namespace) -> int:
+    """Show a job, or a run: the id of a run has an @, which no name of a job has."""
+    return _run(args, args.what) if "@" in args.what else _job(args)
+
+
+def _job(args: Namespace) -> int:
+    with opened(args) as client:
+        job = client.get_job(args.what)
+        if args.json:
+            return output.dump_views(job)
+        output.pairs(describe_job(job))
+        if job.running:
+            print()
+            runs_table(job.running)
+    return OK
+
+
+def _run(args: Namespace, id: str) -> int:
     from solocron.effects.steps import steps_of
     from solocron.views import to_json
 
     with opened(args) as client:
-        run = client.get_run(args.run)
-        attempts = client.attempts(args.run)
-        steps = steps_of(client.store, args.run)
+        run = client.get_run(id)
+        attempts = client.attempts(id)
+        steps = steps_of(client.store, id)
         if args.json:
             return output.dump(to_json(run) | {"attempts": to_json(attempts), "steps": to_json(steps)})
         output.pairs(describe_run(run, now=from_us(client.store.clock())))

@@ -13,7 +13,7 @@ __all__ = ["PLACE", "Argument", "Command", "described"]
 
 PLACE = ("--store", "--namespace")
 """Flags that say where the names of jobs and runs are looked up."""
-_KINDS = {"JOB": "jobs", "JOB|EXPRESSION": "jobs", "RUN": "runs"}
+_KINDS = {"JOB": "jobs", "JOB|EXPRESSION": "jobs", "RUN": "runs", "RUN|JOB": "runs"}
 """What `completion --values` is asked for, by the name of the value."""
 
 

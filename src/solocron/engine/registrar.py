@@ -63,6 +63,8 @@ class Registrar:
         """Jobs whose stored definition has a higher revision than ours, with that revision; reported once each."""
         self._noted: deque[str] = deque()
         """Jobs that the claimer could not decide, passed from its thread to the one that proposes."""
+        self._placing = True
+        """True while a start writes where functions stand. Old and new nodes would else write it in turns."""
         self.fingerprint = fingerprint_of(declared)
 
     def describe(self) -> Session:
@@ -92,7 +94,9 @@ class Registrar:
 
         `between` is called after each batch: very many jobs on a slow store take longer than a lease.
         """
+        self._placing = True
         self._register(self._seen(read_sessions(self._context.store)), between)
+        self._placing = False
 
     def review(self, sessions: Sequence[Session] | None = None) -> bool:
         """Propose again what a change of the fleet, or a noted job, gives cause for; True if there was cause.
@@ -250,7 +254,7 @@ class Registrar:
             and doc.source == self.fingerprint
             and (doc.revision or 0) == (self._context.settings.revision or 0)
             and doc.zone_data >= self._zone_data
-            and doc.place == self._declared[doc.name].handler.line
+            and not (self._placing and doc.place != self._declared[doc.name].handler.line)
             and not doc.removed
         )
 

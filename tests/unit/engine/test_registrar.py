@@ -13,6 +13,7 @@ from solocron.engine import registrar
 from solocron.errors import ConflictError
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
+from solocron.scheduler.hooks import core_of
 from solocron.stores.contract import Named
 from solocron.stores.memory import MemoryStore, World
 from solocron.testing.fleet import wait_until
@@ -224,3 +225,22 @@ def test_adopt_all_without_a_node_lets_the_next_one_write(world: World, store: M
     assert client.adopt_all() == ["a"]
     with node_of(world, "shop", revision=41):
         assert expression(store, "a") == "0 1 * * *"
+
+
+def test_the_line_of_a_function_is_written_at_the_start_and_not_at_every_change_of_the_fleet(world: World) -> None:
+    """Old and new nodes of a rolling deployment would write every job anew, in turns, with each node that comes."""
+
+    def deploy(source: str, node: str) -> Scheduler:
+        scheduler, room = Scheduler(MemoryStore(world=world), node=node, enabled=True), dict[str, Any](__name__="shop")
+        exec(source, room)
+        scheduler.cron("0 1 * * *", name="a")(room["a"])
+        return scheduler
+
+    old, new = deploy("def a(): ...", "old"), deploy("\n\ndef a(): ...", "new")
+    with old, new:
+        assert new.get_job("a").place == "shop:3"
+        node = core_of(old).running_node
+        assert node is not None
+        node.sweeper._registrar._fleet = None  # as if a node had come
+        assert node.sweeper._registrar.review()
+        assert new.get_job("a").place == "shop:3"

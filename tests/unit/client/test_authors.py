@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from solocron import InvalidError, Run, Scheduler, every
+from solocron.model.change import Change, Kind
+from solocron.stores.contract import Named
 from solocron.testing.clock import ManualClock
 
 
@@ -58,9 +60,6 @@ def test_a_trigger_of_a_transaction_says_it_too() -> None:
     scheduler = started(ManualClock())
     client = scheduler.open()
     document = client.request("work", by="ana", note="from the form")
-    from solocron.model.change import Change, Kind
-    from solocron.stores.contract import Named
-
     client.store.update(Named(Kind.REQUEST, (document.name,)), lambda doc, now: Change(document))
     (ran,) = scheduler.tick()
     assert (ran.asked_by, ran.note) == ("ana", "from the form")

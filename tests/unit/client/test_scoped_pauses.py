@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from solocron import ConflictError, InvalidError, Scheduler, every
+from solocron.model.change import Change, Kind
+from solocron.model.documents.request import run_named
+from solocron.stores.contract import Named
 from solocron.testing.clock import ManualClock
 
 
@@ -119,6 +122,18 @@ def test_triggers_run_unless_they_were_paused_too() -> None:
     clock.advance("10m")
     assert scheduler.status().overdue == (), "it waits for the pause, not for a node"
     scheduler.resume_all()
+    assert ran(scheduler) == ["report"]
+
+
+def test_a_trigger_of_a_transaction_waits_too_if_triggers_were_paused() -> None:
+    scheduler = ticked(ManualClock())
+    client = scheduler.open()
+    scheduler.pause_all(pool="default", triggers=True)
+    left = client.request("report")
+    client.store.update(Named(Kind.REQUEST, (left.name,)), lambda doc, now: Change(left))
+    assert ran(scheduler) == []
+    assert scheduler.get_run(run_named(left)).status == "waiting", "it was taken in, and is not lost"
+    scheduler.resume_all(pool="default")
     assert ran(scheduler) == ["report"]
 
 

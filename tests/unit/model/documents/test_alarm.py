@@ -17,6 +17,7 @@ from solocron.model.documents.alarm_causes import causes
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job, Last, Missed, Pause
 from solocron.model.documents.run import Origin, Status
+from solocron.model.documents.scoped_pause import Reach, Scope, ScopedPause
 from solocron.model.documents.session import Life, Session
 
 NOW = 1_800_000_000 * SECOND
@@ -123,6 +124,19 @@ def test_what_nobody_wants_to_run_gives_no_cause(off: dict[str, Any]) -> None:
     ill = replace(JOB, due_at=0, failures=9, missed=Missed(at=NOW, first=0, last=0, count=1))
     assert len(found(ill)) == 3
     assert found(replace(ill, **off)) == {}
+
+
+def test_a_job_that_is_paused_with_others_gives_no_cause_until_that_ends() -> None:
+    ill = replace(JOB, due_at=NOW - 6 * MINUTE, failures=3)
+    pause = ScopedPause(scope=Scope(Reach.POOL, JOB.definition.pool), at=NOW - MINUTE)
+
+    def kinds(*pauses: ScopedPause) -> list[str]:
+        given = causes([ill], [NODE], aside=frozenset(), tier="A", bounds=BOUNDS, now=NOW, pauses=pauses)
+        return sorted(cause.kind for cause in given.values())
+
+    assert kinds(pause) == []
+    assert kinds(replace(pause, until=NOW)) == ["failing", "late"]
+    assert kinds(replace(pause, scope=Scope(Reach.POOL, "other"))) == ["failing", "late"]
 
 
 def test_a_stuck_body_is_named_even_where_its_job_is_paused() -> None:

@@ -40,7 +40,15 @@ def _build() -> int:
             return _fail("this Python cannot make environments: install python3-venv (as root), then run make again")
         if not _quietly([sys.executable, "-m", "venv", "--clear", str(VENV)]):
             return _fail("python -m venv failed (see above)")
-    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input", "install"]
+    pip = [
+        str(VENV / "bin" / "python"),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--no-input",
+        "install",
+        "--no-compile",
+    ]
     if not _quietly([*pip, "--require-hashes", "--no-deps", "-r", str(LOCK)]):
         return _fail("pip could not install the locked packages (see above)")
     if not _quietly([*pip, "--no-build-isolation", "--no-deps", "--editable", str(ROOT)]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from bench.figures import percentile
@@ -12,7 +11,7 @@ from bench.processes import Children, wait_until
 from bench.report import Report
 from bench.scenarios import Bench
 from solocron.clock import SECOND
-from solocron.stores.contract import Query
+from solocron.stores.contract import Query, Store
 
 __all__ = ["run"]
 
@@ -39,19 +38,27 @@ def _measure(url: str, nodes: int, samples: int) -> dict[str, Any]:
     with Children() as children, opened(url) as store:
         load_jobs(store, 1, lambda number: "* * * * * *")
         started = start_nodes(children, url, nodes, max_running=32)
-        want = samples + 2  # the first ones fall into the start of the nodes
+        # Nodes that begin together wait for each other's first renewal; what falls due meanwhile is caught up first.
+        wait_until(lambda: _newest(store) > store.clock() - SECOND, 60, "a slot that is run when it is due")
+        want = children.total("finished") + samples + 2
         wait_until(lambda: children.total("finished") >= want, samples + 60, f"{want} runs")
         ends = [node.end() for node in started]
         records = store.history(Query(limit=10_000)).records
-    slots = {record.slot for record in records if record.status == "succeeded"}
+    slots = sorted(record.slot for record in records if record.status == "succeeded" and record.slot is not None)
     bodies = sorted(at for end in ends for at in end["stamps"])
-    if len(slots) != len(bodies) or len(records) != len(bodies):
-        raise RuntimeError(f"{len(bodies)} bodies for {len(slots)} slots and {len(records)} records")
-    late = [(at - math.floor(at)) * 1000 for at in bodies[2:]]
+    if len(slots) != len(bodies) or len(set(slots)) != len(slots):
+        raise RuntimeError(f"{len(bodies)} bodies for {len(slots)} slots")
+    late = [(at - slot / SECOND) * 1000 for at, slot in zip(bodies, slots, strict=True)][-samples:]
     return {
         "nodes": nodes,
         "p50_ms": round(percentile(late, 50), 2),
         "p99_ms": round(percentile(late, 99), 2),
         "worst_ms": round(max(late), 2),
-        "first_slot": min(slots) // SECOND,
+        "first_slot": slots[0] // SECOND,
     }
+
+
+def _newest(store: Store) -> int:
+    """Return the latest slot that has run; 0 before the first."""
+    records = store.history(Query(limit=1)).records
+    return (records[0].slot or 0) if records else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from math import inf
 from typing import Any
 from unittest.mock import patch
 
@@ -30,6 +31,7 @@ from solocron.testing.simulation.database import Database
 from solocron.testing.simulation.seams import SimRng
 from tests.unit.effects.locks import test_sessions as locks
 from tests.unit.engine import test_lease_protocol as protocol
+from tests.unit.lease import test_liveness as liveness
 
 __all__ = ["MUTANTS"]
 
@@ -135,6 +137,16 @@ def _x60(bites: Bites) -> Patches:
     return [(Update, "_drafts", all_or_nothing)]
 
 
+def _x91(bites: Bites) -> Patches:
+    real = Liveness._renewed_at
+
+    def whichever(self: Liveness) -> float:
+        bites(real(self) < self._runtime.clock.boot())
+        return inf
+
+    return [(Liveness, "_renewed_at", whichever)]
+
+
 # --- the harness -----------------------------------------------------------------------------------------------------
 
 
@@ -228,6 +240,13 @@ MUTANTS = [
     ),
     Mutant("X-57", "replace removes the hold instead of marking it", "I9", _x57, Worlds({})),
     Mutant("X-60", "one bad document refuses the whole batch", "I19", _x60, Worlds({"poison": 1})),
+    Mutant(
+        "X-91",
+        "a burial rests on a renewal from before the other lease had ended",
+        "I1",
+        _x91,
+        Check(liveness.test_a_burial_rests_on_a_renewal_that_was_sent_after_the_other_lease_had_ended, by="I1"),
+    ),
     Mutant("X-41", "jitter from dice of its own", "determinism", _x41, Histories()),
     Mutant(
         "X-46",

@@ -50,17 +50,22 @@ class Keeper:
         """Renew what is due; return when to be called again."""
         lease = self._attempts.lease
         if lease.session is None:
+            again = self._holder.next_beat(now)
             if now >= self._loss.rests_until:
                 self._begin(now)
             if lease.session is not None:
                 self._attend(lease.session)
+                again = self._next
             self._close_lost_sessions()
-            return self._recovery.next_look(self._holder.next_beat(now))
-        session = lease.session
-        if now >= self._next:
+            return self._recovery.next_look(again)
+        session, keep = lease.session, self._context.signals.keep
+        if now >= self._next or keep.renews:
+            renews, keep.renews = keep.renews, False
             if not self._renew(session):
                 return self._holder.next_try()
             self._next = self._holder.next_beat(now)
+            if renews:
+                self._context.signals.sweep.wake()
         else:
             self._holds_nothing = False
         self._recovery.gate.newcomer.look_at_others()
@@ -91,7 +96,7 @@ class Keeper:
         self._failures = 0
         self._seen_at = self._reconciler.looked_at = seen_at
         self._recovery.gate.newcomer.begun(session)
-        self._next = self._holder.next_beat(now)
+        self._next = now + settings.soon
         self._context.events.emit("session begun", session=session, node=settings.node, lease_s=settings.lease)
         # First, and whatever the store replies next: without it nothing would notice that this session is over.
         signals.watch.wake()

@@ -66,7 +66,7 @@ class Recovery:
         known, settings = self.gate.known, self._context.settings
         now = self._context.runtime.clock.boot()
         if self.gate.newcomer.waits:
-            return min(planned, now + min(settings.beat / 4, 1.0))
+            return min(planned, now + settings.soon)
         if known is None or known.openness is not Openness.CHECKING:
             return planned
         over = self.holder.lease.boot_of(known.since + round(settings.barrier * SECOND))

@@ -24,6 +24,14 @@ class Settings(LeaseTerms):
     """Longest sleep of a node without looking: a safety net, not the way it learns of due slots."""
 
     @property
+    def soon(self) -> float:
+        """Seconds from the begin of a session to its first renewal, and between two looks of a node that waits for it.
+
+        Nodes that begin beside others wait for a renewal of each: a fleet that starts at once claims a second later.
+        """
+        return min(self.beat / 4, 1.0)
+
+    @property
     def barrier(self) -> float:
         """Longest time between two renewals of a live node: an interval, and a call that the store never replied to.
 

@@ -7,7 +7,7 @@ from math import inf
 from solocron.loop import Signal
 from solocron.runtime import Runtime
 
-__all__ = ["ClaimSignal", "Signals"]
+__all__ = ["ClaimSignal", "KeepSignal", "Signals"]
 
 
 class ClaimSignal(Signal):
@@ -49,6 +49,20 @@ class ClaimSignal(Signal):
         self.wake()
 
 
+class KeepSignal(Signal):
+    """Wakes the keeper, and says whether it is to renew now."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__(runtime)
+        self.renews = False
+        """True if the session is to be renewed although no renewal is due."""
+
+    def renew(self) -> None:
+        """Ask for a renewal now."""
+        self.renews = True
+        self.wake()
+
+
 class Signals:
     """One wake-up for each loop that other loops report to."""
 
@@ -56,7 +70,7 @@ class Signals:
         self.claim = ClaimSignal(runtime)
         self.finish = Signal(runtime)
         self.sweep = Signal(runtime)
-        self.keep = Signal(runtime)
+        self.keep = KeepSignal(runtime)
         self.watch = Signal(runtime)
 
     def note_backlog(self, backlog: bool) -> None:

@@ -88,7 +88,12 @@ class Sweeper:
         return self._registrar.has_notes and self._registrar.review()
 
     def _bury(self, session: Session, mode: Mode, own: str, now: int | None = None) -> bool:
-        under = Authority(own, lambda: self._gate.gate(Openness.OPEN, Openness.CHECKING), self._gate.may_bury)
+        under = Authority(
+            own,
+            gate=lambda: self._gate.gate(Openness.OPEN, Openness.CHECKING),
+            allows=self._gate.may_bury,
+            renew=self._context.signals.keep.renew,
+        )
         if not self._liveness.bury_if_over(session, mode, now=now, under=under):
             return False
         node = self._context.settings.node

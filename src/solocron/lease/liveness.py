@@ -5,8 +5,12 @@ fleet, whose bodies still run. So a session is buried when the store's clock say
 unchanged, on its own boot clock, for the time that was left (rule 5 of the lease protocol). How much was left is known
 only by a clock that has run evenly since the renewal; where this process cannot vouch for that, it watches for a whole
 lease. It cannot vouch for a time in which it was out of touch with the store either: the store may have gone back
-meanwhile, and show a session as it was before renewals that this process has never seen. A process that looks only once
-has no time to watch: there the store's clock decides alone, unless a node is there to watch.
+meanwhile, and show a session as it was before renewals that this process has never seen.
+
+The commit of a node's burial tests that the store still has the node's own last renewal. So that renewal must be one
+that was sent after the other lease had ended: if the store has gone back since, it has lost nothing of the other
+session that was in time. A process that looks only once has no time to watch: there the store's clock decides alone,
+unless a node is there to watch.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 
 from solocron.clock import SECOND
 from solocron.lease.own import OwnLease
@@ -48,6 +53,8 @@ class Authority:
     gate: Callable[[], Gate]
     allows: Callable[[Session, int], bool]
     """Called with the session and the store's time, right before the burial."""
+    renew: Callable[[], None]
+    """Asks the node to renew its own session now."""
 
 
 @dataclass(slots=True)
@@ -57,10 +64,12 @@ class _Watched:
     """Boot time at which the watch began."""
     over: float
     """Boot time at which it may be buried, if it has not been renewed by then."""
+    again: float = 0.0
+    """Boot time of the next try, after one that was declined."""
 
     def not_before(self, at: float) -> None:
         """Look again at `at`; never before the silence that the rule requires has passed."""
-        self.over = max(self.over, at)
+        self.again = at
 
 
 class Liveness:
@@ -85,6 +94,10 @@ class Liveness:
         watched = self.watch(session, mode)
         if not self._is_over(session, mode, watched, now, under):
             return False
+        if under is not None and mode is Mode.WATCH and self._renewed_at() < watched.over:
+            watched.not_before(self._runtime.clock.boot() + SOON)
+            under.renew()
+            return False
         if under is not None and not self._allowed(session, now, under):
             watched.not_before(self._runtime.clock.boot() + session.lease / SECOND / 12)
             return False
@@ -107,13 +120,15 @@ class Liveness:
         watched = self._watched.get(session.name)
         if watched is None or watched.beats != session.beats or watched.since < self._in_touch_since():
             until = self._silent_until(session, mode)
+            if watched is not None and session.beats < watched.beats:  # it went back, and says nothing of what was left
+                until = self._runtime.clock.boot() + session.lease / SECOND
             watched = self._watched[session.name] = _Watched(session.beats, self._runtime.clock.boot(), until)
         return watched
 
     def due(self, name: str) -> float | None:
         """Boot time at which the session may be buried, if it is not renewed by then; None if it is not watched."""
         watched = self._watched.get(name)
-        return None if watched is None else watched.over
+        return None if watched is None else max(watched.over, watched.again)
 
     def forget(self, name: str) -> None:
         self._watched.pop(name, None)
@@ -136,6 +151,9 @@ class Liveness:
             return boot + lease
         return min(at, boot + lease)
 
+    def _renewed_at(self) -> float:
+        return inf if self._lease is None else self._lease.renewed_at()
+
     def _in_touch_since(self) -> float:
         return 0.0 if self._lease is None else self._lease.in_touch_since()
 
@@ -144,7 +162,7 @@ class Liveness:
     ) -> bool:
         if now is not None and session.expires_at > now:
             return False
-        if self._runtime.clock.boot() >= watched.over:
+        if self._runtime.clock.boot() >= max(watched.over, watched.again):
             return True
         return mode is Mode.TICK and now is not None and not self._is_watched(session, now, under)
 

@@ -77,6 +77,11 @@ class OwnLease:
         with self.mutex:
             return self.trust.until if session in (None, self.trust.session) else None
 
+    def renewed_at(self) -> float:
+        """Return the boot time at which the last acknowledged renewal was sent."""
+        with self.mutex:
+            return self.trust.renewed_at
+
     def in_touch_since(self) -> float:
         """Return the boot time since which this process has renewed its session without a failure or a delay."""
         with self.mutex:

@@ -36,7 +36,8 @@ class Trust:
         self._sent = 0
         """Number of the last renewal that was sent."""
         self._until = 0.0
-        self._renewed = 0.0
+        self.renewed_at = 0.0
+        """Boot time at which the last acknowledged renewal was sent."""
         self._troubled = False
         self.in_touch_since = 0.0
         """Boot time since which renewals were acknowledged, none of them failed, and none came late."""
@@ -57,7 +58,7 @@ class Trust:
     def _extend(self, asked: float) -> None:
         if self._is_late(asked):
             self.in_touch_since = asked
-        self._renewed = asked
+        self.renewed_at = asked
         self._until = asked + self._terms.lease - self._terms.margin
         self._troubled = False
 
@@ -96,4 +97,4 @@ class Trust:
 
     def _is_late(self, now: float) -> bool:
         """Return whether a renewal is overdue, or one has failed."""
-        return self._troubled or now > self._renewed + 2 * self._terms.beat
+        return self._troubled or now > self.renewed_at + 2 * self._terms.beat

@@ -243,3 +243,16 @@ def test_locks_keys_and_steps_are_put_back(kind: Kind) -> None:
 
 def kept(cluster: Cluster, kind: Kind) -> list[str]:
     return [name for of, name in cluster.fleet.database.docs if of is kind]
+
+
+def test_nodes_that_begin_at_once_wait_for_each_other_a_moment_and_not_a_beat() -> None:
+    """Each waits for a renewal of the others; the first renewal came a beat after the begin: nothing ran for 5 s."""
+
+    @every("1s", name="job")
+    def body(run: Run) -> None:
+        pass
+
+    cluster = Cluster(body, nodes=5)
+    cluster.run("3s")
+    assert cluster.events["newcomer"] > 0
+    assert cluster.starts

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from solocron.clock import SECOND
+from solocron.engine.namespace_gate import change_namespace
 from solocron.lease.liveness import Authority, Liveness, Mode
 from solocron.lease.own import OwnLease
 from solocron.lease.terms import LeaseTerms
-from solocron.model.change import Kind
+from solocron.model.change import Change, Kind
+from solocron.model.documents.namespace import establish
 from solocron.model.documents.session import Life, Session, begin, renew
 from solocron.runtime import Threads
 from solocron.stores.contract import Gate, Named
@@ -165,7 +167,7 @@ def test_a_node_of_this_process_watches_although_a_leap_has_expired_it() -> None
     stage.begin("own", node="watcher")
     stage.leapt += 3600
     assert not stage.bury(Mode.TICK)
-    under = Authority("own", lambda: Gate(0, ()), lambda session, now: True)
+    under = Authority("own", lambda: Gate(0, ()), lambda session, now: True, lambda: None)
     watched = stage.liveness.watch(stage.session(), Mode.TICK)
     assert stage.liveness._is_over(stage.session(), Mode.TICK, watched, stage.store.clock(), under), (
         "a tick's own session does not watch"
@@ -186,14 +188,65 @@ def test_a_burial_that_the_store_declined_does_not_shorten_the_silence() -> None
 def test_a_namespace_that_does_not_allow_it_buries_nobody() -> None:
     stage = Stage(observes=True)
     stage.begin()
-    under = Authority("own", lambda: Gate(0, ()), lambda session, now: False)
+    under = Authority("own", lambda: Gate(0, ()), lambda session, now: False, lambda: None)
     stage.liveness.watch(stage.session(), Mode.WATCH)
     stage.clock.now += LEASE
+    stage.lease.begin("own", stage.clock.now)
     assert not stage.liveness.bury_if_over(stage.session(), Mode.WATCH, under=under)
     assert stage.session().state is Life.LIVE
     due = stage.liveness.due("s")
     assert due is not None
     assert due > stage.clock.now, "it is not asked again at once"
+
+
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+def test_a_burial_rests_on_a_renewal_that_was_sent_after_the_other_lease_had_ended() -> None:
+    """The store may have lost every commit since the burier's own last renewal, later ones of the other included."""
+    stage = Stage(observes=True)
+    namespace = change_namespace(
+        stage.store, lambda doc, at: establish(doc, identity=stage.store.identity(), token="t")
+    )
+    assert namespace is not None
+    asked: list[float] = []
+    under = Authority(
+        "own",
+        gate=lambda: Gate(0, (f"open {namespace.epoch}",)),
+        allows=lambda session, now: True,
+        renew=lambda: asked.append(stage.clock.now),
+    )
+    stage.begin()
+    stage.begin("own", node="watcher")
+    stage.lease.begin("own", stage.clock.now)
+    stage.liveness.watch(stage.session(), Mode.WATCH)
+    stage.clock.now += LEASE - 5
+    assert stage.lease.renewed("own", stage.clock.now)
+    stage.clock.now += 5.1
+    assert not stage.liveness.bury_if_over(stage.session(), Mode.WATCH, under=under)
+    assert stage.session().state is Life.LIVE
+    assert asked == [stage.clock.now]
+    assert stage.lease.renewed("own", stage.clock.now)
+    stage.clock.now += 0.1
+    assert stage.liveness.bury_if_over(stage.session(), Mode.WATCH, under=under)
+    assert stage.session().state is Life.DEAD
+
+
+@pytest.mark.invariant("I1: a slot has one live claim at a time")
+def test_a_session_that_went_back_is_watched_for_a_whole_lease() -> None:
+    """What it shows as left is the rest of a renewal that others have followed."""
+    stage = Stage(observes=True)
+    stage.begin()
+    old = stage.session()
+    for _ in range(2):
+        stage.clock.now += 5
+        stage.renew()
+        stage.observe()
+        assert not stage.bury(Mode.WATCH)
+    stage.store.update(Named(Kind.SESSION, ("s",)), lambda doc, now: Change(old))
+    assert not stage.bury(Mode.WATCH)
+    stage.clock.now += 5.1
+    assert not stage.bury(Mode.WATCH), "expired by the store's clock alone"
+    stage.clock.now += LEASE
+    assert stage.bury(Mode.WATCH)
 
 
 def test_a_session_that_is_gone_or_dead_is_dead() -> None:

@@ -135,7 +135,7 @@ def _date(fields: dict[str, Any], notes: list[str]) -> At:
 
 def _no_end(fields: Mapping[str, Any]) -> None:
     if fields.get("end_date") is not None:
-        raise InvalidError("end_date: a job here has no end. Nothing was converted; remove the job then, or pause it.")
+        raise InvalidError("end_date is not converted; leave it out, and give the job ends=. Nothing was converted.")
 
 
 # --- cron ------------------------------------------------------------------------------------------------------------
@@ -145,8 +145,8 @@ def _cron(fields: dict[str, Any], notes: list[str]) -> Cron:
     _no_end(fields)
     if fields.get("start_date") is not None:
         raise InvalidError(
-            "start_date: a job here begins when it is first registered. Nothing was converted; leave it out and deploy "
-            "then, or pause the job until then: scheduler.pause(job, until=...)."
+            "start_date is not converted: a job here begins when it is first registered. Nothing was converted; leave "
+            "it out, and give the job starts=."
         )
     zone = fields.pop("timezone", None)
     if zone is None:

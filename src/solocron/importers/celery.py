@@ -103,11 +103,9 @@ def _task(task: Any, tz: str | tzinfo | None) -> BeatEntry:
     if task.one_off and not task.clocked:
         raise InvalidError("one_off: a rule that fires once has no counterpart; use @at. Nothing was converted.")
     if task.start_time is not None and task.start_time > datetime.now(task.start_time.tzinfo and UTC):
-        raise InvalidError(
-            "start_time: a rule that begins later has no counterpart; declare it then. Nothing was converted."
-        )
+        raise InvalidError("start_time is not converted: declare the job with starts= instead. Nothing was converted.")
     if task.expires is not None:
-        raise InvalidError("expires: a rule that ends has no counterpart; remove the job then. Nothing was converted.")
+        raise InvalidError("expires is not converted: declare the job with ends= instead. Nothing was converted.")
     told = {name: getattr(task, name) for name in ("queue", "exchange", "routing_key", "priority")}
     told |= {"expires": task.expire_seconds, "headers": _json(task, "headers")}
     entry = {

@@ -22,6 +22,7 @@ from tests.stores.wrong_stores.registry import a_moment, breaks
 @breaks(
     "test_of_twenty_clients_one_gets_the_slot",
     "test_of_twenty_clients_one_creates_a_document",
+    "test_of_many_clients_one_takes_the_step_of_a_message",
     "test_no_write_is_lost",
     "test_a_change_in_between_is_not_overwritten",
     "test_what_was_deleted_in_between_does_not_come_back",

@@ -213,7 +213,7 @@ import shop_sent, shop_celery
 sent = []
 shop_celery.app.send_task = lambda *a, **k: sent.append((a, k)) or type("R", (), {"id": "m1"})()
 with shop_sent.scheduler as s:
-    print(s.wait(s.trigger("nightly"), "20s").result, sent)
+    print(s.wait(s.trigger("nightly"), "50s").result, sent)
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False,

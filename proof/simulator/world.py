@@ -201,7 +201,6 @@ class World(SimFleet):
         for number in range(self.options.nodes):
             self.back(number)
         self.clients.calm_down()
-        self.operator.calm_down()
 
     def kill_in_peace(self) -> None:
         """One node dies in the healed world; how long its takeover takes is measured."""

@@ -37,8 +37,9 @@ class Operator:
 
         def live() -> None:
             while True:
-                nap.wait(self._dice.expovariate(1 / mean))
+                nap.wait(min(self._dice.expovariate(1 / mean), max(until - self._world.kernel.now, 0.0)))
                 if self._world.kernel.now >= until:
+                    self._world.guarded(self._lift_all)
                     return
                 self._world.guarded(self._ask)
 
@@ -69,17 +70,11 @@ class Operator:
     def _lift(self, pause: ScopedPauseView) -> None:
         self._client.resume_all(pool=pause.pool, match=pause.match, by="operator")
 
-    def calm_down(self) -> None:
-        """Lift every pause, in the healed world."""
-
-        def lift() -> None:
-            while standing := [one for one in pauses_of(self._world) if one.stands(self._world.database.clock())]:
-                for pause in standing:
-                    self._world.patient(partial(self._lift, ScopedPauseView.of(pause)))
-
-        member = self._world.others.get("operator")
-        if member is not None:
-            member.process.spawn(lambda: self._world.guarded(lift), "operator")
+    def _lift_all(self) -> None:
+        """Lift every pause at the end, after the last request: one that is under way could land after it otherwise."""
+        while standing := [one for one in pauses_of(self._world) if one.stands(self._world.database.clock())]:
+            for pause in standing:
+                self._world.patient(partial(self._lift, ScopedPauseView.of(pause)))
 
 
 def pauses_of(world: World) -> tuple[ScopedPause, ...]:

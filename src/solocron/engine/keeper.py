@@ -93,14 +93,14 @@ class Keeper:
         self._recovery.join()
         described = self._recovery.put_back.registrar.describe()
         session, seen_at = self._holder.begin(replace(described, epoch=self._recovery.gate.epoch))
-        self._failures = 0
-        self._seen_at = self._reconciler.looked_at = seen_at
-        self._recovery.gate.newcomer.begun(session)
-        self._next = now + settings.soon
-        self._context.events.emit("session begun", session=session, node=settings.node, lease_s=settings.lease)
         # First, and whatever the store replies next: without it nothing would notice that this session is over.
         signals.watch.wake()
+        self._failures = 0
+        self._seen_at = self._reconciler.looked_at = seen_at
+        self._next = now + settings.soon
+        self._context.events.emit("session begun", session=session, node=settings.node, lease_s=settings.lease)
         try:
+            self._recovery.gate.newcomer.begun(session)
             self._recovery.put_back.definitions(self.keep)
         finally:
             signals.claim.wake()

@@ -33,10 +33,13 @@ class Newcomer:
         first, self._has_begun = not self._has_begun, True
         if not first:
             return
+        barrier = self._context.settings.barrier
+        # Before the read: if the store does not reply, others may live, and the node waits as beside them.
+        self.claims_from = self._context.runtime.clock.boot() + barrier
         self._awaited = {name: beats for name, beats in self._nodes().items() if name != session}
-        if self._awaited:
-            barrier = self._context.settings.barrier
-            self.claims_from = self._context.runtime.clock.boot() + barrier
+        if not self._awaited:
+            self.claims_from = 0.0
+        else:
             self._context.events.emit("newcomer", node=self._context.settings.node, claims_in_s=barrier)
 
     def look_at_others(self) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from solocron.clock import SystemClock
 from solocron.engine.registrar import BATCH
+from solocron.errors import StoreUnavailable
 from solocron.lease.trust import Standing
 from solocron.model.change import Kind
 from solocron.runtime import Threads
 from solocron.scheduler.hooks import make_node, scheduler_on
-from solocron.stores.contract import Applied, ChangeFn, Doc, Gate, Named, Which
+from solocron.stores.contract import All, Applied, ChangeFn, Doc, Gate, Named, Which
 from solocron.stores.memory import MemoryStore
 
 
@@ -76,3 +79,33 @@ def test_a_renewal_that_says_that_nothing_is_held_is_the_look_of_that_beat() -> 
         node.keeper.step(clock.boot())
         assert len(looks) == expected
     assert scheduler.events.counts["session renewed"] == 3
+
+
+@pytest.mark.invariant("I8: a body that can be stopped does nothing after its lease")
+def test_a_session_is_watched_although_the_store_fails_right_after_it_began() -> None:
+    """The watchdog slept for half a minute then, and bodies went on after the lease was over.
+
+    The node has not seen who else lives, so it claims a barrier later, as beside others.
+    """
+    clock = Still()
+    scheduler = scheduler_on(Threads(clock), "memory://", enabled=True, lease="15s")
+    store = scheduler.open().store
+    assert isinstance(store, MemoryStore)
+    real = store.read
+
+    def failing(which: Which) -> tuple[Doc, ...]:
+        if isinstance(which, All) and which.kind is Kind.SESSION:
+            raise StoreUnavailable("it went away")
+        return real(which)
+
+    store.read = failing  # type: ignore[method-assign]
+    node = make_node(scheduler)
+    node.context.signals.watch.clear()
+    with pytest.raises(StoreUnavailable):
+        node.keeper.step(clock.boot())
+    assert node.lease.standing() is Standing.HELD
+    assert node.context.signals.watch.is_set()
+    store.read = real  # type: ignore[method-assign]
+    node.keeper.step(clock.boot())
+    assert not node.gate.may_claim()
+    assert node.gate.claims_from() == clock.boot() + node.context.settings.barrier

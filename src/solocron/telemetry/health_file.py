@@ -133,8 +133,11 @@ class HealthFile:
 
 def read_health(folder: Path) -> list[HealthView]:
     """Return the health of every node of this machine that has a file in the folder. Nothing is changed."""
-    host, now = os.uname().nodename, SystemClock.boot()
-    found = [aged(file.view, now - file.boot, gone=file.is_gone()) for file in _files(folder) if file.view.host == host]
+    host, boot = os.uname().nodename, SystemClock.boot
+    # The clock is read after the file: a node may write at any moment.
+    found = [
+        aged(file.view, boot() - file.boot, gone=file.is_gone()) for file in _files(folder) if file.view.host == host
+    ]
     return sorted(found, key=lambda view: (view.namespace, view.node, view.pid))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 
 from solocron import ConfigurationError, HealthView, Scheduler
 from solocron.clock import SystemClock
+from solocron.telemetry import health_file
 from solocron.telemetry.health_file import HealthFile, health_folder, read_health
 from solocron.testing.fleet.waiting import wait_until
 from solocron.views.health import judge
@@ -176,3 +177,19 @@ def test_off_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert health_folder() is None
     with Scheduler("memory://") as scheduler:
         assert scheduler.health().alive
+
+
+def test_a_file_that_is_replaced_while_a_probe_reads_is_not_older_than_the_machine(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The probe read its clock first and the file after that: a node that wrote in between was called dead."""
+    file = file_of(WELL)
+    files = health_file._files
+
+    def replaced(where: Path) -> Iterator[object]:
+        file.write(WELL)
+        yield from files(where)
+
+    monkeypatch.setattr(health_file, "_files", replaced)
+    (view,) = read_health(folder)
+    assert (view.alive, view.why) == (True, ())

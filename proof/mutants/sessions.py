@@ -18,7 +18,7 @@ from solocron.engine.sweeper import Sweeper
 from solocron.errors import StoreUnavailable
 from solocron.lease import holder as holder_module
 from solocron.lease import liveness as liveness_module
-from solocron.lease.liveness import Liveness, Mode
+from solocron.lease.liveness import Liveness
 from solocron.model.change import Absent, Change
 from solocron.model.documents import session as session_model
 from solocron.model.documents.job import Job
@@ -86,11 +86,11 @@ def _x54(bites: Bites) -> Patches:
 def _x55(bites: Bites) -> Patches:
     real = Liveness._silent_until
 
-    def what_the_store_says(self: Liveness, session: Session, mode: Mode) -> float:
+    def what_the_store_says(self: Liveness, session: Session, *more: Any) -> float:
         boot = self._runtime.clock.boot()
         left = None if self._lease is None else self._lease.boot_of(session.expires_at)
         at = boot if left is None else max(left, boot)
-        bites(at < real(self, session, mode))
+        bites(at < real(self, session, *more))
         return at
 
     return [(Liveness, "_silent_until", what_the_store_says)]

@@ -25,7 +25,7 @@ from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
 from solocron.model.transitions import registration
 from solocron.stores.contract import Named, Result, Verdict
-from solocron.stores.paging import iter_jobs, read_jobs, read_sessions
+from solocron.stores.paging import iter_jobs_below, read_jobs, read_sessions
 from solocron.stores.until_known import update_until_known
 from solocron.views import SyncView
 
@@ -113,11 +113,7 @@ class BulkDefinitions:
 
     def _below(self, prefix: str) -> dict[str, Job]:
         """Read the jobs whose names begin with a prefix, by name."""
-        found = read_jobs(self._store, (prefix,))
-        for job in iter_jobs(self._store, after=prefix):
-            if not job.name.startswith(prefix):
-                break
-            found.append(job)
+        found = list(iter_jobs_below(self._store, prefix))
         self._documents.calendars.learn(found)
         return {job.name: job for job in found if not job.removed}
 

@@ -19,7 +19,7 @@ from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
 from solocron.model.documents.session import Session
-from solocron.stores.paging import PAGE, iter_jobs, iter_names, read_held, read_jobs, read_sessions
+from solocron.stores.paging import PAGE, iter_jobs_below, iter_names, read_held, read_jobs, read_sessions
 from solocron.views import JobView
 
 __all__ = ["JobListing", "JobPage", "JobState", "WantedJobs"]
@@ -117,12 +117,7 @@ class JobListing:
         elif wanted.prefix_only:
             plain = not wanted.pools and not wanted.states and not wanted.tags and limit is not None
             size = min(PAGE, limit + 1) if plain and limit is not None else PAGE
-            if wanted.prefix > after:  # the pattern also fits the bare prefix, which does not come after itself
-                yield from read_jobs(self._store, (wanted.prefix,))
-            for job in iter_jobs(self._store, size=size, after=max(after, wanted.prefix)):
-                if not job.name.startswith(wanted.prefix):
-                    return
-                yield job
+            yield from iter_jobs_below(self._store, wanted.prefix, size=size, after=after)
         else:
             yield from self._named(wanted, after)
 

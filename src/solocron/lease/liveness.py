@@ -67,9 +67,10 @@ class _Watched:
     again: float = 0.0
     """Boot time of the next try, after one that was declined."""
 
-    def not_before(self, at: float) -> None:
-        """Look again at `at`; never before the silence that the rule requires has passed."""
-        self.again = at
+    @property
+    def next_try(self) -> float:
+        """Boot time of the next look; never before the silence that the rule requires has passed."""
+        return max(self.over, self.again)
 
 
 class Liveness:
@@ -95,16 +96,16 @@ class Liveness:
         if not self._is_over(session, mode, watched, now, under):
             return False
         if under is not None and mode is Mode.WATCH and self._renewed_at() < watched.over:
-            watched.not_before(self._runtime.clock.boot() + SOON)
+            watched.again = self._runtime.clock.boot() + SOON
             under.renew()
             return False
         if under is not None and not self._allowed(session, now, under):
-            watched.not_before(self._runtime.clock.boot() + session.lease / SECOND / 12)
+            watched.again = self._runtime.clock.boot() + session.lease / SECOND / 12
             return False
         if self._bury(session, mode, under):
             self.forget(session.name)
             return True
-        watched.not_before(self._runtime.clock.boot() + SOON)
+        watched.again = self._runtime.clock.boot() + SOON
         return False
 
     def is_dead(self, name: str, mode: Mode, *, now: int) -> bool:
@@ -119,16 +120,14 @@ class Liveness:
         """Begin to watch a session, or begin anew: it was renewed, or this process was out of touch with the store."""
         watched = self._watched.get(session.name)
         if watched is None or watched.beats != session.beats or watched.since < self._in_touch_since():
-            until = self._silent_until(session, mode)
-            if watched is not None and session.beats < watched.beats:  # it went back, and says nothing of what was left
-                until = self._runtime.clock.boot() + session.lease / SECOND
+            until = self._silent_until(session, mode, watched)
             watched = self._watched[session.name] = _Watched(session.beats, self._runtime.clock.boot(), until)
         return watched
 
     def due(self, name: str) -> float | None:
         """Boot time at which the session may be buried, if it is not renewed by then; None if it is not watched."""
         watched = self._watched.get(name)
-        return None if watched is None else max(watched.over, watched.again)
+        return None if watched is None else watched.next_try
 
     def forget(self, name: str) -> None:
         self._watched.pop(name, None)
@@ -140,10 +139,14 @@ class Liveness:
 
     # --- the rule --------------------------------------------------------------------------------------------------
 
-    def _silent_until(self, session: Session, mode: Mode) -> float:
-        """Return when a session that was just seen renewed may be buried, if it is not renewed again."""
+    def _silent_until(self, session: Session, mode: Mode, before: _Watched | None) -> float:
+        """Return when a session that was just seen renewed may be buried, if it is not renewed again.
+
+        One with fewer renewals than `before` went back: it says nothing of what is left.
+        """
         boot, lease = self._runtime.clock.boot(), session.lease / SECOND
-        if mode is not Mode.WATCH or self._lease is None:
+        went_back = before is not None and session.beats < before.beats
+        if mode is not Mode.WATCH or self._lease is None or went_back:
             return boot + lease
         at = self._lease.boot_of(session.expires_at)
         evenly = self._lease.ran_evenly_since(session.expires_at - session.lease)
@@ -162,7 +165,7 @@ class Liveness:
     ) -> bool:
         if now is not None and session.expires_at > now:
             return False
-        if self._runtime.clock.boot() >= max(watched.over, watched.again):
+        if self._runtime.clock.boot() >= watched.next_try:
             return True
         return mode is Mode.TICK and now is not None and not self._is_watched(session, now, under)
 

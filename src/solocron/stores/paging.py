@@ -23,6 +23,7 @@ __all__ = [
     "iter_documents",
     "iter_job_pages",
     "iter_jobs",
+    "iter_jobs_below",
     "iter_names",
     "live_sessions",
     "read_documents",
@@ -48,6 +49,16 @@ def iter_jobs(store: Store, *, size: int = PAGE, after: str = "") -> Iterator[Jo
     """Yield every job after a name, by name; each page is read when the one before it is used up."""
     for page in iter_job_pages(store, size=size, after=after):
         yield from page
+
+
+def iter_jobs_below(store: Store, prefix: str, *, size: int = PAGE, after: str = "") -> Iterator[Job]:
+    """Yield the jobs after a name whose names begin with a prefix, that of the bare prefix included, by name."""
+    if prefix > after:  # it does not come after itself
+        yield from read_jobs(store, (prefix,))
+    for job in iter_jobs(store, size=size, after=max(after, prefix)):
+        if not job.name.startswith(prefix):
+            return
+        yield job
 
 
 def iter_names(store: Store, kind: Kind, *, size: int = PAGE, after: str = "") -> Iterator[str]:

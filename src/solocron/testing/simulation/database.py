@@ -18,7 +18,7 @@ from solocron.model.documents.namespace import NAME, gate_of
 from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, HeldByAny, Named, Which
-from solocron.stores.drafts import Draft, Written
+from solocron.stores.drafts import Draft, Written, is_swept_before, kind_and_name
 from solocron.testing.simulation.commits import Commit, Key, LogKey, Past, SimSelection, Undo
 from solocron.testing.simulation.kernel import Kernel
 
@@ -267,9 +267,8 @@ class Database:
 
     def put(self, doc: Doc) -> None:
         """Write a document directly, bypassing every client."""
-        kind = doc.kind if isinstance(doc, SmallDocument) else Kind.JOB if isinstance(doc, Job) else Kind.SESSION
         self._version += 1
-        self._put((kind, doc.name), doc, self._version)
+        self._put(kind_and_name(doc), doc, self._version)
 
     # --- selecting -----------------------------------------------------------------------------------------------
 
@@ -311,7 +310,7 @@ class Database:
                 observer(record, before)
         for name in list(self._names[Kind.SESSION]):
             doc = self.docs[(Kind.SESSION, name)][0]
-            if isinstance(doc, Session) and doc.state is Life.SWEPT and (doc.ended_at or 0) < before:
+            if is_swept_before(doc, before):
                 self._put((Kind.SESSION, name), None, 0)
         return len(gone)
 

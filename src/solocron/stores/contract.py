@@ -382,8 +382,24 @@ class Store(Protocol):
         """Records of the log, newest first."""
         ...
 
-    def tally(self, since: int) -> Mapping[str, int]:
-        """How many records of each status were appended since then (slots, for those that did not run)."""
+    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
+        """Count the records with `since <= recorded_at < until` by status; a summary counts each of its slots."""
+        ...
+
+    def tally_by_time(
+        self, since: int, until: int, bucket: int, *, job: str | None = None
+    ) -> Mapping[int, Mapping[str, int]]:
+        """Count as `tally` does, for each part of `bucket` microseconds, by its beginning; empty parts are left out.
+
+        The first part begins at `since`. At most `log.PARTS` of them.
+        """
+        ...
+
+    def density(self, since: int, until: int, bucket: int) -> Mapping[tuple[int, str | None], Mapping[str, int]]:
+        """Count as `tally_by_time` does, for each node by itself; None stands for slots that no node ran.
+
+        The span is an hour at most: no store has an index by node, so every record of it is looked at.
+        """
         ...
 
     def prune(self, before: int, limit: int) -> int:

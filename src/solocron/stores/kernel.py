@@ -46,7 +46,7 @@ from solocron.stores.contract import (
 )
 from solocron.stores.documents import holders_of, is_open, kind_of
 from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, fits, is_selected, is_swept_before, readable
-from solocron.stores.log import page_within
+from solocron.stores.log import DENSITY_SPAN, counts_within, density_within, divided, page_within, parts_within
 from solocron.stores.paging import read_page
 from solocron.stores.update import Update, aside_for
 
@@ -244,12 +244,16 @@ class PlainStore(StoreKernel):
     def history(self, query: Query) -> Page:
         return page_within(query, self.records())
 
-    def tally(self, since: int) -> Mapping[str, int]:
-        counts: Counter[str] = Counter()
-        for record in self.records():
-            if record.recorded_at >= since:
-                counts[record.status] += record.count
-        return counts
+    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
+        return counts_within(Query(since=since, until=until, job=job), self.records())
+
+    def tally_by_time(
+        self, since: int, until: int, bucket: int, *, job: str | None = None
+    ) -> Mapping[int, Mapping[str, int]]:
+        return parts_within(divided(since, until, bucket, job=job), bucket, self.records())
+
+    def density(self, since: int, until: int, bucket: int) -> Mapping[tuple[int, str | None], Mapping[str, int]]:
+        return density_within(divided(since, until, bucket, longest=DENSITY_SPAN), bucket, self.records())
 
     def prune(self, before: int, limit: int) -> int:
         old = [(one.recorded_at, (one.run, one.attempt)) for one in self.records() if one.recorded_at < before]

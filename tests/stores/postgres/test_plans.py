@@ -99,3 +99,20 @@ def test_looking_for_what_is_due_does_not_pass_over_what_is_not(store: PostgresS
     shown = plan(store, store._sql["due_jobs"].sql, where | {"shift": 0, "session": None})
     assert "solocron_jobs_blocked" in shown
     assert shown.count("solocron_jobs_due") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("tally", "solocron_runs_recorded"),
+        ("tally_of_job", "solocron_runs_job"),
+        ("tally_by_time", "solocron_runs_recorded"),
+        ("tally_of_job_by_time", "solocron_runs_job"),
+        ("density", "solocron_runs_recorded"),
+    ],
+)
+def test_an_hour_is_counted_without_the_hours_around_it(store: PostgresStore, name: str, index: str) -> None:
+    span = {"namespace": "default", "job": "rare", "since": 10, "until": 20, "bucket": 5}
+    shown = plan(store, store._sql[name].sql, span)
+    assert index in shown
+    assert "Seq Scan" not in shown

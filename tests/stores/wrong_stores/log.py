@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from solocron.model.change import Change, Kind
@@ -142,9 +143,35 @@ class FindsNamesThatBeginAlike(MemoryStore):
 class CountsRecords(MemoryStore):
     """A year of missed slots is one."""
 
-    def tally(self, since: int) -> dict[str, int]:
-        found = [record.status for record in self.records() if record.recorded_at >= since]
+    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> dict[str, int]:
+        found = [record.status for record in self.records() if Query(since=since, until=until, job=job).finds(record)]
         return {status: found.count(status) for status in found}
+
+
+@breaks("test_a_tally_ends_where_it_was_told_and_knows_one_job")
+class CountsWhatFollows(MemoryStore):
+    """An hour that is over is counted with all that came after it."""
+
+    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
+        return super().tally(since, None, job=job)
+
+
+@breaks("test_a_span_is_counted_in_parts")
+class BeginsPartsAtZero(MemoryStore):
+    """The first part begins before the span."""
+
+    def tally_by_time(
+        self, since: int, until: int, bucket: int, *, job: str | None = None
+    ) -> Mapping[int, Mapping[str, int]]:
+        return super().tally_by_time(since - since % bucket, until, bucket, job=job)
+
+
+@breaks("test_a_span_is_counted_by_node")
+class CountsNodesTogether(MemoryStore):
+    """The lanes of all nodes show the same."""
+
+    def density(self, since: int, until: int, bucket: int) -> Mapping[tuple[int, str | None], Mapping[str, int]]:
+        return {(part, None): counts for part, counts in self.tally_by_time(since, until, bucket).items()}
 
 
 @breaks("test_pruning_removes_what_ended_before_then_a_few_at_a_time")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from heapq import merge
 
 from solocron.model.documents.run import ENDED, Record
-from solocron.stores.contract import Page, Query
-from solocron.stores.log import key_of, page_within
+from solocron.stores.contract import Page, Query, RecordKey
+from solocron.stores.log import counts_within, key_of, page_within, parts_within
 from solocron.stores.redis.caller import Caller
 from solocron.stores.redis.records import member_of, record_of
 
@@ -15,6 +16,8 @@ __all__ = ["Log"]
 
 _PAGE = 200
 """Records per call: a script keeps the server from everything else."""
+_PARTS = 50
+"""Parts of a span that are counted per call, for the same reason."""
 
 
 class Log:
@@ -37,10 +40,41 @@ class Log:
             sources = [f"log:{query.job}"]
         return self._newest(query, sources)
 
-    def tally(self, since: int) -> Mapping[str, int]:
+    def tally(self, span: Query) -> Mapping[str, int]:
+        """Count a span by status from the sorted sets; of one job, by looking at its records."""
+        if span.job is not None:
+            return counts_within(span, self.records(span))
+        return self._counts([(str(span.since), "+inf" if span.until is None else f"({span.until}")])[0]
+
+    def tally_by_time(self, span: Query, bucket: int) -> Mapping[int, Mapping[str, int]]:
+        """Count each part of a span by status."""
+        if span.job is not None:
+            return parts_within(span, bucket, self.records(span))
+        since, until = span.since or 0, span.until or 0
+        found, begins = dict[int, Mapping[str, int]](), range(since, until, bucket)
+        for i in range(0, len(begins), _PARTS):
+            some = begins[i : i + _PARTS]
+            counts = self._counts([(str(begin), f"({min(begin + bucket, until)}") for begin in some])
+            found |= {begin: each for begin, each in zip(some, counts, strict=True) if each}
+        return found
+
+    def records(self, span: Query) -> Iterator[Record]:
+        """Yield every record of a span, newest first, a page at a time."""
+        before: RecordKey | None = None
+        while True:
+            page = self.history(replace(span, before=before, limit=_PAGE))
+            yield from page.records
+            before = page.next
+            if before is None:
+                return
+
+    def _counts(self, spans: list[tuple[str, str]]) -> list[dict[str, int]]:
+        """Count several spans in one call."""
         statuses = sorted(ENDED)
-        counts = self._caller.run("tally", (str(since), *statuses))
-        return {status: count for status, count in zip(statuses, counts, strict=True) if count}
+        counts = iter(
+            self._caller.run("tally", (str(len(spans)), *(word for span in spans for word in span), *statuses))
+        )
+        return [{status: count for status in statuses if (count := int(next(counts)))} for _ in spans]
 
     def prune(self, before: int, limit: int) -> int:
         self._caller.count("commit")

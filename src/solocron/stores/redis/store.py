@@ -34,6 +34,7 @@ from solocron.stores.contract import (
 from solocron.stores.documents import kind_of
 from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, readable
 from solocron.stores.kernel import StoreKernel, Transaction
+from solocron.stores.log import DENSITY_SPAN, density_within, divided
 from solocron.stores.paging import read_page
 from solocron.stores.redis import layout, settings
 from solocron.stores.redis.access import Access
@@ -266,9 +267,21 @@ class RedisStore(StoreKernel):
         self._open_for_reading()
         return self._log.history(query)
 
-    def tally(self, since: int) -> Mapping[str, int]:
+    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
         self._open_for_reading()
-        return self._log.tally(since)
+        return self._log.tally(Query(since=since, until=until, job=job))
+
+    def tally_by_time(
+        self, since: int, until: int, bucket: int, *, job: str | None = None
+    ) -> Mapping[int, Mapping[str, int]]:
+        span = divided(since, until, bucket, job=job)
+        self._open_for_reading()
+        return self._log.tally_by_time(span, bucket)
+
+    def density(self, since: int, until: int, bucket: int) -> Mapping[tuple[int, str | None], Mapping[str, int]]:
+        span = divided(since, until, bucket, longest=DENSITY_SPAN)
+        self._open_for_reading()
+        return density_within(span, bucket, self._log.records(span))
 
     def prune(self, before: int, limit: int) -> int:
         self.open()

@@ -39,6 +39,7 @@ from solocron.stores.contract import (
 from solocron.stores.documents import kind_of
 from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, readable
 from solocron.stores.kernel import StoreKernel, Transaction
+from solocron.stores.log import DENSITY_SPAN, divided
 from solocron.stores.mailbox import Mailbox
 from solocron.stores.paging import read_page
 from solocron.stores.sql import migrations
@@ -343,8 +344,27 @@ class SqlStore(StoreKernel, Generic[L]):
             found[name] = tuple(first for first, record in firsts if first != record)
         return found
 
-    def tally(self, since: int) -> Mapping[str, int]:
-        return {status: int(count) for status, count in self._all("tally", {"since": since})}
+    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
+        span = {"since": since, "until": _EVER if until is None else until, "job": job}
+        rows = self._all("tally" if job is None else "tally_of_job", span)
+        return {status: int(count) for status, count in rows}
+
+    def tally_by_time(
+        self, since: int, until: int, bucket: int, *, job: str | None = None
+    ) -> Mapping[int, Mapping[str, int]]:
+        divided(since, until, bucket)
+        span = {"since": since, "until": until, "bucket": bucket, "job": job}
+        found: dict[int, dict[str, int]] = {}
+        for part, status, count in self._all("tally_by_time" if job is None else "tally_of_job_by_time", span):
+            found.setdefault(int(part), {})[status] = int(count)
+        return found
+
+    def density(self, since: int, until: int, bucket: int) -> Mapping[tuple[int, str | None], Mapping[str, int]]:
+        divided(since, until, bucket, longest=DENSITY_SPAN)
+        found: dict[tuple[int, str | None], dict[str, int]] = {}
+        for part, node, status, count in self._all("density", {"since": since, "until": until, "bucket": bucket}):
+            found.setdefault((int(part), node), {})[status] = int(count)
+        return found
 
     def prune(self, before: int, limit: int) -> int:
         pruned = self._run("prune_runs", {"before": before, "limit": limit})

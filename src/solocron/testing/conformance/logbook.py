@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from solocron.errors import InvalidError
 from solocron.model.change import Change, Kind
 from solocron.model.documents.run import Origin, Record, Status
 from solocron.model.documents.session import Life
 from solocron.stores.contract import All, HeldByAny, Named, Query, Verdict
 from solocron.testing.conformance.kit import (
+    HOUR,
     Clients,
     get,
     hold,
@@ -50,6 +52,14 @@ FULL = Record(
     count=31_536_000,
     asked_by="Ána ' \" \\",
     note="wrong file ☂\n🎉",
+)
+
+_SOME = (
+    record("j@1", at=10, status=Status.FAILED, node="n"),
+    record("i@2", at=20, node="m"),
+    record("j@3", at=21, status=Status.FAILED, node="m"),
+    record("i@4", at=29, attempt=0, status=Status.MISSED, first=1, count=7),
+    record("j@5", at=30, node="n"),
 )
 
 
@@ -225,6 +235,46 @@ class Logbook:
         assert _counted(b.tally(20)) == {"succeeded": 1, "failed": 1, "missed": 1007}
         assert _counted(b.tally(0)) == {"succeeded": 1, "failed": 2, "missed": 1007}
         assert _counted(b.tally(23)) == {}
+
+    def test_a_tally_ends_where_it_was_told_and_knows_one_job(self, clients: Clients) -> None:
+        """An hour that is over is counted once and kept: what comes after it must not change its count."""
+        a, b = clients.new(), clients.new()
+        put(a, job("j"), records=_SOME)
+        assert _counted(b.tally(20, 30)) == {"succeeded": 1, "failed": 1, "missed": 7}
+        assert _counted(b.tally(20, 20)) == {}
+        assert _counted(b.tally(0, job="i")) == {"succeeded": 1, "missed": 7}
+        assert _counted(b.tally(0, 25, job="i")) == {"succeeded": 1}
+        assert _counted(b.tally(0, job="other")) == {}
+
+    def test_a_span_is_counted_in_parts(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        put(a, job("j"), records=_SOME)
+        parts = b.tally_by_time(9, 31, 10)
+        assert {part: _counted(counts) for part, counts in parts.items()} == {
+            9: {"failed": 1},
+            19: {"succeeded": 1, "failed": 1},
+            29: {"missed": 7, "succeeded": 1},
+        }
+        assert {part: _counted(counts) for part, counts in b.tally_by_time(9, 30, 10, job="i").items()} == {
+            19: {"succeeded": 1},
+            29: {"missed": 7},
+        }
+        assert set(b.tally_by_time(0, 1_000, 1)) == {10, 20, 21, 29, 30}
+        for bucket in (0, 1):
+            with pytest.raises(InvalidError):
+                b.tally_by_time(0, 1_001, bucket)
+
+    def test_a_span_is_counted_by_node(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        put(a, job("j"), records=_SOME)
+        found = b.density(10, 30, 15)
+        assert {key: _counted(counts) for key, counts in found.items()} == {
+            (10, "n"): {"failed": 1},
+            (10, "m"): {"succeeded": 1, "failed": 1},
+            (25, None): {"missed": 7},
+        }
+        with pytest.raises(InvalidError):
+            b.density(0, HOUR + 1, HOUR)
 
     def test_pruning_removes_what_ended_before_then_a_few_at_a_time(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()

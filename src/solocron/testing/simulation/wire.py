@@ -36,7 +36,7 @@ from solocron.stores.contract import (
 )
 from solocron.stores.drafts import Draft, Row, Selection, Written
 from solocron.stores.kernel import StoreKernel
-from solocron.stores.log import page_within
+from solocron.stores.log import DENSITY_SPAN, counts_within, density_within, divided, page_within, parts_within
 from solocron.stores.update import Retry, UnknownOutcome
 from solocron.testing.simulation.database import Database, SimSelection
 from solocron.testing.simulation.kernel import Process, SimEvent
@@ -233,12 +233,17 @@ class WireStore(StoreKernel):
         page: Page = self._call(lambda reply: reply(page_within(query, self._database.log.values())), "history")
         return page
 
-    def tally(self, since: int) -> Mapping[str, int]:
-        counts: Counter[str] = Counter()
-        for record in self._database.log.values():
-            if record.recorded_at >= since:
-                counts[record.status] += record.count
-        return counts
+    def tally(self, since: int, until: int | None = None, *, job: str | None = None) -> Mapping[str, int]:
+        return counts_within(Query(since=since, until=until, job=job), self._database.log.values())
+
+    def tally_by_time(
+        self, since: int, until: int, bucket: int, *, job: str | None = None
+    ) -> Mapping[int, Mapping[str, int]]:
+        return parts_within(divided(since, until, bucket, job=job), bucket, self._database.log.values())
+
+    def density(self, since: int, until: int, bucket: int) -> Mapping[tuple[int, str | None], Mapping[str, int]]:
+        span = divided(since, until, bucket, longest=DENSITY_SPAN)
+        return density_within(span, bucket, self._database.log.values())
 
     def prune(self, before: int, limit: int) -> int:
         removed: int = self._call(lambda reply: reply(self._database.prune(before, limit)), "prune")

@@ -125,8 +125,30 @@ SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, no
 FROM {runs}
 WHERE namespace = :namespace AND run >= :first AND run < :last
 
--- tally --  How many records of each status were appended since then.
-SELECT status, sum(slots) FROM {runs} WHERE namespace = :namespace AND recorded_at >= :since GROUP BY status
+-- tally --  How many records of each status a span has.
+SELECT status, sum(slots) FROM {runs}
+WHERE namespace = :namespace AND recorded_at >= :since AND recorded_at < :until
+GROUP BY status
+
+-- tally_of_job --  The same of one job.
+SELECT status, sum(slots) FROM {runs}
+WHERE namespace = :namespace AND job = :job AND recorded_at >= :since AND recorded_at < :until
+GROUP BY status
+
+-- tally_by_time --  How many records of each status each part of a span has.
+SELECT recorded_at - (recorded_at - :since) % :bucket AS part, status, sum(slots) FROM {runs}
+WHERE namespace = :namespace AND recorded_at >= :since AND recorded_at < :until
+GROUP BY part, status
+
+-- tally_of_job_by_time --  The same of one job.
+SELECT recorded_at - (recorded_at - :since) % :bucket AS part, status, sum(slots) FROM {runs}
+WHERE namespace = :namespace AND job = :job AND recorded_at >= :since AND recorded_at < :until
+GROUP BY part, status
+
+-- density --  How many records of each status each node has in each part of a span.
+SELECT recorded_at - (recorded_at - :since) % :bucket AS part, node, status, sum(slots) FROM {runs}
+WHERE namespace = :namespace AND recorded_at >= :since AND recorded_at < :until
+GROUP BY part, node, status
 
 -- prune_sessions --  Swept sessions that ended before then go.
 DELETE FROM {documents} WHERE namespace = :namespace AND kind = 'session' AND state = 'swept' AND ended_at < :before

@@ -1,0 +1,46 @@
+"""What a page of the service asks of a store costs a known number of statements, whatever the store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solocron.model.documents.run import Status
+from solocron.stores.contract import Store
+from solocron.stores.url import make_store
+from solocron.testing.conformance.kit import job, put, record
+from tests.servers import Redis
+
+Read = Callable[[Store], Any]
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    url = f"sqlite:///{tmp_path}/jobs.db"
+    if request.param == "redis":
+        server: Redis = request.getfixturevalue("redis_server")
+        url = server.fresh_url()
+    found = make_store(url)
+    found.open()
+    statuses = (Status.SUCCEEDED, Status.FAILED, Status.MISSED)
+    put(found, job("j"), records=tuple(record(f"j@{i:03}", at=i, status=statuses[i % 3]) for i in range(300)))
+    yield found
+    found.close()
+
+
+def cost(store: Store, read: Read) -> int:
+    before = store.statements.total()
+    assert read(store)
+    return store.statements.total() - before
+
+
+@pytest.mark.parametrize(
+    "read",
+    [lambda store: store.tally(0), lambda store: store.tally(10, 20), lambda store: store.tally_by_time(0, 300, 10)],
+    ids=["tally", "tally of a span", "tally by time"],
+)
+def test_counts_cost_one_statement(store: Store, read: Read) -> None:
+    assert cost(store, read) == 1

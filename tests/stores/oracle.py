@@ -22,7 +22,19 @@ from solocron.model.documents.session import Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.model.transitions import claiming, commands, finishing, registration
 from solocron.model.transitions.finishing import Outcome
-from solocron.stores.contract import All, Applied, Due, HeldBy, HeldByAny, Named, Query, Store, Verdict, Which
+from solocron.stores.contract import (
+    All,
+    Applied,
+    Due,
+    HeldBy,
+    HeldByAny,
+    Named,
+    Query,
+    RecentSessions,
+    Store,
+    Verdict,
+    Which,
+)
 from solocron.stores.memory import MemoryStore
 from solocron.testing.conformance.kit import bury_expired
 from solocron.testing.conformance.life import resolve
@@ -296,6 +308,7 @@ class _Story:
             due = Due(handlers=handlers, pools=pools, limit=1000)
             state[f"due for {sorted(handlers)} in {sorted(pools)}"] = {doc.name for doc in store.read(due)}
         state["held"] = {kind: [doc.name for doc in store.read(HeldByAny(kind))] for kind in (Kind.JOB, Kind.LOCK)}
+        state["sessions"] = [doc.name for doc in store.read(RecentSessions(self.now - 10 * MINUTE))]
         state["holders"] = store.holders()
         state["blocked"] = [(aside.kind, aside.name) for aside in store.blocked()]
         for name in self.every[-6:]:

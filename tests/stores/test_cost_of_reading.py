@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from solocron.model.documents.run import Status
-from solocron.stores.contract import Store
+from solocron.model.documents.session import Life
+from solocron.stores.contract import RecentSessions, Store
 from solocron.stores.url import make_store
-from solocron.testing.conformance.kit import job, put, record
+from solocron.testing.conformance.kit import job, put, record, session
 from tests.servers import Redis
 
 Read = Callable[[Store], Any]
@@ -44,3 +45,11 @@ def cost(store: Store, read: Read) -> int:
 )
 def test_counts_cost_one_statement(store: Store, read: Read) -> None:
     assert cost(store, read) == 1
+
+
+def test_sessions_cost_their_names_and_themselves(store: Store) -> None:
+    """Redis keeps no session apart from the others: it finds the names, then reads the documents."""
+    ends = dict(enumerate(range(0, 40, 10)))
+    put(store, *(session(f"s{i}", expires_at=1, state=Life.SWEPT, ended_at=at) for i, at in ends.items()))
+    put(store, session("live", expires_at=1))
+    assert cost(store, lambda store: store.read(RecentSessions(20))) == (2 if "redis" in store.url else 1)

@@ -33,6 +33,7 @@ __all__ = [
     "Named",
     "Page",
     "Query",
+    "RecentSessions",
     "RecordKey",
     "Result",
     "Store",
@@ -99,7 +100,23 @@ class All:
     limit: int | None = None
 
 
-Which = Due | Named | HeldBy | HeldByAny | All
+@dataclass(frozen=True, slots=True)
+class RecentSessions:
+    """The sessions that are live or dead, and those that were swept and ended at `since` or later; by name.
+
+    At the cost of what it finds: a fleet that restarts often keeps thousands of swept sessions.
+    """
+
+    since: int | None = None
+    """None: no swept ones."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its documents."""
+        return Kind.SESSION
+
+
+Which = Due | Named | HeldBy | HeldByAny | All | RecentSessions
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,20 @@ from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
-from solocron.stores.contract import All, ChangeFn, Doc, Due, HeldBy, HeldByAny, Named, Result, Verdict, Which, wakes
+from solocron.stores.contract import (
+    All,
+    ChangeFn,
+    Doc,
+    Due,
+    HeldBy,
+    HeldByAny,
+    Named,
+    RecentSessions,
+    Result,
+    Verdict,
+    Which,
+    wakes,
+)
 from solocron.stores.documents import holders_of, same_fixed
 
 __all__ = [
@@ -194,6 +207,10 @@ def is_selected(which: Which, doc: Doc | Absent, now: int) -> bool:
             return True
         case All(_, after):
             return not isinstance(doc, Absent) and doc.name > after
+        case RecentSessions(since):
+            return isinstance(doc, Session) and (
+                doc.state is not Life.SWEPT or (since is not None and (doc.ended_at or 0) >= since)
+            )
 
 
 def fits(which: Due, job: Job) -> bool:

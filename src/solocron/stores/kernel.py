@@ -42,6 +42,7 @@ from solocron.stores.contract import (
     Named,
     Page,
     Query,
+    RecentSessions,
     Which,
 )
 from solocron.stores.documents import holders_of, is_open, kind_of
@@ -125,7 +126,7 @@ class StoreKernel(ABC):
     def prepare(self, draft: Draft) -> None:  # noqa: B027 - most stores need nothing
         """Make of a draft what the commit needs; what this raises is the document's own error."""
 
-    def names_of(self, which: Named | HeldBy | HeldByAny) -> Sequence[str] | None:
+    def names_of(self, which: Named | HeldBy | HeldByAny | RecentSessions) -> Sequence[str] | None:
         """Return the names of a selection that is committed in portions; None: it is not."""
         return None
 

@@ -26,9 +26,22 @@ from heapq import nsmallest
 from solocron.model.change import Kind
 from solocron.model.documents.namespace import NAME
 from solocron.model.documents.run import Record
-from solocron.stores.contract import All, Blocked, Capabilities, Check, Due, Gate, HeldBy, HeldByAny, Named, Tier, Which
+from solocron.stores.contract import (
+    All,
+    Blocked,
+    Capabilities,
+    Check,
+    Due,
+    Gate,
+    HeldBy,
+    HeldByAny,
+    Named,
+    RecentSessions,
+    Tier,
+    Which,
+)
 from solocron.stores.documents import gate_in, kind_of
-from solocron.stores.drafts import Draft, Row, Selection, Written
+from solocron.stores.drafts import Draft, Row, Selection, Written, is_selected, readable
 from solocron.stores.kernel import LogKey, PlainStore, admits, is_live
 from solocron.stores.memory_state import Kept, Space, World
 
@@ -109,6 +122,9 @@ class MemoryStore(PlainStore):
         if isinstance(which, Due):
             kept = space.docs[Kind.JOB][name]
             return kept.due_at is not None and self._fits(which, kept) and self._ready_at(space, kept) <= now
+        if isinstance(which, RecentSessions):
+            doc = readable(Kind.SESSION, space.docs[Kind.SESSION][name].row)
+            return doc is None or is_selected(which, doc, now)
         return True
 
     def _fits(self, which: Due, kept: Kept) -> bool:

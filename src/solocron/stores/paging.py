@@ -14,7 +14,7 @@ from solocron.model.documents import namespace
 from solocron.model.documents.job import Job
 from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.documents.session import Session, is_live
-from solocron.stores.contract import All, Doc, HeldByAny, Named, Store, Which
+from solocron.stores.contract import All, Doc, HeldByAny, Named, RecentSessions, Store, Which
 
 __all__ = [
     "PAGE",
@@ -32,6 +32,7 @@ __all__ = [
     "read_page",
     "read_pauses",
     "read_sessions",
+    "sessions_since",
 ]
 
 PAGE = 1_000
@@ -111,6 +112,11 @@ def read_sessions(store: Store) -> list[Session]:
     return [doc for doc in store.read(All(Kind.SESSION)) if isinstance(doc, Session)]
 
 
+def sessions_since(store: Store, since: int | None = None) -> list[Session]:
+    """Read the sessions that are not swept, and with `since`, those that were swept but ended then or later."""
+    return [doc for doc in store.read(RecentSessions(since)) if isinstance(doc, Session)]
+
+
 def find_session(store: Store, name: str) -> Session | None:
     """Read one session; None if there is none of that name."""
     return next((doc for doc in store.read(Named(Kind.SESSION, (name,))) if isinstance(doc, Session)), None)
@@ -121,7 +127,7 @@ def live_sessions(store: Store) -> list[Session]:
 
     The clock is read after the sessions: a session counted as live was so at the time it was read, or later.
     """
-    found = read_sessions(store)
+    found = sessions_since(store)
     now = store.clock()
     return [session for session in found if is_live(session, now=now)]
 

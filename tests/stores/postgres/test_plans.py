@@ -116,3 +116,15 @@ def test_an_hour_is_counted_without_the_hours_around_it(store: PostgresStore, na
     shown = plan(store, store._sql[name].sql, span)
     assert index in shown
     assert "Seq Scan" not in shown
+
+
+def test_the_sessions_of_a_span_are_read_from_an_index(store: PostgresStore, postgres: Postgres) -> None:
+    table = f"{store.schema_name}.solocron_documents"
+    with psycopg.connect(postgres.url, autocommit=True) as db:
+        db.execute(
+            f"INSERT INTO {table} (namespace, kind, name, state, ended_at, version, fixed, body) "
+            "SELECT 'default', 'session', 's' || n, 'swept', n, 1, '{}', '{}' FROM generate_series(1, 2000) n".encode()
+        )
+        db.execute(f"ANALYZE {table}".encode())
+    shown = plan(store, store._sql["sessions"].sql, {"namespace": "default", "kind": "session", "since": 1990})
+    assert shown.count("solocron_documents_state") == 2

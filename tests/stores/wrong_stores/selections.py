@@ -6,7 +6,19 @@ from dataclasses import replace
 
 from solocron.clock import MILLISECOND
 from solocron.model.change import Kind
-from solocron.stores.contract import All, Applied, ChangeFn, Doc, Due, Gate, HeldBy, HeldByAny, Verdict, Which
+from solocron.stores.contract import (
+    All,
+    Applied,
+    ChangeFn,
+    Doc,
+    Due,
+    Gate,
+    HeldBy,
+    HeldByAny,
+    RecentSessions,
+    Verdict,
+    Which,
+)
 from solocron.stores.documents import kind_of
 from solocron.stores.drafts import readable
 from solocron.stores.memory import MemoryStore
@@ -186,6 +198,14 @@ class HoldsNothingAnyMore(MemoryStore):
         if isinstance(which, HeldByAny):
             return {name: row for name, row in sorted(space.docs[which.kind].items()) if row is not None}
         return super()._select(space, which, now)
+
+
+@breaks("test_the_sessions_of_a_span_are_found_without_those_swept_before_it")
+class KeepsAllSessionsInSight(MemoryStore):
+    """Every session of the last month is read for a picture of the last hour."""
+
+    def _selects(self, space: Space, which: Which, name: str, now: int) -> bool:
+        return isinstance(which, RecentSessions) or super()._selects(space, which, name, now)
 
 
 @breaks("test_names_come_in_pages_without_their_documents")

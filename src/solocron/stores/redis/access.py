@@ -11,7 +11,7 @@ from solocron.clock import SECOND
 from solocron.errors import StoreError
 from solocron.model.change import Kind
 from solocron.model.documents.run import Record
-from solocron.stores.contract import All, Blocked, Due, Gate, HeldBy, HeldByAny, Named, Which
+from solocron.stores.contract import All, Blocked, Due, Gate, HeldBy, HeldByAny, Named, RecentSessions, Which
 from solocron.stores.drafts import Draft
 from solocron.stores.redis.caller import VOID, Caller
 from solocron.stores.redis.link import UnknownHandlers
@@ -57,7 +57,7 @@ class Access:
         """All documents of a selection."""
         if isinstance(which, Due):
             return [self.fetch_due(which, "", reserve=False)]
-        if isinstance(which, Named | HeldByAny):
+        if isinstance(which, Named | HeldByAny | RecentSessions):
             names = list(dict.fromkeys(which.names)) if isinstance(which, Named) else self.names(which)
             return [self.fetch_named(which.kind, names[i : i + _PAGE], "") for i in range(0, len(names), _PAGE)]
         if isinstance(which, HeldBy):
@@ -83,15 +83,18 @@ class Access:
         """The documents of these names, an empty row where there is none."""
         return self._fetch("named", kind, session, *names)
 
-    def fetch_page(self, which: HeldBy | HeldByAny | All, session: str) -> Fetched:
+    def fetch_page(self, which: HeldBy | HeldByAny | All | RecentSessions, session: str) -> Fetched:
         """Fetch one page of a kind."""
         assert isinstance(which, All)
         return self._fetch("all", which.kind, session, which.after, str(which.limit))
 
-    def names(self, which: HeldBy | HeldByAny | All) -> list[str]:
+    def names(self, which: HeldBy | HeldByAny | All | RecentSessions) -> list[str]:
         """Return the names of a selection that may take more than one page, in their order."""
         if isinstance(which, HeldByAny):
             return sorted(name.decode() for name in self._caller.run("held", (which.kind,)))
+        if isinstance(which, RecentSessions):
+            since = "" if which.since is None else str(which.since)
+            return sorted(name.decode() for name in self._caller.run("sessions", (since,)))
         if isinstance(which, HeldBy):
             found = self._caller.command("ZRANGE", self._caller.key(f"held:{which.kind}:{which.session}"), "0", "-1")
         else:

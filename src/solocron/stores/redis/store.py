@@ -28,6 +28,7 @@ from solocron.stores.contract import (
     Named,
     Page,
     Query,
+    RecentSessions,
     Tier,
     Which,
 )
@@ -224,7 +225,7 @@ class RedisStore(StoreKernel):
     def prepare(self, draft: Draft) -> None:
         draft.extra = spelt(draft)
 
-    def names_of(self, which: Named | HeldBy | HeldByAny) -> Sequence[str] | None:
+    def names_of(self, which: Named | HeldBy | HeldByAny | RecentSessions) -> Sequence[str] | None:
         return tuple(dict.fromkeys(which.names)) if isinstance(which, Named) else self._access.names(which)
 
     def recall(self, which: Named) -> Selection | None:

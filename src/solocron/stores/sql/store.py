@@ -34,6 +34,7 @@ from solocron.stores.contract import (
     Named,
     Page,
     Query,
+    RecentSessions,
     Which,
 )
 from solocron.stores.documents import kind_of
@@ -412,6 +413,8 @@ class SqlStore(StoreKernel, Generic[L]):
                 return f"held_by_any_{table}", params
             case All(_, after, limit):
                 return f"all_{table}", params | {"after": after, "limit": _EVER if limit is None else limit}
+            case RecentSessions(since):
+                return "sessions", params | {"since": _EVER if since is None else since}
         raise AssertionError(which)
 
     def call(self, work: Callable[[L], T]) -> T:

@@ -10,8 +10,8 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
-from solocron.model.documents.session import Life, Session, bury, renew
-from solocron.stores.contract import ChangeFn, Named, Store, Verdict
+from solocron.model.documents.session import Life, Session, bury, renew, swept
+from solocron.stores.contract import ChangeFn, Named, RecentSessions, Store, Verdict
 from solocron.stores.contract import HeldBy as Holds
 from solocron.testing.conformance.kit import (
     HOUR,
@@ -188,6 +188,25 @@ class Sessions:
             assert not write(a, kind, "later", partial(_small_document_of, kind), session="s").alive
             assert get(a, kind, "later") is None
             assert get(a, kind, "n") is not None
+
+    def test_the_sessions_of_a_span_are_found_without_those_swept_before_it(self, clients: Clients) -> None:
+        """A fleet that restarts often keeps thousands of swept sessions: a picture of an hour must not read them."""
+        a, b = clients.new(), clients.new()
+        put(
+            a,
+            session("live", expires_at=a.clock() + HOUR),
+            session("silent", expires_at=1),
+            session("dead", expires_at=1, state=Life.DEAD, ended_at=5),
+            session("old", expires_at=1, state=Life.SWEPT, ended_at=49),
+            session("new", expires_at=1, state=Life.SWEPT, ended_at=50),
+        )
+        assert names(b.read(RecentSessions())) == ["dead", "live", "silent"]
+        assert names(b.read(RecentSessions(50))) == ["dead", "live", "new", "silent"]
+        assert names(b.read(RecentSessions(0))) == ["dead", "live", "new", "old", "silent"]
+        applied = b.update(RecentSessions(), lambda doc, now: bury(doc, now=now, reason="test"))
+        assert sorted(verdicts(applied)) == ["dead", "live", "silent"]
+        write(b, Kind.SESSION, "dead", lambda doc, now: swept(doc, now=now))
+        assert names(a.read(RecentSessions(6))) == ["live", "new", "old", "silent"]
 
 
 def _small_document_of(kind: Kind, doc: Any, now: int) -> Change:

@@ -17,8 +17,8 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import NAME, gate_of
 from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
-from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, HeldByAny, Named, Which
-from solocron.stores.drafts import Draft, Written, is_swept_before, kind_and_name
+from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, HeldByAny, Named, RecentSessions, Which
+from solocron.stores.drafts import Draft, Written, is_selected, kind_and_name
 from solocron.testing.simulation.commits import Commit, Key, LogKey, Past, SimSelection, Undo
 from solocron.testing.simulation.kernel import Kernel
 
@@ -346,6 +346,9 @@ class Database:
         if isinstance(which, HeldByAny):
             names = {name for held in self._held.values() for name in held}
             return [(Kind.JOB, name) for name in sorted(names)] if which.kind is Kind.JOB else []
+        if isinstance(which, RecentSessions):
+            found = [(Kind.SESSION, name) for name in self._names[Kind.SESSION]]
+            return [key for key in found if is_selected(which, self.docs[key][0], 0)]
         all_names = self._names[which.kind]
         first = bisect_right(all_names, which.after) if which.after else 0
         last = len(all_names) if which.limit is None else first + which.limit

@@ -29,6 +29,7 @@ from solocron.stores.contract import (
     Named,
     Page,
     Query,
+    RecentSessions,
     Result,
     Tier,
     Verdict,
@@ -304,5 +305,7 @@ def _label(which: Which) -> str:
             return "claim"
         case HeldBy() | HeldByAny():
             return "held"
+        case RecentSessions():
+            return str(Kind.SESSION)
         case Named(kind=kind) | All(kind=kind):
             return str(kind)

@@ -15,7 +15,8 @@ from solocron.model.codec import encode
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Status
-from solocron.stores.contract import All, Due, HeldBy, HeldByAny, Named, Verdict
+from solocron.model.documents.session import Life
+from solocron.stores.contract import All, Due, HeldBy, HeldByAny, Named, RecentSessions, Verdict
 from solocron.stores.drafts import Draft, Row, draft, is_selected, readable
 from solocron.stores.sql.rows import COLUMNS, Batch, as_json
 from solocron.testing.conformance.kit import everything, hold, job, note, record, session
@@ -150,6 +151,10 @@ class TestSelection:
             (HeldBy("s", Kind.LOCK), note(Kind.LOCK, "l", by="s"), True),
             (HeldByAny(), job("j", active=(hold("r", "t"),)), True),
             (HeldByAny(), job("j"), False),
+            (RecentSessions(), session("s", expires_at=1), True),
+            (RecentSessions(), session("s", expires_at=1, state=Life.SWEPT, ended_at=9), False),
+            (RecentSessions(9), session("s", expires_at=1, state=Life.SWEPT, ended_at=9), True),
+            (RecentSessions(10), session("s", expires_at=1, state=Life.SWEPT, ended_at=9), False),
             (Named(Kind.JOB, ("j",)), Absent(Kind.JOB, "j"), True),
             (All(Kind.JOB), Absent(Kind.JOB, "j"), False),
             (All(Kind.JOB), job("j"), True),

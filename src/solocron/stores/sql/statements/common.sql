@@ -44,6 +44,12 @@ SELECT name, version, fixed, body AS state FROM {documents}
 WHERE namespace = :namespace AND kind = :kind AND name > :after
 ORDER BY name LIMIT :limit {lock}
 
+-- sessions --  Sessions that are not swept, or ended since then.
+SELECT name, version, fixed, body AS state FROM {documents}
+WHERE namespace = :namespace AND kind = :kind
+  AND (state IN ('live', 'dead') OR (state = 'swept' AND ended_at >= :since))
+ORDER BY name {lock}
+
 -- job_names --  Names of jobs, a page at a time.
 SELECT name FROM {jobs} WHERE namespace = :namespace AND name > :after ORDER BY name LIMIT :limit
 

@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS {documents} (
     blocked_reason TEXT,
     blocked_times INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (namespace, kind, name),
-    KEY {documents_state} (namespace, kind, state),
+    KEY {documents_state} (namespace, kind, state, ended_at),
     KEY {documents_blocked} (namespace, blocked_until)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE {collation};
 

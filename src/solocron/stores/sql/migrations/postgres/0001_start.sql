@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS {documents} (
     PRIMARY KEY (namespace, kind, name)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 
-CREATE INDEX IF NOT EXISTS {documents_state} ON {documents} (namespace, kind, state) WHERE state IS NOT NULL;
+CREATE INDEX IF NOT EXISTS {documents_state} ON {documents} (namespace, kind, state, ended_at) WHERE state IS NOT NULL;
 
 CREATE INDEX IF NOT EXISTS {documents_blocked} ON {documents} (namespace, blocked_until) WHERE blocked_until IS NOT NULL;
 

@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS {documents} (
     UNIQUE (namespace, kind, name)
 );
 
-CREATE INDEX IF NOT EXISTS {documents_state} ON {documents} (namespace, kind, state) WHERE state IS NOT NULL;
+CREATE INDEX IF NOT EXISTS {documents_state} ON {documents} (namespace, kind, state, ended_at) WHERE state IS NOT NULL;
 
 CREATE INDEX IF NOT EXISTS {documents_blocked} ON {documents} (namespace, blocked_until) WHERE blocked_until IS NOT NULL;
 

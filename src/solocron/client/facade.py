@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from solocron.client.alarms import AlarmDesk
+from solocron.client.audit import Audit
 from solocron.client.backfill import Backfills
 from solocron.client.bulk import BulkDefinitions
 from solocron.client.commands import Commands
@@ -41,7 +42,7 @@ class Client:
         lookup = RunLookup(documents)
         jobs, runs = JobListing(documents), RunListing(documents, lookup)
         backfills, definitions, bulk = Backfills(documents), Definitions(documents), BulkDefinitions(documents)
-        alarms = AlarmDesk(documents)
+        alarms, audit = AlarmDesk(documents), Audit(documents)
         queries, commands = Queries(documents, lookup, jobs, runs, alarms), Commands(documents, lookup)
         scoped_pauses = ScopedPauses(documents)
 
@@ -69,6 +70,9 @@ class Client:
         self.open_alarms = alarms.open_alarms
         self.silence = alarms.silence
         self.lift_silence = alarms.lift_silence
+
+        self.audited = audit.audited
+        self.audit = audit.entries
 
         self.trigger = commands.trigger
         self.request = commands.request

@@ -11,7 +11,7 @@ from typing import Any
 
 from solocron.engine.node_context import NodeContext
 from solocron.model.change import Change, Kind, SmallDocument
-from solocron.model.documents import key, lock, permit, request, steps
+from solocron.model.documents import audit, key, lock, permit, request, steps
 from solocron.model.documents.run import job_of
 from solocron.stores.contract import All, Gate, HeldBy, Named, Verdict
 from solocron.stores.paging import read_jobs
@@ -58,10 +58,21 @@ class SmallDocuments:
         return complete and applied.alive and not applied.shut
 
     def prune(self, *, now: int, keep: int) -> int:
-        """Remove expired keys, and steps untouched for longer than history is kept; return how many."""
-        return self._prune(Kind.KEY, lambda doc: doc.expires_at is not None and doc.expires_at <= now, key.prune) + (
-            self._prune(Kind.STEP, lambda doc: doc.body["at"] < now - keep, partial(_prune_steps, before=now - keep))
+        """Remove expired keys, steps untouched for longer than `keep`, old audit entries; return how many."""
+        keys = self._prune(Kind.KEY, lambda doc: doc.expires_at is not None and doc.expires_at <= now, key.prune)
+        old_steps = self._prune(
+            Kind.STEP, lambda doc: doc.body["at"] < now - keep, partial(_prune_steps, before=now - keep)
         )
+        return keys + old_steps + self._prune_audit(now - audit.KEEP)
+
+    def _prune_audit(self, before: int) -> int:
+        """Remove a page of entries from before then. They follow one name, so that no others are read."""
+        old = self._context.store.read(All(Kind.AUDIT, after=audit.name_before(before), limit=PAGE))
+        if not old:
+            return 0
+        names = tuple(doc.name for doc in old)
+        applied = self._context.store.update(Named(Kind.AUDIT, names), lambda doc, at: audit.prune(doc, before=before))
+        return sum(result.verdict is Verdict.APPLIED for result in applied.results)
 
     def _prune(self, kind: Kind, old: Callable[[SmallDocument], bool], remove: Callable[..., Change | None]) -> int:
         removed = 0

@@ -28,6 +28,8 @@ class Kind(StrEnum):
     PERMIT = "permit"
     ALARM = "alarm"
     NAMESPACE = "namespace"
+    AUDIT = "audit"
+    """Entries that are appended and completed, never changed; the newest first by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from solocron.clock import iso, to_us
 from solocron.duration import format_duration
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.views.alarms import AlarmsView, AlarmView, MessageView, SilenceView
+from solocron.views.audit import AuditPage, AuditView
 from solocron.views.health import HealthView
 from solocron.views.jobs import (
     BackfillView,
@@ -29,6 +30,8 @@ __all__ = [
     "WAITING",
     "AlarmView",
     "AlarmsView",
+    "AuditPage",
+    "AuditView",
     "BackfillView",
     "HealthView",
     "JobView",

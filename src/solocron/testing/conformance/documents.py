@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from solocron.model.change import Absent, Change, Kind
+from solocron.model.documents import audit
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Pause, Request, Told, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Status
@@ -16,7 +17,7 @@ from solocron.testing.conformance.kit import Clients, get, job, kind_of, names, 
 
 __all__ = ["Documents"]
 
-PLAIN = (Kind.LOCK, Kind.KEY, Kind.STEP, Kind.CALENDAR, Kind.ALARM)
+PLAIN = (Kind.LOCK, Kind.KEY, Kind.STEP, Kind.CALENDAR, Kind.ALARM, Kind.AUDIT)
 STRANGE = ("Zürich ☂ 東京 🎉", "quote ' \" ` \\ % _ ; --", "a b\tc\nd", "ערב")
 
 
@@ -135,6 +136,15 @@ class Documents:
             docs: list[Doc] = [job(text, payload=payload), *(note(kind, text, payload, by=text) for kind in PLAIN)]
             put(a, *docs)
             assert [get(b, kind_of(doc), text) for doc in docs] == docs
+
+    def test_the_audit_is_read_newest_first_and_the_old_is_found_behind_one_name(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        now = a.clock()
+        entries = [note(Kind.AUDIT, audit.name_of(now - i, f"{i % 3}"), {"at": now - i}) for i in range(12)]
+        put(a, *entries[::2], *entries[1::2])
+        assert b.read(All(Kind.AUDIT)) == tuple(entries)
+        assert b.read(All(Kind.AUDIT, after=entries[3].name, limit=2)) == tuple(entries[4:6])
+        assert b.read(All(Kind.AUDIT, after=audit.name_before(now - 7))) == tuple(entries[8:])
 
     def test_payloads_of_64_kilobytes_come_back_whole(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()

@@ -28,6 +28,7 @@ from solocron.stores.contract import (
     Due,
     HeldBy,
     HeldByAny,
+    Mark,
     Named,
     Query,
     RecentSessions,
@@ -309,6 +310,9 @@ class _Story:
             state[f"due for {sorted(handlers)} in {sorted(pools)}"] = {doc.name for doc in store.read(due)}
         state["held"] = {kind: [doc.name for doc in store.read(HeldByAny(kind))] for kind in (Kind.JOB, Kind.LOCK)}
         state["sessions"] = [doc.name for doc in store.read(RecentSessions(self.now - 10 * MINUTE))]
+        state["marked"] = {mark: store.marked(mark) for mark in Mark}
+        state["counts"] = store.count_jobs()
+        state["due times"] = store.due_times(1000)
         state["holders"] = store.holders()
         state["blocked"] = [(aside.kind, aside.name) for aside in store.blocked()]
         for name in self.every[-6:]:

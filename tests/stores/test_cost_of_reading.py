@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from solocron.model.documents.job import Pause
 from solocron.model.documents.run import Status
 from solocron.model.documents.session import Life
-from solocron.stores.contract import RecentSessions, Store
+from solocron.stores.contract import Mark, RecentSessions, Store
 from solocron.stores.url import make_store
 from solocron.testing.conformance.kit import job, put, record, session
 from tests.servers import Redis
@@ -53,3 +54,15 @@ def test_sessions_cost_their_names_and_themselves(store: Store) -> None:
     put(store, *(session(f"s{i}", expires_at=1, state=Life.SWEPT, ended_at=at) for i, at in ends.items()))
     put(store, session("live", expires_at=1))
     assert cost(store, lambda store: store.read(RecentSessions(20))) == (2 if "redis" in store.url else 1)
+
+
+def test_jobs_by_mark_cost_one_statement(store: Store) -> None:
+    put(store, job("j", failures=1), job("k", paused=Pause(at=1)))
+    assert cost(store, lambda store: store.marked(Mark.FAILING)) == 1
+    assert cost(store, lambda store: store.count_jobs()) == (2 if "redis" in store.url else 1)
+
+
+def test_due_times_cost_a_statement_for_a_thousand_jobs_at_most(store: Store) -> None:
+    """Redis keeps what is due by pool and handler: it looks at every job, a thousand at a time, and once at the end."""
+    put(store, *(job(f"k{i}", due_at=i) for i in range(40)))
+    assert cost(store, lambda store: store.due_times(5)) == (2 if "redis" in store.url else 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntFlag, StrEnum
 from typing import Any, Protocol
 
 from solocron.model.change import Absent, Change, Kind, SmallDocument
@@ -30,6 +30,8 @@ __all__ = [
     "Gate",
     "HeldBy",
     "HeldByAny",
+    "JobCounts",
+    "Mark",
     "Named",
     "Page",
     "Query",
@@ -114,6 +116,26 @@ class RecentSessions:
     def kind(self) -> Kind:
         """The kind of its documents."""
         return Kind.SESSION
+
+
+class Mark(IntFlag):
+    """What an index knows of a job, beside when it is due and which sessions hold it. It seldom changes."""
+
+    PAUSED = 1
+    """It has a pause of its own."""
+    FAILING = 2
+    """Its last run failed."""
+    DISABLED = 4
+    REMOVED = 8
+    """It is removed, and its document is kept for a while."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCounts:
+    """Numbers of jobs: all documents, and those that bear each mark."""
+
+    all: int
+    marked: Mapping[Mark, int]
 
 
 Which = Due | Named | HeldBy | HeldByAny | All | RecentSessions
@@ -393,6 +415,20 @@ class Store(Protocol):
 
     def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
         """The names of documents of a kind, in their order, after the name `after`."""
+        ...
+
+    def marked(self, mark: Mark, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        """The names of jobs that bear a mark (one of several, if several are given), in their order, after a name."""
+        ...
+
+    def count_jobs(self) -> JobCounts:
+        """How many jobs there are, and how many bear each mark, without a look at their documents."""
+        ...
+
+    def due_times(
+        self, limit: int = 100, *, after: tuple[int, str] | None = None, until: int | None = None
+    ) -> tuple[tuple[int, str], ...]:
+        """`due_at` and name of jobs of any pool, the earliest first, after such a pair and before an instant."""
         ...
 
     def history(self, query: Query) -> Page:

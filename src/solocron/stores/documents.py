@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from heapq import nsmallest
 
 from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
-from solocron.stores.contract import Doc, Due, Gate, Which
+from solocron.stores.contract import Doc, Due, Gate, JobCounts, Mark, Which
 
-__all__ = ["gate_in", "holders_of", "is_open", "kind_of", "same_fixed"]
+__all__ = ["counted", "earliest", "gate_in", "holders_of", "is_open", "kind_of", "marks_of", "same_fixed"]
 
 _NOBODY: frozenset[str] = frozenset()
 
@@ -21,6 +23,27 @@ def holders_of(doc: Doc | Absent | None) -> frozenset[str]:
             return frozenset((active[0].session,))
         return frozenset([hold.session for hold in active]) if active else _NOBODY
     return frozenset((doc.session,)) if isinstance(doc, SmallDocument) and doc.session is not None else _NOBODY
+
+
+def marks_of(doc: Doc | Absent | None) -> int:
+    """The marks of a job as a number; 0 for any other document."""
+    if not isinstance(doc, Job):
+        return 0
+    return (doc.paused is not None) | (doc.failures > 0) << 1 | (not doc.definition.enabled) << 2 | doc.removed << 3
+
+
+def counted(all: int, marked: Iterable[tuple[int, int]]) -> JobCounts:
+    """Return the counts of jobs from pairs of marks and how many jobs bear exactly these."""
+    pairs = list(marked)
+    return JobCounts(all=all, marked={mark: sum(count for marks, count in pairs if marks & mark) for mark in Mark})
+
+
+def earliest(
+    found: Iterable[tuple[int | None, str]], limit: int, *, after: tuple[int, str] | None, until: int | None
+) -> tuple[tuple[int, str], ...]:
+    """Answer `due_times` from the due times and names of all jobs."""
+    due = ((at, name) for at, name in found if at is not None and (until is None or at < until))
+    return tuple(nsmallest(limit, (one for one in due if after is None or one > after)))
 
 
 def same_fixed(old: Doc | Absent, new: Doc) -> bool:

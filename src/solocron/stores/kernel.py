@@ -39,13 +39,15 @@ from solocron.stores.contract import (
     Gate,
     HeldBy,
     HeldByAny,
+    JobCounts,
+    Mark,
     Named,
     Page,
     Query,
     RecentSessions,
     Which,
 )
-from solocron.stores.documents import holders_of, is_open, kind_of
+from solocron.stores.documents import counted, earliest, holders_of, is_open, kind_of, marks_of
 from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, fits, is_selected, is_swept_before, readable
 from solocron.stores.log import DENSITY_SPAN, counts_within, density_within, divided, page_within, parts_within
 from solocron.stores.paging import read_page
@@ -234,6 +236,22 @@ class PlainStore(StoreKernel):
 
     def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
         return tuple(row.name for row in self.scan(kind, after, limit))
+
+    def marked(self, mark: Mark, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        return tuple(job.name for job in self._jobs(after) if marks_of(job) & mark)[:limit]
+
+    def count_jobs(self) -> JobCounts:
+        return counted(len(self.scan(Kind.JOB)), ((marks_of(job), 1) for job in self._jobs()))
+
+    def due_times(
+        self, limit: int = 100, *, after: tuple[int, str] | None = None, until: int | None = None
+    ) -> tuple[tuple[int, str], ...]:
+        return earliest(((job.due_at, job.name) for job in self._jobs()), limit, after=after, until=until)
+
+    def _jobs(self, after: str = "") -> list[Job]:
+        """Return every job after a name that can be read, by name."""
+        found = (readable(Kind.JOB, row, self.document) for row in self.scan(Kind.JOB, after))
+        return [doc for doc in found if isinstance(doc, Job)]
 
     def holders(self) -> frozenset[str]:
         found: set[str] = set()

@@ -118,6 +118,22 @@ def test_an_hour_is_counted_without_the_hours_around_it(store: PostgresStore, na
     assert "Seq Scan" not in shown
 
 
+@pytest.mark.parametrize(
+    ("name", "indexes"),
+    [
+        ("marked_jobs", {"solocron_jobs_marks"}),
+        ("count_jobs", {"solocron_jobs_marks"}),
+        ("due_times", {"solocron_jobs_due"}),
+    ],
+)
+def test_jobs_are_listed_from_an_index(store: PostgresStore, name: str, indexes: set[str]) -> None:
+    with store.pool.link() as link:
+        link.db.execute(f"ANALYZE {store.schema_name}.solocron_jobs".encode())
+    params = {"namespace": "default", "mark": 1, "after": "", "after_at": 0, "until": 20, "limit": 10}
+    shown = plan(store, store._sql[name].sql, params)
+    assert all(index in shown for index in indexes)
+
+
 def test_the_sessions_of_a_span_are_read_from_an_index(store: PostgresStore, postgres: Postgres) -> None:
     table = f"{store.schema_name}.solocron_documents"
     with psycopg.connect(postgres.url, autocommit=True) as db:

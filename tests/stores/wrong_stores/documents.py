@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from solocron.model.change import Absent, Change, Kind
-from solocron.stores.contract import Applied, ChangeFn, Gate, Named, Result, Verdict, Which
+from solocron.stores.contract import Applied, ChangeFn, Gate, JobCounts, Named, Result, Verdict, Which
 from solocron.stores.drafts import Draft, Row
 from solocron.stores.memory import MemoryStore
 from solocron.stores.memory_state import Kept, Space
@@ -212,3 +212,23 @@ class MakesPlaceholders(MemoryStore):
                 empty = Row(name, 0, '{"d":{"handler":"h"},"i":1}', '{"c":0,"f":0}')
                 self._put(space, kind, name, Kept(row=empty))
         super().fails_again(kind, name, reason)
+
+
+@breaks("test_jobs_are_found_and_counted_by_their_marks")
+class CountsMarkedJobsOnly(MemoryStore):
+    """The number of all jobs is that of those that bear a mark."""
+
+    def count_jobs(self) -> JobCounts:
+        found = super().count_jobs()
+        return JobCounts(all=sum(found.marked.values()), marked=found.marked)
+
+
+@breaks("test_jobs_of_every_pool_are_listed_by_when_they_are_due")
+class ListsByName(MemoryStore):
+    """What is due first is whatever comes first by name."""
+
+    def due_times(
+        self, limit: int = 100, *, after: tuple[int, str] | None = None, until: int | None = None
+    ) -> tuple[tuple[int, str], ...]:
+        found = super().due_times(10**9, after=after, until=until)
+        return tuple(sorted(found, key=lambda one: one[1])[:limit])

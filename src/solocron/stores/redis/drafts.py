@@ -9,7 +9,7 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import gate_of
 from solocron.model.documents.session import Session
 from solocron.stores.contract import Doc
-from solocron.stores.documents import holders_of
+from solocron.stores.documents import holders_of, marks_of
 from solocron.stores.drafts import Draft
 from solocron.stores.redis.records import RECORD, record_words, spelt_records
 from solocron.stores.redis.wire import Words, spell
@@ -50,19 +50,21 @@ def spelt(draft: Draft) -> Spelt:
 def _job(draft: Draft, new: Job, expected: str, wakes: str) -> Spelt:
     due, holders = "" if new.due_at is None else str(new.due_at), _joined(new)
     mark = f" {due} {holders}"
+    old, new_marks = marks_of(draft.doc), marks_of(new)
+    marks = "" if old == new_marks else str(new_marks)
     name, state, records = draft.name, draft.state, draft.change.records if draft.change is not None else ()
     if draft.fixed is not None:
         policy = new.definition
-        columns = [draft.fixed, state, due, holders, policy.pool, policy.handler]
+        columns = [draft.fixed, state, due, holders, policy.pool, policy.handler, marks]
         return Spelt(spell(["job", name, expected, wakes, *columns, *record_words(records)]), mark)
     # A claim or an end, spelt by hand: word by word it would cost as much as all the rest of the draft.
     text = (
         f"$5\r\nstate\r\n${len(name)}\r\n{name}\r\n${len(expected)}\r\n{expected}\r\n$1\r\n{wakes}\r\n"
-        f"${len(state)}\r\n{state}\r\n${len(due)}\r\n{due}\r\n${len(holders)}\r\n{holders}\r\n{spelt_records(records)}"
+        f"${len(state)}\r\n{state}\r\n${len(due)}\r\n{due}\r\n${len(holders)}\r\n{holders}\r\n${len(marks)}\r\n{marks}\r\n{spelt_records(records)}"
     )
     if text.isascii():
-        return Spelt(tuple.__new__(Words, (8 + RECORD * len(records), text)), mark)
-    return Spelt(spell(["state", name, expected, wakes, state, due, holders, *record_words(records)]), mark)
+        return Spelt(tuple.__new__(Words, (9 + RECORD * len(records), text)), mark)
+    return Spelt(spell(["state", name, expected, wakes, state, due, holders, marks, *record_words(records)]), mark)
 
 
 def _joined(doc: Doc) -> str:

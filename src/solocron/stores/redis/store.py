@@ -25,6 +25,8 @@ from solocron.stores.contract import (
     Doc,
     HeldBy,
     HeldByAny,
+    JobCounts,
+    Mark,
     Named,
     Page,
     Query,
@@ -32,7 +34,7 @@ from solocron.stores.contract import (
     Tier,
     Which,
 )
-from solocron.stores.documents import kind_of
+from solocron.stores.documents import counted, earliest, kind_of
 from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, readable
 from solocron.stores.kernel import StoreKernel, Transaction
 from solocron.stores.log import DENSITY_SPAN, density_within, divided
@@ -55,6 +57,8 @@ from solocron.stores.write_cache import WriteCache
 __all__ = ["RedisStore"]
 
 
+_DUE_TIMES = 1_000
+"""Jobs per call of `due_times`."""
 _RECALLED = frozenset((Kind.SESSION, Kind.JOB, Kind.LOCK))
 
 
@@ -253,6 +257,35 @@ class RedisStore(StoreKernel):
     def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
         self._open_for_reading()
         return tuple(self._access.names(All(kind, after, limit)))
+
+    def marked(self, mark: Mark, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        """The marked jobs are few, and in one hash: names and marks are read whole, and sorted here."""
+        return tuple(sorted(name for name, marks in self._marks() if marks & mark and name > after)[:limit])
+
+    def count_jobs(self) -> JobCounts:
+        marks = self._marks()
+        total = self._caller.command("ZCARD", self._caller.key("names:job"))
+        return counted(int(total), ((each, 1) for _, each in marks))
+
+    def _marks(self) -> list[tuple[str, int]]:
+        self._open_for_reading()
+        found = self._caller.command("HGETALL", self._caller.key("marks"))
+        return [(name.decode(), int(marks)) for name, marks in zip(found[::2], found[1::2], strict=True)]
+
+    def due_times(
+        self, limit: int = 100, *, after: tuple[int, str] | None = None, until: int | None = None
+    ) -> tuple[tuple[int, str], ...]:
+        self._open_for_reading()
+        return earliest(self._every_due_time(), limit, after=after, until=until)
+
+    def _every_due_time(self) -> Iterator[tuple[int, str]]:
+        name = ""
+        while True:
+            last, *found = self._caller.run("due_times", (name, str(_DUE_TIMES)))
+            name = last.decode()
+            if not name:
+                return
+            yield from ((int(due), job.decode()) for job, due in zip(found[::2], found[1::2], strict=True))
 
     def holders(self) -> frozenset[str]:
         self._open_for_reading()

@@ -14,7 +14,7 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.run import Origin, Record, Status
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Doc, wakes
-from solocron.stores.documents import holders_of
+from solocron.stores.documents import holders_of, marks_of
 from solocron.stores.drafts import Draft
 
 __all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of", "record_row"]
@@ -22,7 +22,7 @@ __all__ = ["COLUMNS", "NUMBERS", "Batch", "as_json", "birth", "record_of", "reco
 _compact = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _NULL, _WHOLE, _TEXT = {type(None)}, {int}, {str, Kind, Origin, Status, Life}
 
-_STATE = ("due_at", "cursor_at", "paused", "active", "state")
+_STATE = ("due_at", "cursor_at", "marks", "active", "state")
 _JOB = ("namespace", "name", "version")
 _DOCUMENT = ("namespace", "kind", "name", "version")
 _BODY = ("state", "expires_at", "ended_at", "fixed", "body")
@@ -51,7 +51,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 NUMBERS = frozenset(
     (
-        *("due_at", "cursor_at", "paused", "active", "version", "expires_at", "ended_at", "attempt", "slot", "fence"),
+        *("due_at", "cursor_at", "marks", "active", "version", "expires_at", "ended_at", "attempt", "slot", "fence"),
         *("recorded_at", "claimed_at", "started_at", "finished_at", "first_slot", "slots"),
     )
 )
@@ -134,7 +134,7 @@ class Batch:
                 self.removed.append(where)
         else:
             assert isinstance(new, Job)
-            state = (new.due_at, new.cursor, int(new.paused is not None), len(new.active), one.state)
+            state = (new.due_at, new.cursor, marks_of(new), len(new.active), one.state)
             if one.mark is None:
                 self.added.append((new.definition.pool, new.definition.handler, one.fixed, *state, *where[:2], birth()))
             elif one.fixed is not None:

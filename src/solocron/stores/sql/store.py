@@ -31,13 +31,15 @@ from solocron.stores.contract import (
     Gate,
     HeldBy,
     HeldByAny,
+    JobCounts,
+    Mark,
     Named,
     Page,
     Query,
     RecentSessions,
     Which,
 )
-from solocron.stores.documents import kind_of
+from solocron.stores.documents import counted, kind_of
 from solocron.stores.drafts import Draft, Row, Selection, Written, decoded, readable
 from solocron.stores.kernel import StoreKernel, Transaction
 from solocron.stores.log import DENSITY_SPAN, divided
@@ -315,6 +317,21 @@ class SqlStore(StoreKernel, Generic[L]):
     def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
         statement = "job_names" if kind is Kind.JOB else "document_names"
         return tuple(row[0] for row in self._all(statement, {"kind": kind, "after": after, "limit": limit}))
+
+    def marked(self, mark: Mark, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        rows = self._all("marked_jobs", {"mark": int(mark), "after": after, "limit": limit})
+        return tuple(row[0] for row in rows)
+
+    def count_jobs(self) -> JobCounts:
+        (_, total), *marked = self._all("count_jobs", {})
+        return counted(int(total), ((int(marks), int(count)) for marks, count in marked))
+
+    def due_times(
+        self, limit: int = 100, *, after: tuple[int, str] | None = None, until: int | None = None
+    ) -> tuple[tuple[int, str], ...]:
+        at, name = after or (-_EVER, "")
+        params = {"limit": limit, "after_at": at, "after": name, "until": _EVER if until is None else until}
+        return tuple((row[0], row[1]) for row in self._all("due_times", params))
 
     def holders(self) -> frozenset[str]:
         return frozenset(row[0] for row in self._all("holders", {}))

@@ -12,7 +12,7 @@ from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Pause, R
 from solocron.model.documents.run import Origin, Status
 from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
-from solocron.stores.contract import All, Doc, Named, Verdict
+from solocron.stores.contract import All, Doc, JobCounts, Mark, Named, Verdict
 from solocron.testing.conformance.kit import Clients, get, job, kind_of, names, note, put, session, write
 
 __all__ = ["Documents"]
@@ -136,6 +136,50 @@ class Documents:
             docs: list[Doc] = [job(text, payload=payload), *(note(kind, text, payload, by=text) for kind in PLAIN)]
             put(a, *docs)
             assert [get(b, kind_of(doc), text) for doc in docs] == docs
+
+    def test_jobs_are_found_and_counted_by_their_marks(self, clients: Clients) -> None:
+        """A page that lists the paused jobs of ten thousand must not read ten thousand."""
+        a, b = clients.new(), clients.new()
+        off = Definition(handler="h", schedule=None, enabled=False)
+        put(
+            a,
+            job("plain"),
+            job("paused", paused=Pause(at=1)),
+            job("both", paused=Pause(at=1), failures=2),
+            job("failing", failures=1),
+            job("off", definition=off),
+            job("gone", removed=True),
+        )
+        assert b.marked(Mark.PAUSED) == ("both", "paused")
+        assert b.marked(Mark.FAILING) == ("both", "failing")
+        assert b.marked(Mark.FAILING | Mark.DISABLED) == ("both", "failing", "off")
+        assert b.marked(Mark.PAUSED | Mark.FAILING, after="both", limit=1) == ("failing",)
+        assert b.marked(Mark.REMOVED) == ("gone",)
+        marked = {Mark.PAUSED: 2, Mark.FAILING: 2, Mark.DISABLED: 1, Mark.REMOVED: 1}
+        assert b.count_jobs() == JobCounts(all=6, marked=marked)
+        write(b, Kind.JOB, "both", lambda doc, now: Change(replace(doc, failures=0)))
+        write(b, Kind.JOB, "paused", lambda doc, now: Change(replace(doc, paused=None, fence=1)))
+        write(b, Kind.JOB, "off", lambda doc, now: Change(job("off")))
+        write(b, Kind.JOB, "failing", lambda doc, now: Change(None))
+        assert a.marked(Mark.PAUSED | Mark.FAILING | Mark.DISABLED) == ("both",)
+        assert a.count_jobs() == JobCounts(all=5, marked=dict.fromkeys(Mark, 0) | {Mark.PAUSED: 1, Mark.REMOVED: 1})
+        assert clients.new("other").count_jobs().all == 0
+
+    def test_jobs_of_every_pool_are_listed_by_when_they_are_due(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        put(
+            a,
+            job("late", due_at=5, pool="x"),
+            job("never"),
+            job("b", due_at=20),
+            job("a", due_at=20, pool="x"),
+            job("c", due_at=30, handler="other"),
+        )
+        assert b.due_times() == ((5, "late"), (20, "a"), (20, "b"), (30, "c"))
+        assert b.due_times(2, after=(20, "a")) == ((20, "b"), (30, "c"))
+        assert b.due_times(until=20) == ((5, "late"),)
+        write(b, Kind.JOB, "late", lambda doc, now: Change(replace(doc, due_at=None)))
+        assert a.due_times(1) == ((20, "a"),)
 
     def test_the_audit_is_read_newest_first_and_the_old_is_found_behind_one_name(self, clients: Clients) -> None:
         a, b = clients.new(), clients.new()

@@ -13,6 +13,7 @@ from typing import Any
 
 from solocron.errors import InvalidError, StoreUnavailable
 from solocron.model.change import Absent, Kind
+from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import (
     All,
@@ -26,6 +27,8 @@ from solocron.stores.contract import (
     Gate,
     HeldBy,
     HeldByAny,
+    JobCounts,
+    Mark,
     Named,
     Page,
     Query,
@@ -35,6 +38,7 @@ from solocron.stores.contract import (
     Verdict,
     Which,
 )
+from solocron.stores.documents import counted, earliest, marks_of
 from solocron.stores.drafts import Draft, Row, Selection, Written
 from solocron.stores.kernel import StoreKernel
 from solocron.stores.log import DENSITY_SPAN, counts_within, density_within, divided, page_within, parts_within
@@ -229,6 +233,19 @@ class WireStore(StoreKernel):
 
     def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
         return tuple(doc.name for doc in self.read(All(kind, after, limit)))
+
+    def marked(self, mark: Mark, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
+        return tuple(doc.name for doc in self.read(All(Kind.JOB, after)) if marks_of(doc) & mark)[:limit]
+
+    def count_jobs(self) -> JobCounts:
+        jobs = self.read(All(Kind.JOB))
+        return counted(len(jobs), ((marks_of(job), 1) for job in jobs))
+
+    def due_times(
+        self, limit: int = 100, *, after: tuple[int, str] | None = None, until: int | None = None
+    ) -> tuple[tuple[int, str], ...]:
+        jobs = [doc for doc in self.read(All(Kind.JOB)) if isinstance(doc, Job)]
+        return earliest(((job.due_at, job.name) for job in jobs), limit, after=after, until=until)
 
     def history(self, query: Query) -> Page:
         page: Page = self._call(lambda reply: reply(page_within(query, self._database.log.values())), "history")

@@ -120,26 +120,27 @@ class TestDrafts:
         assert made.extra.words.text.startswith("$5\r\nstate\r\n")
         assert "handler" not in made.extra.words.text
 
-    @given(st.lists(a_record, max_size=3), texts, st.none() | st.integers(0, 2**53))
+    @given(st.lists(a_record, max_size=3), texts, st.none() | st.integers(0, 2**53), st.integers(0, 2))
     def test_what_is_spelt_by_hand_is_spelt_like_everything_else(
-        self, of: list[Record], holder: str, due: int | None
+        self, of: list[Record], holder: str, due: int | None, failures: int
     ) -> None:
         """In whatever language: lengths are in bytes."""
         name, written = "j", tuple(of)
-        new = {"due_at": due, "active": (hold("r", holder),)}
-        row = self.row(job(name, due_at=9))
+        new = {"due_at": due, "active": (hold("r", holder),), "failures": failures}
+        row = self.row(job(name, due_at=9, failures=1))
         made = drafted(row, lambda doc, now: Change(replace(doc, **new), written))
         assert made.error is None
         wakes = "1" if due is not None and due < 9 else "0"
+        marks = "" if failures else "0"  # it failed before: the mark is sent when it goes
         at, holders = "" if due is None else str(due), f"{len(holder.encode())}:{holder}"
-        words = ["state", name, row.mark, wakes, made.state, at, holders, *records.record_words(written)]
+        words = ["state", name, row.mark, wakes, made.state, at, holders, marks, *records.record_words(written)]
         assert made.extra == Spelt(spell(words), f" {at} {holders}")
 
     def test_a_new_definition_is_sent_with_pool_and_handler(self) -> None:
         new = job("j", handler="other", pool="gpu", due_at=5, active=(hold("r", "s"), hold("r2", "été")))
         made = drafted(self.row(job("j")), lambda doc, now: Change(new))
         assert made.fixed is not None
-        words = ["job", "j", "1.5  ", "1", made.fixed, made.state, "5", "1:s5:été", "gpu", "other", "0"]
+        words = ["job", "j", "1.5  ", "1", made.fixed, made.state, "5", "1:s5:été", "gpu", "other", "", "0"]
         assert made.extra.words == spell(words)
 
     def test_nothing_to_write_is_not_spelt(self) -> None:

@@ -4,7 +4,7 @@ local NAMES, HELD, LOG = PREFIX .. 'names:', PREFIX .. 'held:', PREFIX .. 'log:'
 local RUN, ATTEMPTS, SHARDS = PREFIX .. 'run:', PREFIX .. 'attempts:', PREFIX .. 'shards:'
 local STATUS, SPANS = PREFIX .. 'status:', PREFIX .. 'spans'
 local BLOCKED, HOLDERS, RESERVATIONS = PREFIX .. 'blocked', PREFIX .. 'holders', PREFIX .. 'reservations'
-local SWEPT = PREFIX .. 'swept'
+local SWEPT, MARKS = PREFIX .. 'swept', PREFIX .. 'marks'
 local COMMITS, NOTIFICATIONS, CHANNEL = PREFIX .. 'commits', PREFIX .. 'notifications', KEYS[2]
 local call, pcall_ = redis.call, redis.pcall
 

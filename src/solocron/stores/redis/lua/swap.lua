@@ -208,7 +208,14 @@ local function spoiled_queue(pool, handler)
   return last_wrong
 end
 
-local function write_job(key, name, old, state, due, holders, fixed, pool, handler)
+-- Marks come as a number, or empty where they have not changed: then they cost nothing.
+local function mark_job(name, marks)
+  if marks == '' then return end
+  if marks == '0' then call('HDEL', MARKS, name) else call('HSET', MARKS, name, marks) end
+end
+
+local function write_job(key, name, old, state, due, holders, marks, fixed, pool, handler)
+  mark_job(name, marks)
   local mark = new_version() .. ' ' .. due .. ' ' .. holders
   if fixed then
     call('HSET', key, 'd', fixed, 's', state, 'm', mark, 'p', pool, 'h', handler)
@@ -243,6 +250,7 @@ local function delete(key, name, old)
   hold(name, old[6], '')
   if old[5] ~= '' then place(old[2], old[3], name, nil) end
   if kind == 'session' then call('ZREM', SWEPT, name) end
+  if kind == 'job' then call('HDEL', MARKS, name) end
 end
 
 local function spoiled_indices(old, holders, pool, handler)
@@ -253,7 +261,7 @@ local function spoiled_indices(old, holders, pool, handler)
 end
 
 -- How many arguments each way of writing has.
-local WIDTH = { log = 0, delete = 0, state = 3, job = 6, session = 5, small = 4 }
+local WIDTH = { log = 0, delete = 0, state = 4, job = 7, session = 5, small = 4 }
 
 local verdicts, reasons, wakes_others = {}, {}, false
 
@@ -278,6 +286,8 @@ local function commit(i)
   end
   local holders = (op == 'state' or op == 'small') and ARGV[p + 3] or op == 'job' and ARGV[p + 4] or ''
   local wrong = spoiled_indices(old, holders, op == 'job' and ARGV[p + 5], ARGV[p + 6])
+  local marks = op == 'state' and ARGV[p + 4] or op == 'job' and ARGV[p + 7] or ''
+  if not wrong and (marks ~= '' or (op == 'delete' and kind == 'job')) then wrong = spoiled(MARKS, 'hash') end
   if wrong then return 'b', wrong end
   new_version()
   local new
@@ -285,9 +295,9 @@ local function commit(i)
   if wrong then return 'b', wrong end
 
   if op == 'state' then
-    write_job(key, name, old, ARGV[p + 1], ARGV[p + 2], holders)
+    write_job(key, name, old, ARGV[p + 1], ARGV[p + 2], holders, marks)
   elseif op == 'job' then
-    write_job(key, name, old, ARGV[p + 2], ARGV[p + 3], holders, ARGV[p + 1], ARGV[p + 5], ARGV[p + 6])
+    write_job(key, name, old, ARGV[p + 2], ARGV[p + 3], holders, marks, ARGV[p + 1], ARGV[p + 5], ARGV[p + 6])
   elseif op == 'session' then
     write_session(key, name, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p + 4], ARGV[p + 5])
   elseif op == 'small' then

@@ -42,6 +42,7 @@ COMPATIBLE = 1
 
 _INDEXES = (
     "jobs_due",
+    "jobs_marks",
     "jobs_blocked",
     "documents_state",
     "documents_blocked",

@@ -53,6 +53,21 @@ ORDER BY name {lock}
 -- job_names --  Names of jobs, a page at a time.
 SELECT name FROM {jobs} WHERE namespace = :namespace AND name > :after ORDER BY name LIMIT :limit
 
+-- marked_jobs --  Names of jobs that bear one of these marks, a page at a time.
+SELECT name FROM {jobs}
+WHERE namespace = :namespace AND marks > 0 AND marks & :mark <> 0 AND name > :after
+ORDER BY name LIMIT :limit
+
+-- count_jobs --  How many jobs there are, then how many bear exactly which marks.
+SELECT 0, count(*) FROM {jobs} WHERE namespace = :namespace
+UNION ALL
+SELECT marks, count(*) FROM {jobs} WHERE namespace = :namespace AND marks > 0 GROUP BY marks
+
+-- due_times --  When jobs are due, the earliest first; the index of what is due has all of it.
+SELECT due_at, name FROM {jobs}
+WHERE namespace = :namespace AND due_at IS NOT NULL AND due_at < :until AND (due_at, name) > (:after_at, :after)
+ORDER BY due_at, name LIMIT :limit
+
 -- document_names --  Names of documents of another kind, a page at a time.
 SELECT name FROM {documents} WHERE namespace = :namespace AND kind = :kind AND name > :after ORDER BY name LIMIT :limit
 

@@ -32,19 +32,19 @@ SELECT {clock} + :shift
 
 -- job_moved --  Jobs whose state alone has changed, if they are still those that were read.
 UPDATE {jobs} j JOIN {rows} ON j.namespace = r.namespace AND j.name = r.name
-SET j.due_at = r.due_at, j.cursor_at = r.cursor_at, j.paused = r.paused, j.active = r.active, j.state = r.state,
+SET j.due_at = r.due_at, j.cursor_at = r.cursor_at, j.marks = r.marks, j.active = r.active, j.state = r.state,
     j.version = j.version + 1, j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
 WHERE j.version = r.version
 
 -- job_redefined --  Jobs with a new definition, if they are still those that were read.
 UPDATE {jobs} j JOIN {rows} ON j.namespace = r.namespace AND j.name = r.name
 SET j.pool = r.pool, j.handler = r.handler, j.definition = r.definition, j.due_at = r.due_at,
-    j.cursor_at = r.cursor_at, j.paused = r.paused, j.active = r.active, j.state = r.state,
+    j.cursor_at = r.cursor_at, j.marks = r.marks, j.active = r.active, j.state = r.state,
     j.version = j.version + 1, j.blocked_until = NULL, j.blocked_reason = NULL, j.blocked_times = 0
 WHERE j.version = r.version
 
 -- job_added --  New jobs; one of that name that came first refuses the batch.
-INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version)
+INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, marks, active, state, namespace, name, version)
 VALUES {values}
 
 -- job_touched --  Jobs of which only the log changes, if they are still those that were read.

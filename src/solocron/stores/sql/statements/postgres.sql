@@ -45,21 +45,21 @@ SELECT {identity}
 SELECT {clock} + :shift
 
 -- job_moved --  Jobs whose state alone has changed, if they are still those that were read.
-UPDATE {jobs} j SET due_at = r.due_at, cursor_at = r.cursor_at, paused = r.paused, active = r.active, state = r.state,
+UPDATE {jobs} j SET due_at = r.due_at, cursor_at = r.cursor_at, marks = r.marks, active = r.active, state = r.state,
     version = j.version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 FROM {rows:job_moved}
 WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
 
 -- job_redefined --  Jobs with a new definition, if they are still those that were read.
 UPDATE {jobs} j SET pool = r.pool, handler = r.handler, definition = r.definition, due_at = r.due_at,
-    cursor_at = r.cursor_at, paused = r.paused, active = r.active, state = r.state,
+    cursor_at = r.cursor_at, marks = r.marks, active = r.active, state = r.state,
     version = j.version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 FROM {rows:job_redefined}
 WHERE j.namespace = r.namespace AND j.name = r.name AND j.version = r.version
 
 -- job_added --  New jobs; one of that name that came first is left alone.
-INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version)
-SELECT pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version
+INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, marks, active, state, namespace, name, version)
+SELECT pool, handler, definition, due_at, cursor_at, marks, active, state, namespace, name, version
 FROM {rows:job_added}
 ON CONFLICT (namespace, name) DO NOTHING
 

@@ -26,21 +26,21 @@ SELECT name, version FROM {jobs} WHERE namespace = :namespace AND name {in:names
 SELECT name, version FROM {documents} WHERE namespace = :namespace AND kind = :kind AND name {in:names}
 
 -- job_added --  A new job; one of that name that came first is left alone.
-INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, paused, active, state, namespace, name, version)
+INSERT INTO {jobs} (pool, handler, definition, due_at, cursor_at, marks, active, state, namespace, name, version)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, name) DO NOTHING
 
 -- job_redefined --  A job with a new definition, if it is still the one that was read.
-UPDATE {jobs} SET pool = ?, handler = ?, definition = ?, due_at = ?, cursor_at = ?, paused = ?, active = ?, state = ?,
+UPDATE {jobs} SET pool = ?, handler = ?, definition = ?, due_at = ?, cursor_at = ?, marks = ?, active = ?, state = ?,
     version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 WHERE namespace = ? AND name = ? AND version = ?
 
 -- job_moved --  A job whose state alone has changed, if it is still the one that was read.
-UPDATE {jobs} SET due_at = ?, cursor_at = ?, paused = ?, active = ?, state = ?,
+UPDATE {jobs} SET due_at = ?, cursor_at = ?, marks = ?, active = ?, state = ?,
     version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 WHERE namespace = ? AND name = ? AND version = ?
 
 -- job_stayed --  The same where neither instant has changed: naming them would make SQLite write the index anew.
-UPDATE {jobs} SET paused = ?, active = ?, state = ?,
+UPDATE {jobs} SET marks = ?, active = ?, state = ?,
     version = version + 1, blocked_until = NULL, blocked_reason = NULL, blocked_times = 0
 WHERE namespace = ? AND name = ? AND version = ?
 

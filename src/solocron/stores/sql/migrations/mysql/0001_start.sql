@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS {jobs} (
     handler VARCHAR(255) NOT NULL,
     due_at BIGINT,
     cursor_at BIGINT NOT NULL,
-    paused SMALLINT NOT NULL DEFAULT 0,
+    marks SMALLINT NOT NULL DEFAULT 0,
     active INTEGER NOT NULL DEFAULT 0,
     version BIGINT NOT NULL,
     definition MEDIUMTEXT NOT NULL,
@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS {jobs} (
     blocked_times INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (namespace, name),
     KEY {jobs_due} (namespace, pool, due_at, name),
+    KEY {jobs_marks} (namespace, marks, name),
     KEY {jobs_blocked} (namespace, blocked_until)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE {collation};
 

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS {jobs} (
     handler TEXT COLLATE "C" NOT NULL,
     due_at BIGINT,
     cursor_at BIGINT NOT NULL,
-    paused SMALLINT NOT NULL DEFAULT 0,
+    marks SMALLINT NOT NULL DEFAULT 0,
     active INTEGER NOT NULL DEFAULT 0,
     version BIGINT NOT NULL,
     definition TEXT NOT NULL,
@@ -19,6 +19,8 @@ CREATE TABLE IF NOT EXISTS {jobs} (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 
 CREATE INDEX IF NOT EXISTS {jobs_due} ON {jobs} (namespace, pool, due_at, name) WHERE due_at IS NOT NULL;
+
+CREATE INDEX IF NOT EXISTS {jobs_marks} ON {jobs} (namespace, name, marks) WHERE marks > 0;
 
 CREATE INDEX IF NOT EXISTS {jobs_blocked} ON {jobs} (namespace, blocked_until) WHERE blocked_until IS NOT NULL;
 

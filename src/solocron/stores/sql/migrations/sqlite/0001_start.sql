@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS {jobs} (
     handler TEXT NOT NULL,
     due_at INTEGER,
     cursor_at INTEGER NOT NULL,
-    paused INTEGER NOT NULL DEFAULT 0,
+    marks INTEGER NOT NULL DEFAULT 0,
     active INTEGER NOT NULL DEFAULT 0,
     version INTEGER NOT NULL,
     definition TEXT NOT NULL,
@@ -19,6 +19,8 @@ CREATE TABLE IF NOT EXISTS {jobs} (
 );
 
 CREATE INDEX IF NOT EXISTS {jobs_due} ON {jobs} (namespace, pool, due_at, name) WHERE due_at IS NOT NULL;
+
+CREATE INDEX IF NOT EXISTS {jobs_marks} ON {jobs} (namespace, name, marks) WHERE marks > 0;
 
 CREATE INDEX IF NOT EXISTS {jobs_blocked} ON {jobs} (namespace, blocked_until) WHERE blocked_until IS NOT NULL;
 

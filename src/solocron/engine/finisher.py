@@ -217,7 +217,8 @@ class Finisher:
             self._context.events.emit("paused", job=result.name, reason=result.doc.paused.note)
 
     def _refused(self, item: _Item, reason: str) -> None:
-        status = "handed back" if isinstance(item.outcome, HandBack) else item.outcome.status
+        status = "handed back" if isinstance(item.outcome, HandBack) else str(item.outcome.status)
+        self._attempts.lease.refused(item.running.hold.run, item.running.hold.fence, status)
         self._context.events.emit(
             "refused", job=item.running.job, run=item.running.hold.run, fence=item.running.hold.fence, outcome=status,
             reason=reason,

@@ -96,11 +96,20 @@ class Holder:
         """
         asked = self._runtime.clock.boot()
         seen, number = self.lease.beats, self.lease.next_number()
+        vitals = self.lease.vitals(asked, self._runtime.clock.wall())
         try:
             applied = self._store.update(
                 Named(Kind.SESSION, (session,)),
                 lambda doc, at: renew(
-                    doc, now=at, running=running, progress=progress, seen=seen, number=number, epoch=mark, lift=lift
+                    doc,
+                    now=at,
+                    running=running,
+                    progress=progress,
+                    seen=seen,
+                    number=number,
+                    epoch=mark,
+                    lift=lift,
+                    vitals=vitals,
                 ),
                 session=None if gate is None else session,
                 gate=gate,

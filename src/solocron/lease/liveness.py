@@ -192,7 +192,7 @@ class Liveness:
         asked = self._runtime.clock.boot()
         applied = self._store.update(
             Named(Kind.SESSION, (session.name,)),
-            lambda doc, at: bury(doc, now=at, reason=f"not renewed in time, buried by {by}", seen=session.beats),
+            lambda doc, at: bury(doc, now=at, reason=f"not renewed in time, buried by {by}", seen=session.beats, by=by),
             session=None if under is None else under.session,
             gate=None if under is None else under.gate(),
         )

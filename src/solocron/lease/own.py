@@ -7,10 +7,12 @@ claim and losing the session each are one step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from solocron.lease.store_clock import StoreClock
 from solocron.lease.terms import LeaseTerms
 from solocron.lease.trust import Standing, Trust
+from solocron.model.documents.session import NO_VITALS, REFUSED, RefusedEnd, Vitals
 from solocron.runtime import Runtime
 
 __all__ = ["OwnLease"]
@@ -26,6 +28,8 @@ class OwnLease:
         self.trust = Trust(terms)
         self._store_clock = StoreClock()
         self._replan = replan
+        self._beat = terms.beat
+        self._vitals = NO_VITALS
 
     # --- trust -------------------------------------------------------------------------------------------------
 
@@ -91,6 +95,28 @@ class OwnLease:
         """Return whether that session is trusted now."""
         with self.mutex:
             return self.trust.holds(session, self.boot())
+
+    # --- what the session's document tells of this process ---------------------------------------------------------
+
+    def vitals(self, asked: float, wall: int) -> Vitals:
+        """Return the facts to send with a renewal at the boot time `asked`, when the wall clock reads `wall`.
+
+        A renewal that is sent half a beat later than planned is a late one: the process was paused, starved or cut off.
+        """
+        with self.mutex:
+            now, late = self.store_time(asked), asked - self.trust.renewed_at - self._beat
+            skew = None if now is None else round((wall - now) / 1_000) * 1_000
+            self._vitals = replace(self._vitals, skew=skew)
+            if self.trust.session is not None and late > self._beat / 2:
+                self._vitals = replace(self._vitals, late_by=round(late * 1_000_000), late_at=now)
+            return self._vitals
+
+    def refused(self, run: str, fence: int, outcome: str) -> None:
+        """Remember that the store refused the end of a run; the next renewal tells it."""
+        with self.mutex:
+            one = RefusedEnd(run=run, fence=fence, at=self.store_time(self.boot()) or 0, outcome=outcome)
+            kept = (*self._vitals.refused, one)[-REFUSED:]
+            self._vitals = replace(self._vitals, refused=kept)
 
     # --- the store's clock -----------------------------------------------------------------------------------------
 

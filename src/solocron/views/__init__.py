@@ -23,7 +23,7 @@ from solocron.views.jobs import (
     ScopedPauseView,
     SyncView,
 )
-from solocron.views.nodes import NodeView, StatusView
+from solocron.views.nodes import NodeView, RefusedEndView, StatusView
 from solocron.views.runs import WAITING, RunView
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "NodeView",
     "PauseView",
     "PermitView",
+    "RefusedEndView",
     "ResumeView",
     "RunView",
     "ScopedPauseView",

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from solocron.clock import from_us
+from solocron.clock import SECOND, from_us
 from solocron.model.documents.session import Life, Session
 from solocron.views.alarms import AlarmView
 from solocron.views.jobs import ScopedPauseView
 from solocron.views.runs import RunView, moment
 
-__all__ = ["NodeView", "StatusView"]
+__all__ = ["NodeView", "RefusedEndView", "StatusView"]
 
 _OVER = {Life.DEAD: "dead", Life.SWEPT: "ended"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedEndView:
+    """An end of a run that came too late: another node had taken the run over."""
+
+    run: str
+    fence: int
+    at: datetime
+    outcome: str
+    """How it would have ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +50,25 @@ class NodeView:
     running: int
     max_running: int | None
     reason: str | None
+    lease: timedelta
+    last_renewal: datetime
+    """When its lease was last begun or renewed, by the store's clock."""
+    buried_by: str | None
+    """The node that found it dead; None if it lives, or closed its session itself."""
+    skew_s: float | None
+    """Its wall clock less the store's clock, as of its last renewal."""
+    late_s: float
+    """How much later than planned its latest late renewal was; 0 if none was."""
+    late_at: datetime | None
+    refused: tuple[RefusedEndView, ...]
+    """The last ends of runs that the store did not accept from it, oldest first."""
 
     @classmethod
     def of(cls, session: Session, *, now: int) -> NodeView:
         """Make the view of a session."""
-        live = session.state is Life.LIVE
+        live, vitals = session.state is Life.LIVE, session.vitals
+        closed = session.ended_at is not None and session.buried_by is None  # which ended its lease at once
+        renewed = session.ended_at if closed and session.ended_at else session.expires_at - session.lease
         return cls(
             node=session.node,
             session=session.name,
@@ -60,6 +85,16 @@ class NodeView:
             running=session.running,
             max_running=session.max_running,
             reason=session.reason,
+            lease=timedelta(microseconds=session.lease),
+            last_renewal=from_us(renewed),
+            buried_by=session.buried_by,
+            skew_s=None if vitals.skew is None else vitals.skew / SECOND,
+            late_s=vitals.late_by / SECOND,
+            late_at=moment(vitals.late_at),
+            refused=tuple(
+                RefusedEndView(run=one.run, fence=one.fence, at=from_us(one.at), outcome=one.outcome)
+                for one in vitals.refused
+            ),
         )
 
 

@@ -135,3 +135,12 @@ def test_an_outcome_that_makes_the_store_raise_is_kept_and_keeps_nobody_else(err
     stage.step()
     assert set(store.written) == {f"j{number}" for number in range(1, BATCH + 1)}
     assert stage.waiting() == 0
+
+
+def test_a_refused_end_is_left_to_the_next_renewal() -> None:
+    """The picture of the fleet shows a node that woke up and came too late; its own log alone would not."""
+    stage = Stage()
+    stage.end(2)
+    stage.step()
+    told = stage._attempts.lease.vitals(0.0, 0).refused
+    assert [(one.run, one.fence, one.outcome) for one in told] == [("j@1", 1, "succeeded"), ("j@2", 2, "succeeded")]

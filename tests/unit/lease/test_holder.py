@@ -14,7 +14,7 @@ from solocron.lease.own import OwnLease
 from solocron.lease.terms import LeaseTerms
 from solocron.lease.trust import Standing
 from solocron.model.change import Change, Kind
-from solocron.model.documents.session import Life, Session, bury
+from solocron.model.documents.session import REFUSED, Life, Session, bury
 from solocron.runtime import Threads
 from solocron.stores.contract import Applied, Named, Verdict
 from solocron.stores.memory import MemoryStore, World
@@ -142,3 +142,46 @@ def test_beats_are_jittered_and_tries_after_a_failure_come_sooner(stage: Stage) 
     assert len(beats) > 10
     assert all(4.25 <= beat <= 5.0 for beat in beats)
     assert all(0.5 <= one <= 0.75 for one in tries)
+
+
+def test_a_renewal_tells_how_far_the_clock_of_its_process_is_off(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage.clock, "wall", lambda: round((stage.clock.now + 1.4) * SECOND))
+    stage.clock.now += 5
+    stage.holder.renew(stage.session)
+    assert stage.document().vitals.skew == 1_400_000
+
+
+def test_a_renewal_tells_of_the_latest_late_one(stage: Stage) -> None:
+    stage.clock.now += 5
+    stage.holder.renew(stage.session)
+    assert (stage.document().vitals.late_by, stage.document().vitals.late_at) == (0, None)
+    stage.clock.now += 9
+    stage.holder.renew(stage.session)
+    late_at = stage.store.clock()
+    assert (stage.document().vitals.late_by, stage.document().vitals.late_at) == (4 * SECOND, late_at)
+    stage.clock.now += 5
+    stage.holder.renew(stage.session)
+    assert stage.document().vitals.late_at == late_at, "it stays on record"
+
+
+def test_refused_ends_are_told_with_the_next_renewal_the_last_sixteen_of_them(stage: Stage) -> None:
+    for fence in range(REFUSED + 2):
+        stage.lease.refused("j@1", fence, "succeeded")
+    assert stage.document().vitals.refused == (), "no write of its own"
+    stage.clock.now += 5
+    stage.holder.renew(stage.session)
+    told = stage.document().vitals.refused
+    assert [one.fence for one in told] == list(range(2, REFUSED + 2))
+    assert (told[0].run, told[0].outcome) == ("j@1", "succeeded")
+
+
+def test_a_renewal_is_one_write_whatever_it_tells(stage: Stage) -> None:
+    costs = []
+    for refused in (0, 1):
+        before = stage.store.statements.copy()
+        for fence in range(refused):
+            stage.lease.refused("j@1", fence, "failed")
+        stage.clock.now += 5
+        stage.holder.renew(stage.session)
+        costs.append(stage.store.statements - before)
+    assert costs[0] == costs[1]

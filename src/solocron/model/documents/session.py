@@ -14,7 +14,7 @@ from typing import Any
 from solocron.model.change import Absent, Change
 
 __all__ = [
-    *("Life", "Progress", "Session", "begin", "bury", "end"),
+    *("NO_VITALS", "REFUSED", "Life", "Progress", "RefusedEnd", "Session", "Vitals", "begin", "bury", "end"),
     *("is_live", "progress_of", "renew", "swept", "trimmed_progress"),
 ]
 
@@ -32,6 +32,36 @@ Progress = tuple[tuple[str, int, str], ...]
 
 PROGRESS_BYTES = 200
 """The size of one run's progress in a session: a session with hundreds of runs is still one small write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedEnd:
+    """An end of a run that the store did not accept: another node had taken the run over by then."""
+
+    run: str
+    fence: int
+    at: int
+    """Store time at which its node learnt it."""
+    outcome: str
+    """How the run would have ended: a status, or `handed back`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """Facts that a process tells of itself with each renewal, at no further write. Nothing is decided by them."""
+
+    skew: int | None = None
+    """Its wall clock less the store's clock, in microseconds, to a millisecond; None if it is not known."""
+    late_by: int = 0
+    """How much later than planned its latest late renewal was sent, in microseconds; 0 if none was."""
+    late_at: int | None = None
+    """Store time of that renewal."""
+    refused: tuple[RefusedEnd, ...] = ()
+    """The last ends that were refused, oldest first, at most `REFUSED`."""
+
+
+REFUSED = 16
+NO_VITALS = Vitals()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +98,12 @@ class Session:
     """The progress of its runs as of the last renewal, each trimmed by `trimmed_progress`."""
     epoch: str = ""
     """Epoch that its node has checked (`model/documents/namespace.py`)."""
+    vitals: Vitals = NO_VITALS
     state: Life = Life.LIVE
     ended_at: int | None = None
     reason: str | None = None
+    buried_by: str | None = None
+    """Name of the node that has buried it; None if it lives, or if its own process closed it."""
 
 
 def begin(doc: Session | Absent, session: Session, *, now: int) -> Change | None:
@@ -90,6 +123,7 @@ def renew(
     number: int | None = None,
     epoch: str | None = None,
     lift: bool = False,
+    vitals: Vitals | None = None,
 ) -> Change | None:
     """Renew a session that is not buried, even if late: only burial ends it. Sets the expiry, never adds to it.
 
@@ -107,7 +141,8 @@ def renew(
         return None
     beats, marked = number or doc.beats + 1, doc.epoch if epoch is None else epoch
     told = doc.progress if progress is None else progress
-    return Change(replace(doc, expires_at=now + doc.lease, beats=beats, running=running, progress=told, epoch=marked))
+    new = replace(doc, expires_at=now + doc.lease, beats=beats, running=running, progress=told, epoch=marked)
+    return Change(new if vitals is None else replace(new, vitals=vitals))
 
 
 def is_live(doc: Session, *, now: int) -> bool:
@@ -143,8 +178,10 @@ def _compact(value: Mapping[str, Any]) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def bury(doc: Session | Absent, *, now: int, reason: str, seen: int | None = None) -> Change | None:
-    """Mark a live session as dead.
+def bury(
+    doc: Session | Absent, *, now: int, reason: str, seen: int | None = None, by: str | None = None
+) -> Change | None:
+    """Mark a live session as dead, and `by` as the node that did it.
 
     `seen` is its number of renewals as the sweeper saw it: one renewed since is left alone.
     """
@@ -152,7 +189,7 @@ def bury(doc: Session | Absent, *, now: int, reason: str, seen: int | None = Non
         return None
     if seen is not None and (doc.beats != seen or doc.expires_at > now):
         return None
-    return Change(replace(doc, state=Life.DEAD, ended_at=now, reason=reason))
+    return Change(replace(doc, state=Life.DEAD, ended_at=now, reason=reason, buried_by=by))
 
 
 def swept(doc: Session | Absent, *, now: int) -> Change | None:

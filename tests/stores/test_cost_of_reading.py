@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from solocron.client import Client
+from solocron.clock import from_us
+from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Pause
 from solocron.model.documents.run import Status
 from solocron.model.documents.session import Life
@@ -66,3 +70,10 @@ def test_due_times_cost_a_statement_for_a_thousand_jobs_at_most(store: Store) ->
     """Redis keeps what is due by pool and handler: it looks at every job, a thousand at a time, and once at the end."""
     put(store, *(job(f"k{i}", due_at=i) for i in range(40)))
     assert cost(store, lambda store: store.due_times(5)) == (2 if "redis" in store.url else 1)
+
+
+def test_the_slots_of_a_job_cost_its_document_the_time_and_its_log(store: Store) -> None:
+    hourly = Definition(handler="h", schedule={"kind": "every", "period": "1h"})
+    put(store, job("hourly", definition=hourly))
+    begin = from_us(store.clock())
+    assert cost(store, lambda store: Client(store).slots("hourly", begin - timedelta(days=1), begin)) == 3

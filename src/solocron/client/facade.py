@@ -15,6 +15,7 @@ from solocron.client.restore import Restore
 from solocron.client.run_listing import RunListing
 from solocron.client.run_lookup import RunLookup
 from solocron.client.scoped_pauses import ScopedPauses
+from solocron.client.slots import Slots
 from solocron.clock import SECOND
 from solocron.jobs.registry import Registry
 from solocron.runtime import Runtime, Threads
@@ -44,7 +45,7 @@ class Client:
         backfills, definitions, bulk = Backfills(documents), Definitions(documents), BulkDefinitions(documents)
         alarms, audit = AlarmDesk(documents), Audit(documents)
         queries, commands = Queries(documents, lookup, jobs, runs, alarms), Commands(documents, lookup)
-        scoped_pauses = ScopedPauses(documents)
+        scoped_pauses, slots = ScopedPauses(documents), Slots(documents)
 
         self.store = store
         self.changed = documents.changed
@@ -66,6 +67,9 @@ class Client:
         self.upcoming_changes = queries.upcoming_changes
         self.schedule = queries.schedule
         self.calendars = queries.calendars
+
+        self.slots = slots.slots
+        self.accounting = slots.accounting
 
         self.open_alarms = alarms.open_alarms
         self.silence = alarms.silence

@@ -21,6 +21,7 @@ __all__ = [
     "check_range",
     "failed_slots",
     "reading_of",
+    "records_since",
     "spans_to_run",
     "under_way",
 ]
@@ -32,7 +33,7 @@ PIECES = 200
 BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
 
 
-def _records(store: Store, job: str, since: int, statuses: frozenset[str] = frozenset()) -> Iterator[Record]:
+def records_since(store: Store, job: str, since: int, statuses: frozenset[str] = frozenset()) -> Iterator[Record]:
     """Yield the records of a job since then, newest first; raise if there are more than `PAGES` pages."""
     query = Query(job=job, statuses=statuses, since=since, limit=PAGE)
     for _ in range(PAGES):
@@ -59,7 +60,7 @@ def reading_of(store: Store, job: Job, slot: datetime) -> tuple[int, str]:
     found = store.history(Query(run=run, limit=1)).records
     if found:
         return at, _reading(found[0].key)
-    for record in _records(store, job.name, at):
+    for record in records_since(store, job.name, at):
         first = record.slot if record.first is None else record.first
         if record.origin is Origin.TRIGGER or not first <= at <= record.slot:
             continue
@@ -83,7 +84,7 @@ def failed_slots(store: Store, job: Job, since: datetime) -> list[tuple[int, str
     if since.utcoffset() is None:
         raise InvalidError(f"failed_since={since!r} has no time zone; nothing was asked for. Pass an aware datetime.")
     last: dict[str, Record] = {}
-    for record in _records(store, job.name, to_us(since)):
+    for record in records_since(store, job.name, to_us(since)):
         if record.origin is not Origin.TRIGGER and record.count == 1:
             known = last.get(record.key)
             if known is None or _order(record) > _order(known):
@@ -163,7 +164,7 @@ def spans_to_run(
     """
     begun: list[Hold | WaitingRun] = [*job.active, *job.waiting_runs]
     done = {one.slot for one in begun if one.origin is not Origin.TRIGGER}
-    for record in _records(store, job.name, start):
+    for record in records_since(store, job.name, start):
         well = record.status is Status.SUCCEEDED if only == "not_well" else record.attempt > 0
         if well and record.origin is not Origin.TRIGGER:
             done.add(record.slot)

@@ -25,14 +25,17 @@ from solocron.views.jobs import (
 )
 from solocron.views.nodes import NodeView, RefusedEndView, StatusView
 from solocron.views.runs import WAITING, RunView
+from solocron.views.slots import AccountingView, FactView, SlotView, WhyView
 
 __all__ = [
     "WAITING",
+    "AccountingView",
     "AlarmView",
     "AlarmsView",
     "AuditPage",
     "AuditView",
     "BackfillView",
+    "FactView",
     "HealthView",
     "JobView",
     "LimitView",
@@ -45,8 +48,10 @@ __all__ = [
     "RunView",
     "ScopedPauseView",
     "SilenceView",
+    "SlotView",
     "StatusView",
     "SyncView",
+    "WhyView",
     "to_json",
 ]
 

@@ -16,6 +16,7 @@ from solocron.client.run_listing import RunListing
 from solocron.client.run_lookup import RunLookup
 from solocron.client.scoped_pauses import ScopedPauses
 from solocron.client.slots import Slots
+from solocron.client.why import Why
 from solocron.clock import SECOND
 from solocron.jobs.registry import Registry
 from solocron.runtime import Runtime, Threads
@@ -70,6 +71,7 @@ class Client:
 
         self.slots = slots.slots
         self.accounting = slots.accounting
+        self.why = Why(documents, slots).why
 
         self.open_alarms = alarms.open_alarms
         self.silence = alarms.silence

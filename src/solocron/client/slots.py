@@ -69,6 +69,21 @@ class Slots:
             slot = timetable.after(slot)
         return found
 
+    def fate(self, job: Job, slot: int, records: Iterable[Record]) -> SlotView:
+        """Return what became of one slot, from the job as it was read before the records."""
+        fates = _Fates(job, self._documents.resolve(job.definition.schedule), self._store.clock())
+        for record in records:
+            fates.add(record)
+        return fates.view(slot)
+
+    def records_of(self, job: Job, slot: int) -> list[Record]:
+        """Return the records of one slot, oldest first: its runs, reruns, and the summary in which it lies.
+
+        Reads every record of the job since the slot.
+        """
+        found = [one for one in records_since(self._store, job.name, slot) if _is_of(one, slot)]
+        return sorted(found, key=lambda one: (one.recorded_at, one.run, one.attempt))
+
     def accounting(self, since: datetime, job: str | None = None) -> AccountingView:
         """Return the slots that came due since then, by what became of them, of one job or of all.
 
@@ -171,9 +186,7 @@ class _Fates:
         if runs:
             newest = max(runs, key=lambda one: (one.origin is not Origin.SCHEDULE, one.recorded_at)).origin
             return min((one for one in runs if one.origin is newest), key=_badness)
-        return next(
-            (one for one in self._spans if (one.slot if one.first is None else one.first) <= slot <= one.slot), None
-        )
+        return next((one for one in self._spans if _is_of(one, slot)), None)
 
     def _without_record(self, slot: int) -> str:
         if any(one.first <= slot <= one.last for one in self._job.waiting_ranges):
@@ -189,3 +202,8 @@ def _by_slot(begun: Iterable[Hold | WaitingRun]) -> dict[int, Hold | WaitingRun]
 
 def _badness(record: Record) -> int:
     return _WORST_FIRST.index(record.status) if record.status in _WORST_FIRST else 0
+
+
+def _is_of(record: Record, slot: int) -> bool:
+    first = record.slot if record.first is None else record.first
+    return record.origin is not Origin.TRIGGER and first <= slot <= record.slot

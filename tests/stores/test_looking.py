@@ -21,7 +21,7 @@ from tests.unit.effects.libraries import mysql_options
 STORES = ["sqlite", "postgres", "mariadb", "redis_server", pytest.param("valkey", marks=pytest.mark.long)]
 LOOKING = [
     ("jobs",), ("runs",), ("runs", "work"), ("show", "RUN"), ("nodes",), ("status",), ("next", "work"), ("calendars",),
-    ("locks",), ("limits",), ("doctor",), ("resume", "work", "--dry-run"),
+    ("locks",), ("limits",), ("audit",), ("why", "work"), ("doctor",), ("resume", "work", "--dry-run"),
 ]  # fmt: skip
 WRITES = {
     "append", "del", "expire", "flushdb", "hdel", "hincrby", "hset", "incr", "pexpire", "publish", "rename", "sadd",

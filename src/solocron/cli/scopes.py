@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from solocron.client import Client
     from solocron.views import PauseView, ScopedPauseView
 
-__all__ = ["add_scope", "circumstances", "is_scoped", "jobs_under", "scope_of"]
+__all__ = ["add_scope", "circumstances", "is_scoped", "jobs_under", "scope_of", "scope_words"]
 
 
 class _Scope(TypedDict, total=False):
@@ -43,6 +43,11 @@ def scope_of(args: Namespace) -> _Scope:
     if args.pool is not None:
         return {"pool": args.pool}
     return {} if args.match is None else {"match": args.match}
+
+
+def scope_words(scope: _Scope) -> str:
+    """Return the flag that names a scope, as it stands in the audit."""
+    return next((f"--{name} {value}" for name, value in scope.items()), "--all")
 
 
 def jobs_under(client: Client, pause: ScopedPauseView) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
 from solocron.cli.arguments import add_listing, count
+from solocron.cli.auditing import audited
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import OK
 from solocron.cli.moments import earlier, utc
@@ -42,18 +44,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> int:
     with opened(args) as client:
         now = client.store.clock()
-        view = client.backfill(
-            args.job,
-            earlier(args.start, "START", now),
-            earlier(args.end, "END", now),
-            limit=args.limit,
-            rate=args.rate,
-            dry_run=args.dry_run,
-            only=args.only,
-            key=args.key,
-            by=author_of(args),
-            note=args.note,
-        )
+        start, end = earlier(args.start, "START", now), earlier(args.end, "END", now)
+        with nullcontext() if args.dry_run else audited(client, args, args.job):
+            view = client.backfill(
+                args.job,
+                start,
+                end,
+                limit=args.limit,
+                rate=args.rate,
+                dry_run=args.dry_run,
+                only=args.only,
+                key=args.key,
+                by=author_of(args),
+                note=args.note,
+            )
         if client.get_job(args.job).orphaned:
             output.note(f"no live node can run {args.job}; the runs wait for one")
         if args.watch and view.id is not None:

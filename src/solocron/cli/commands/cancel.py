@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from solocron.cli import output
 from solocron.cli.arguments import add_run
+from solocron.cli.auditing import audited
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import OK, TAKEN
 from solocron.cli.opening import opened
@@ -21,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     """A run that is over is a conflict, unless it was cancelled: asking twice is not a mistake."""
-    with opened(args) as client:
+    with opened(args) as client, audited(client, args, args.run):
         answer = client.cancel(args.run, by=author_of(args), note=args.note)
     if args.json:
         output.dump({"run": args.run, "answer": answer})

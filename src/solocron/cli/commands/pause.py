@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
+from solocron.cli.auditing import audited
 from solocron.cli.author import author_of
 from solocron.cli.exits import OK
 from solocron.cli.moments import later, utc
 from solocron.cli.opening import opened
-from solocron.cli.scopes import add_scope, is_scoped, jobs_under, scope_of
+from solocron.cli.scopes import add_scope, is_scoped, jobs_under, scope_of, scope_words
 from solocron.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def execute(args: Namespace) -> int:
         until = None if args.until is None else later(args.until, "--until", client.store.clock())
         if scoped:
             return _pause_many(client, args, until)
-        job = client.pause(args.job, by=author_of(args), note=args.note, until=until)
+        with audited(client, args, args.job):
+            job = client.pause(args.job, by=author_of(args), note=args.note, until=until)
     if args.json:
         return output.dump_views(job)
     output.say(f"{args.job} is paused {_end(until, args.job)}")
@@ -46,7 +48,9 @@ def execute(args: Namespace) -> int:
 
 
 def _pause_many(client: Client, args: Namespace, until: datetime | None) -> int:
-    pause = client.pause_all(**scope_of(args), by=author_of(args), note=args.note, until=until, triggers=args.triggers)
+    scope, by = scope_of(args), author_of(args)
+    with audited(client, args, scope_words(scope)):
+        pause = client.pause_all(**scope, by=by, note=args.note, until=until, triggers=args.triggers)
     if args.json:
         return output.dump_views(pause)
     count = len(jobs_under(client, pause))

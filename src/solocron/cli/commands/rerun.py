@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from solocron.cli import output
 from solocron.cli.arguments import add_listing
+from solocron.cli.auditing import audited
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import earlier, instant
@@ -39,11 +40,12 @@ def execute(args: Namespace) -> int:
         raise InvalidError("rerun: give a SLOT, or --failed-since; nothing was asked for.")
     by = author_of(args)
     with opened(args) as client:
-        if args.slot is not None:
-            runs = [client.rerun(args.job, instant(args.slot, "SLOT"), key=args.key, by=by, note=args.note)]
-        else:
-            since = earlier(args.failed_since, "--failed-since", client.store.clock())
-            runs = client.rerun(args.job, failed_since=since, key=args.key, by=by, note=args.note)
+        with audited(client, args, args.job):
+            if args.slot is not None:
+                runs = [client.rerun(args.job, instant(args.slot, "SLOT"), key=args.key, by=by, note=args.note)]
+            else:
+                since = earlier(args.failed_since, "--failed-since", client.store.clock())
+                runs = client.rerun(args.job, failed_since=since, key=args.key, by=by, note=args.note)
         bad = _watch(client, args, runs) if args.watch else 0
     if args.json:
         output.dump({"runs": runs})

@@ -7,11 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
+from solocron.cli.auditing import audited
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import OK
 from solocron.cli.moments import utc
 from solocron.cli.opening import opened
-from solocron.cli.scopes import add_scope, circumstances, is_scoped, jobs_under, scope_of
+from solocron.cli.scopes import add_scope, circumstances, is_scoped, jobs_under, scope_of, scope_words
 from solocron.errors import InvalidError, NotFoundError
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def execute(args: Namespace) -> int:
         if not args.json:
             with suppress(InvalidError):  # a schedule of the user's own class: only its code can tell
                 output.note(_planned(client.resume_preview(args.job)))
-        job = client.resume(args.job, by=author_of(args), note=args.note)
+        with audited(client, args, args.job):
+            job = client.resume(args.job, by=author_of(args), note=args.note)
     if args.json:
         return output.dump_views(job)
     following = f"its next slot is {utc(job.next)} UTC" if job.next else "it has no slot ahead"
@@ -57,7 +59,10 @@ def _lift(client: Client, args: Namespace) -> int:
     scope, standing = scope_of(args), client.pauses()
     stands = next((one for one in standing if (one.pool, one.match) == (scope.get("pool"), scope.get("match"))), None)
     under = set() if stands is None else set(jobs_under(client, stands))
-    pause = stands if args.dry_run else client.resume_all(**scope, by=author_of(args), note=args.note)
+    pause = stands
+    if not args.dry_run:
+        with audited(client, args, scope_words(scope)):
+            pause = client.resume_all(**scope, by=author_of(args), note=args.note)
     if pause is None and standing:
         others = ", ".join(f"{one.scope} (`solocron resume {one.option}`)" for one in standing)
         raise NotFoundError(f"no pause of that scope stands; nothing was changed. What stands: {others}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.cli import output
 from solocron.cli.arguments import FOREVER, add_job
+from solocron.cli.auditing import audited
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import later
@@ -44,9 +45,10 @@ def execute(args: Namespace) -> int:
     limit = _seconds(args.wait)
     with opened(args) as client:
         at = None if args.at is None else later(args.at, "--at", client.store.clock())
-        args.run = client.trigger(
-            args.job, payload, at=at, key=args.key, shard=args.shard, by=author_of(args), note=args.note
-        )
+        with audited(client, args, args.job):
+            args.run = client.trigger(
+                args.job, payload, at=at, key=args.key, shard=args.shard, by=author_of(args), note=args.note
+            )
         if client.get_job(args.job).orphaned:
             output.note(f"no live node can run {args.job}; the run waits for one")
         if args.wait is not None:

@@ -1,0 +1,44 @@
+"""`solocron audit`: what was asked for on the command line is on record, also what was refused."""
+
+from __future__ import annotations
+
+from tests.unit.cli.kit import Cli, Shop
+
+
+def test_every_act_is_on_record_newest_first(cli: Cli, shop: Shop) -> None:
+    by = ("--by", "ana", "--store", shop.url)
+    cli("pause", "invoices", "--note", "schema move", *by)
+    cli("resume", "invoices", *by)
+    run = cli("trigger", "invoices", *by).lines[0]
+    cli("cancel", run, *by)
+    cli("pause", "--pool", "default", *by)
+    cli("resume", "--pool", "default", *by)
+    cli("trigger", "nothing", *by)
+    found = cli("audit", "--store", shop.url, "--json").json
+    assert [(one["act"], one["subject"]) for one in found[::-1]] == [
+        ("pause", "invoices"),
+        ("resume", "invoices"),
+        ("trigger", "invoices"),
+        ("cancel", run),
+        ("pause", "--pool default"),
+        ("resume", "--pool default"),
+        ("trigger", "nothing"),
+    ]
+    assert {one["result"] for one in found[1:]} == {"done"}
+    assert "there is no job 'nothing'" in found[0]["result"]
+    assert {(one["who"], one["via"]) for one in found} == {("ana", "cli")}
+
+
+def test_entries_are_found_by_who_and_what(cli: Cli, shop: Shop) -> None:
+    cli("pause", "invoices", "--by", "ana", "--note", "schema move", "--store", shop.url)
+    cli("resume", "invoices", "--by", "bo", "--store", shop.url)
+    assert "schema move" in cli("audit", "--who", "ana", "--store", shop.url).lines[1]
+    assert len(cli("audit", "--subject", "invoices", "--limit", "1", "--store", shop.url, "--json").json) == 1
+    answer = cli("audit", "--who", "eve", "--store", shop.url)
+    assert (answer.code, "no such entry" in answer.err) == (0, True)
+
+
+def test_a_preview_is_no_act(cli: Cli, shop: Shop) -> None:
+    cli("resume", "invoices", "--dry-run", "--store", shop.url)
+    cli("backfill", "invoices", "3h", "1h", "--dry-run", "--store", shop.url)
+    assert cli("audit", "--store", shop.url, "--json").json == []

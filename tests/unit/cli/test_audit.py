@@ -13,7 +13,7 @@ def test_every_act_is_on_record_newest_first(cli: Cli, shop: Shop) -> None:
     cli("cancel", run, *by)
     cli("pause", "--pool", "default", *by)
     cli("resume", "--pool", "default", *by)
-    cli("trigger", "nothing", *by)
+    cli("trigger", "invoices", "--shard", "eu", *by)
     found = cli("audit", "--store", shop.url, "--json").json
     assert [(one["act"], one["subject"]) for one in found[::-1]] == [
         ("pause", "invoices"),
@@ -22,10 +22,10 @@ def test_every_act_is_on_record_newest_first(cli: Cli, shop: Shop) -> None:
         ("cancel", run),
         ("pause", "--pool default"),
         ("resume", "--pool default"),
-        ("trigger", "nothing"),
+        ("trigger", "invoices"),
     ]
     assert {one["result"] for one in found[1:]} == {"done"}
-    assert "there is no job 'nothing'" in found[0]["result"]
+    assert "shard" in found[0]["result"]
     assert {(one["who"], one["via"]) for one in found} == {("ana", "cli")}
 
 
@@ -36,6 +36,12 @@ def test_entries_are_found_by_who_and_what(cli: Cli, shop: Shop) -> None:
     assert len(cli("audit", "--subject", "invoices", "--limit", "1", "--store", shop.url, "--json").json) == 1
     answer = cli("audit", "--who", "eve", "--store", shop.url)
     assert (answer.code, "no such entry" in answer.err) == (0, True)
+
+
+def test_a_wrong_name_writes_nothing(cli: Cli, shop: Shop) -> None:
+    assert cli("trigger", "nothing", "--store", shop.url).code == 3
+    assert cli("cancel", "nothing@0123", "--store", shop.url).code == 3
+    assert cli("audit", "--store", shop.url, "--json").json == []
 
 
 def test_a_preview_is_no_act(cli: Cli, shop: Shop) -> None:

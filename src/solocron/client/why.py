@@ -147,7 +147,7 @@ def _of_attempts(records: Sequence[Record], sessions: list[Session]) -> Iterator
         yield FactView(at=from_us(record.recorded_at), what=f"{who} {record.status}{reason}")
     runs = {record.run for record in records}
     for session in sessions:
-        for end in session.vitals.refused:
+        for end in session.report.refused:
             if end.run in runs:
                 what = f"{session.node} came too late with fence {end.fence}: its end ({end.outcome}) was refused"
                 yield FactView(at=from_us(end.at), what=what)

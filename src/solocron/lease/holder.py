@@ -96,7 +96,7 @@ class Holder:
         """
         asked = self._runtime.clock.boot()
         seen, number = self.lease.beats, self.lease.next_number()
-        vitals = self.lease.vitals(asked, self._runtime.clock.wall())
+        report = self.lease.report(asked, self._runtime.clock.wall())
         try:
             applied = self._store.update(
                 Named(Kind.SESSION, (session,)),
@@ -109,7 +109,7 @@ class Holder:
                     number=number,
                     epoch=mark,
                     lift=lift,
-                    vitals=vitals,
+                    report=report,
                 ),
                 session=None if gate is None else session,
                 gate=gate,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from solocron.lease.store_clock import StoreClock
 from solocron.lease.terms import LeaseTerms
 from solocron.lease.trust import Standing, Trust
-from solocron.model.documents.session import NO_VITALS, REFUSED, RefusedEnd, Vitals
+from solocron.model.documents.session import NO_REPORT, REFUSED, RefusedEnd, SelfReport
 from solocron.runtime import Runtime
 
 __all__ = ["OwnLease"]
@@ -29,7 +29,7 @@ class OwnLease:
         self._store_clock = StoreClock()
         self._replan = replan
         self._beat = terms.beat
-        self._vitals = NO_VITALS
+        self._report = NO_REPORT
 
     # --- trust -------------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class OwnLease:
 
     # --- what the session's document tells of this process ---------------------------------------------------------
 
-    def vitals(self, asked: float, wall: int) -> Vitals:
+    def report(self, asked: float, wall: int) -> SelfReport:
         """Return the facts to send with a renewal at the boot time `asked`, when the wall clock reads `wall`.
 
         A renewal that is sent half a beat later than planned is a late one: the process was paused, starved or cut off.
@@ -106,17 +106,17 @@ class OwnLease:
         with self.mutex:
             now, late = self.store_time(asked), asked - self.trust.renewed_at - self._beat
             skew = None if now is None else round((wall - now) / 1_000) * 1_000
-            self._vitals = replace(self._vitals, skew=skew)
+            self._report = replace(self._report, skew=skew)
             if self.trust.session is not None and late > self._beat / 2:
-                self._vitals = replace(self._vitals, late_by=round(late * 1_000_000), late_at=now)
-            return self._vitals
+                self._report = replace(self._report, late_by=round(late * 1_000_000), late_at=now)
+            return self._report
 
     def refused(self, run: str, fence: int, outcome: str) -> None:
         """Remember that the store refused the end of a run; the next renewal tells it."""
         with self.mutex:
             one = RefusedEnd(run=run, fence=fence, at=self.store_time(self.boot()) or 0, outcome=outcome)
-            kept = (*self._vitals.refused, one)[-REFUSED:]
-            self._vitals = replace(self._vitals, refused=kept)
+            kept = (*self._report.refused, one)[-REFUSED:]
+            self._report = replace(self._report, refused=kept)
 
     # --- the store's clock -----------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Pause, Request, Told, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Shards, Status
-from solocron.model.documents.session import NO_VITALS, Life, RefusedEnd, Session, Vitals
+from solocron.model.documents.session import NO_REPORT, Life, RefusedEnd, SelfReport, Session
 
 __all__ = ["decode", "encode", "encode_fixed", "encode_state"]
 
@@ -65,7 +65,7 @@ def encode_state(doc: Job | Session | SmallDocument) -> str:
             {"expires_at": doc.expires_at, "beats": doc.beats, "running": doc.running, "state": doc.state}
             | ({"progress": doc.progress} if doc.progress else {})
             | ({"epoch": doc.epoch} if doc.epoch else {})
-            | ({} if doc.vitals == NO_VITALS else {"vitals": _vitals_to(doc.vitals)})
+            | ({} if doc.report == NO_REPORT else {"report": _report_to(doc.report)})
             | ({"ended_at": doc.ended_at, "reason": doc.reason} if doc.ended_at is not None else {})
             | ({} if doc.buried_by is None else {"buried_by": doc.buried_by})
         )
@@ -327,18 +327,18 @@ def _session(name: str, value: dict[str, Any]) -> Session:
     facts["applications"] = tuple(
         (name, None if names is None else tuple(names)) for name, names in facts.get("applications", ())
     )
-    facts["vitals"] = _vitals(facts["vitals"]) if "vitals" in facts else NO_VITALS
+    facts["report"] = _report(facts["report"]) if "report" in facts else NO_REPORT
     facts["progress"] = tuple((run, fence, text) for run, fence, text in facts.get("progress", ()))
     facts["state"] = Life(facts["state"])
     return Session(name=name, **facts)
 
 
-def _vitals_to(vitals: Vitals) -> list[Any]:
-    refused = [[one.run, one.fence, one.at, one.outcome] for one in vitals.refused]
-    return [vitals.skew, vitals.late_by, vitals.late_at, refused]
+def _report_to(report: SelfReport) -> list[Any]:
+    refused = [[one.run, one.fence, one.at, one.outcome] for one in report.refused]
+    return [report.skew, report.late_by, report.late_at, refused]
 
 
-def _vitals(value: list[Any]) -> Vitals:
+def _report(value: list[Any]) -> SelfReport:
     skew, late_by, late_at, refused = value
     ends = (RefusedEnd(run=run, fence=fence, at=at, outcome=outcome) for run, fence, at, outcome in refused)
-    return Vitals(skew=skew, late_by=late_by, late_at=late_at, refused=tuple(ends))
+    return SelfReport(skew=skew, late_by=late_by, late_at=late_at, refused=tuple(ends))

@@ -66,7 +66,7 @@ class NodeView:
     @classmethod
     def of(cls, session: Session, *, now: int) -> NodeView:
         """Make the view of a session."""
-        live, vitals = session.state is Life.LIVE, session.vitals
+        live, report = session.state is Life.LIVE, session.report
         closed = session.ended_at is not None and session.buried_by is None  # which ended its lease at once
         renewed = session.ended_at if closed and session.ended_at else session.expires_at - session.lease
         return cls(
@@ -88,12 +88,12 @@ class NodeView:
             lease=timedelta(microseconds=session.lease),
             last_renewal=from_us(renewed),
             buried_by=session.buried_by,
-            skew_s=None if vitals.skew is None else vitals.skew / SECOND,
-            late_s=vitals.late_by / SECOND,
-            late_at=moment(vitals.late_at),
+            skew_s=None if report.skew is None else report.skew / SECOND,
+            late_s=report.late_by / SECOND,
+            late_at=moment(report.late_at),
             refused=tuple(
                 RefusedEndView(run=one.run, fence=one.fence, at=from_us(one.at), outcome=one.outcome)
-                for one in vitals.refused
+                for one in report.refused
             ),
         )
 

@@ -142,5 +142,5 @@ def test_a_refused_end_is_left_to_the_next_renewal() -> None:
     stage = Stage()
     stage.end(2)
     stage.step()
-    told = stage._attempts.lease.vitals(0.0, 0).refused
+    told = stage._attempts.lease.report(0.0, 0).refused
     assert [(one.run, one.fence, one.outcome) for one in told] == [("j@1", 1, "succeeded"), ("j@2", 2, "succeeded")]

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from solocron.clock import SECOND, from_us
 from solocron.model.change import Change
-from solocron.model.documents.session import RefusedEnd, Session, Vitals, bury, end
+from solocron.model.documents.session import RefusedEnd, SelfReport, Session, bury, end
 from solocron.views import NodeView, RefusedEndView, to_json
 
 LIVE = Session(
@@ -17,7 +17,7 @@ LIVE = Session(
     lease=15 * SECOND,
     started_at=100 * SECOND,
     expires_at=215 * SECOND,
-    vitals=Vitals(
+    report=SelfReport(
         skew=1_400_000,
         late_by=4 * SECOND,
         late_at=150 * SECOND,

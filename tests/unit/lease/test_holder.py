@@ -148,29 +148,29 @@ def test_a_renewal_tells_how_far_the_clock_of_its_process_is_off(stage: Stage, m
     monkeypatch.setattr(stage.clock, "wall", lambda: round((stage.clock.now + 1.4) * SECOND))
     stage.clock.now += 5
     stage.holder.renew(stage.session)
-    assert stage.document().vitals.skew == 1_400_000
+    assert stage.document().report.skew == 1_400_000
 
 
 def test_a_renewal_tells_of_the_latest_late_one(stage: Stage) -> None:
     stage.clock.now += 5
     stage.holder.renew(stage.session)
-    assert (stage.document().vitals.late_by, stage.document().vitals.late_at) == (0, None)
+    assert (stage.document().report.late_by, stage.document().report.late_at) == (0, None)
     stage.clock.now += 9
     stage.holder.renew(stage.session)
     late_at = stage.store.clock()
-    assert (stage.document().vitals.late_by, stage.document().vitals.late_at) == (4 * SECOND, late_at)
+    assert (stage.document().report.late_by, stage.document().report.late_at) == (4 * SECOND, late_at)
     stage.clock.now += 5
     stage.holder.renew(stage.session)
-    assert stage.document().vitals.late_at == late_at, "it stays on record"
+    assert stage.document().report.late_at == late_at, "it stays on record"
 
 
 def test_refused_ends_are_told_with_the_next_renewal_the_last_sixteen_of_them(stage: Stage) -> None:
     for fence in range(REFUSED + 2):
         stage.lease.refused("j@1", fence, "succeeded")
-    assert stage.document().vitals.refused == (), "no write of its own"
+    assert stage.document().report.refused == (), "no write of its own"
     stage.clock.now += 5
     stage.holder.renew(stage.session)
-    told = stage.document().vitals.refused
+    told = stage.document().report.refused
     assert [one.fence for one in told] == list(range(2, REFUSED + 2))
     assert (told[0].run, told[0].outcome) == ("j@1", "succeeded")
 

@@ -14,7 +14,7 @@ from typing import Any
 from solocron.model.change import Absent, Change
 
 __all__ = [
-    *("NO_VITALS", "REFUSED", "Life", "Progress", "RefusedEnd", "Session", "Vitals", "begin", "bury", "end"),
+    *("NO_REPORT", "REFUSED", "Life", "Progress", "RefusedEnd", "Session", "SelfReport", "begin", "bury", "end"),
     *("is_live", "progress_of", "renew", "swept", "trimmed_progress"),
 ]
 
@@ -47,7 +47,7 @@ class RefusedEnd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vitals:
+class SelfReport:
     """Facts that a process tells of itself with each renewal, at no further write. Nothing is decided by them."""
 
     skew: int | None = None
@@ -61,7 +61,7 @@ class Vitals:
 
 
 REFUSED = 16
-NO_VITALS = Vitals()
+NO_REPORT = SelfReport()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Session:
     """The progress of its runs as of the last renewal, each trimmed by `trimmed_progress`."""
     epoch: str = ""
     """Epoch that its node has checked (`model/documents/namespace.py`)."""
-    vitals: Vitals = NO_VITALS
+    report: SelfReport = NO_REPORT
     state: Life = Life.LIVE
     ended_at: int | None = None
     reason: str | None = None
@@ -123,7 +123,7 @@ def renew(
     number: int | None = None,
     epoch: str | None = None,
     lift: bool = False,
-    vitals: Vitals | None = None,
+    report: SelfReport | None = None,
 ) -> Change | None:
     """Renew a session that is not buried, even if late: only burial ends it. Sets the expiry, never adds to it.
 
@@ -142,7 +142,7 @@ def renew(
     beats, marked = number or doc.beats + 1, doc.epoch if epoch is None else epoch
     told = doc.progress if progress is None else progress
     new = replace(doc, expires_at=now + doc.lease, beats=beats, running=running, progress=told, epoch=marked)
-    return Change(new if vitals is None else replace(new, vitals=vitals))
+    return Change(new if report is None else replace(new, report=report))
 
 
 def is_live(doc: Session, *, now: int) -> bool:

@@ -10,7 +10,7 @@ from solocron.model.documents import audit
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Pause, Request, Told, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, Status
-from solocron.model.documents.session import Life, RefusedEnd, Session, Vitals
+from solocron.model.documents.session import Life, RefusedEnd, SelfReport, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.stores.contract import All, Doc, JobCounts, Mark, Named, Verdict
 from solocron.testing.conformance.kit import Clients, get, job, kind_of, names, note, put, session, write
@@ -320,7 +320,7 @@ def full_session(name: str) -> Session:
         state=Life.DEAD,
         ended_at=2**52 + 2,
         reason="why",
-        vitals=Vitals(
+        report=SelfReport(
             skew=-3_000,
             late_by=2**40,
             late_at=2**52,

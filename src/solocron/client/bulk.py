@@ -25,7 +25,7 @@ from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
 from solocron.model.transitions import registration
 from solocron.stores.contract import Named, Result, Verdict
-from solocron.stores.paging import iter_jobs_below, read_jobs, read_sessions
+from solocron.stores.paging import iter_jobs_below, read_jobs, sessions_since
 from solocron.stores.until_known import update_until_known
 from solocron.views import SyncView
 
@@ -57,7 +57,7 @@ class BulkDefinitions:
         """Remove jobs that no live code declares; return the names of those that were there."""
         given = [check_name(name) for name in check_names(names, "names", untouched="Nothing was removed.")]
         found = self._read(given)
-        sessions, now = read_sessions(self._store), self._store.clock()
+        sessions, now = sessions_since(self._store), self._store.clock()
         declared = [
             job.name for job in found.values() if job.source is not None and not is_orphaned(job, sessions, now)
         ]

@@ -27,7 +27,7 @@ from solocron.model.refusals import Refusal, Refused
 from solocron.model.transitions import registration
 from solocron.model.transitions.commands import reason_of
 from solocron.schedules import Schedule
-from solocron.stores.paging import live_sessions, read_sessions
+from solocron.stores.paging import live_sessions, sessions_since
 from solocron.views import JobView
 
 __all__ = ["Definitions"]
@@ -81,7 +81,7 @@ class Definitions:
         check_author(by, note, undone="nothing was removed")
         reason = reason_of("the job was removed", by, note)
         doc = self._documents.get(name)
-        if doc.source is not None and not is_orphaned(doc, read_sessions(self._store), self._store.clock()):
+        if doc.source is not None and not is_orphaned(doc, sessions_since(self._store), self._store.clock()):
             raise ConflictError(
                 f"{name} is declared in code that runs now, so it was not removed; take it out of the code."
             )

@@ -17,7 +17,7 @@ from solocron.model.timetable import Resolve
 from solocron.runtime import Runtime
 from solocron.schedules import Calendar, instants
 from solocron.stores.contract import ChangeFn, Named, Store, Verdict
-from solocron.stores.paging import find_job, iter_jobs, read_pauses, read_sessions
+from solocron.stores.paging import find_job, iter_jobs, read_pauses, sessions_since
 from solocron.stores.until_known import update_until_known
 from solocron.views import JobView
 
@@ -68,7 +68,7 @@ class JobDocuments:
 
     def view(self, name: str) -> JobView:
         """Read one job for a caller of the API."""
-        return self.view_of(self.get(name), read_sessions(self.store), self.store.clock(), self.pauses())
+        return self.view_of(self.get(name), sessions_since(self.store), self.store.clock(), self.pauses())
 
     def pauses(self) -> tuple[ScopedPause, ...]:
         """Read the pauses of many jobs at once, which whatever decides slots has to consider."""

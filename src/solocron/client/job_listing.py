@@ -19,7 +19,7 @@ from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
 from solocron.model.documents.session import Session
-from solocron.stores.paging import PAGE, iter_jobs_below, iter_names, read_held, read_jobs, read_sessions
+from solocron.stores.paging import PAGE, iter_jobs_below, iter_names, read_held, read_jobs, sessions_since
 from solocron.views import JobView
 
 __all__ = ["JobListing", "JobPage", "JobState", "WantedJobs"]
@@ -93,7 +93,7 @@ class JobListing:
 
     def page(self, wanted: WantedJobs, *, limit: int | None = None, after: str = "") -> JobPage:
         """Return at most `limit` jobs (None: all) whose names come after `after`."""
-        sessions, now, pauses = read_sessions(self._store), self._store.clock(), self._documents.pauses()
+        sessions, now, pauses = sessions_since(self._store), self._store.clock(), self._documents.pauses()
         found: list[Job] = []
         for job in self._candidates(wanted, after, limit):
             if job.removed or not _is_wanted(job, wanted, sessions, now, pauses):

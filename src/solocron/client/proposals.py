@@ -20,7 +20,7 @@ from solocron.model.documents.calendar import with_revision
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.permit import parse
 from solocron.model.documents.session import Life
-from solocron.stores.paging import read_sessions
+from solocron.stores.paging import sessions_since
 
 __all__ = ["Proposals"]
 
@@ -89,7 +89,7 @@ class Proposals:
         ours = self._documents.registry.handlers.get(handler)
         if ours is not None:
             return ours.application
-        sessions = [session for session in read_sessions(self._documents.store) if session.state is Life.LIVE]
+        sessions = [session for session in sessions_since(self._documents.store) if session.state is Life.LIVE]
         known = {name for session in sessions for name in session.handlers or ()}
         jobs = self._documents.all()
         known |= {job.definition.handler for job in jobs} | set(self._documents.registry.handlers)

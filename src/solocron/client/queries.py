@@ -19,11 +19,10 @@ from solocron.model.documents.calendar import calendar_of
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import limit_of, parse
 from solocron.model.documents.scoped_pause import KeptBack, kept_back, standing
-from solocron.model.documents.session import Life
 from solocron.model.pools import unserved
 from solocron.schedules import Calendared, Schedule, load_zone, rule_of
 from solocron.stores.contract import All
-from solocron.stores.paging import read_documents, read_sessions
+from solocron.stores.paging import read_documents, read_sessions, sessions_since
 from solocron.views import JobView, LimitView, NodeView, RunView, ScopedPauseView, StatusView
 
 __all__ = ["Queries"]
@@ -68,15 +67,18 @@ class Queries:
         """Return every attempt of a run that has ended or runs, oldest first."""
         return self._lookup.attempts(id)
 
-    def nodes(self, *, ended: bool = False) -> list[NodeView]:
+    def nodes(self, *, ended: bool = False, since: datetime | None = None) -> list[NodeView]:
         """Return every node that is alive or whose runs are not yet taken over, by name.
 
         With `ended`, those whose end is on record follow, the latest first: a session is kept as long as records are.
+        With `since`, only those of them that ended then or later.
         """
-        now, sessions = self._store.clock(), read_sessions(self._store)
+        if since is not None and since.utcoffset() is None:
+            raise InvalidError(f"since={since!r} has no time zone; nothing was read. Pass an aware datetime.")
+        first = to_us(since) if since is not None else 0 if ended else None
+        now, sessions = self._store.clock(), sessions_since(self._store, first)
         views = sorted(
-            (NodeView.of(session, now=now) for session in sessions if ended or session.state is not Life.SWEPT),
-            key=lambda view: (view.node, view.session),
+            (NodeView.of(session, now=now) for session in sessions), key=lambda view: (view.node, view.session)
         )
         over = [(view.ended_at, view) for view in views if view.state == "ended" and view.ended_at is not None]
         over.sort(key=lambda one: one[0], reverse=True)

@@ -18,7 +18,7 @@ from solocron.model.documents.namespace import NAME, gate_of
 from solocron.model.documents.run import Record
 from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import Blocked, Doc, Due, Gate, HeldBy, HeldByAny, Named, RecentSessions, Which
-from solocron.stores.drafts import Draft, Written, is_selected, kind_and_name
+from solocron.stores.drafts import Draft, Written, is_selected, is_swept_before, kind_and_name
 from solocron.testing.simulation.commits import Commit, Key, LogKey, Past, SimSelection, Undo
 from solocron.testing.simulation.kernel import Kernel
 

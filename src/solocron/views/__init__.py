@@ -26,6 +26,7 @@ from solocron.views.jobs import (
 from solocron.views.nodes import NodeView, RefusedEndView, StatusView
 from solocron.views.runs import WAITING, RunView
 from solocron.views.slots import AccountingView, FactView, SlotView, WhyView
+from solocron.views.waits import WaitView
 
 __all__ = [
     "WAITING",
@@ -51,6 +52,7 @@ __all__ = [
     "SlotView",
     "StatusView",
     "SyncView",
+    "WaitView",
     "WhyView",
     "to_json",
 ]

@@ -17,6 +17,7 @@ from solocron.model.documents.scoped_pause import Reach, ScopedPause
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.schedules import Schedule, load_zone
 from solocron.views.runs import RunView, moment
+from solocron.views.waits import WaitView, waits_of
 
 __all__ = [
     "BackfillView",
@@ -96,6 +97,8 @@ class JobView:
     """Pauses of many jobs that cover it, the oldest first."""
     running: tuple[RunView, ...]
     waiting: int
+    waits: tuple[WaitView, ...]
+    """The first of the runs that wait, and what each waits for."""
     failures: int
     last_status: str | None
     last_slot: datetime | None
@@ -188,6 +191,7 @@ class JobView:
             pauses=tuple(ScopedPauseView.of(one) for one in pauses if one.stands(now) and one.scope.covers(job)),
             running=tuple(RunView.of_hold(job, hold, lease=leases.get(hold.session), now=now) for hold in job.active),
             waiting=job.waiting,
+            waits=waits_of(job, now=now),
             failures=job.failures,
             last_status=None if last is None else str(last.status),
             last_slot=None if last is None else from_us(last.slot).astimezone(info),

@@ -12,7 +12,7 @@ from solocron.effects.locks.writing import write
 from solocron.errors import InvalidError, NotFoundError
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import alarm_message
-from solocron.model.documents.alarm import KINDS, is_open
+from solocron.model.documents.alarm import KINDS, is_open, was_open
 from solocron.model.documents.alarm_message import Message, MessagePhase
 from solocron.model.documents.silence import Silence, document_of, lift, read_silences, silence, silenced_by, split
 from solocron.stores.contract import ChangeFn
@@ -50,6 +50,12 @@ class AlarmDesk:
             messages=tuple(_told(kind, one) for kind, one in messages.items() if one.phase is MessagePhase.RAISED),
             silences=tuple(map(_silence_view, silences)),
         )
+
+    def closed_alarms(self) -> list[AlarmView]:
+        """Return the alarms whose causes are gone, the last one first; nodes forget them after a while."""
+        closed = [doc for doc in iter_documents(self._store, Kind.ALARM) if was_open(doc)]
+        closed.sort(key=lambda doc: (doc.body["at"], doc.name), reverse=True)
+        return [_closed(doc) for doc in closed]
 
     def silence(self, what: str, *, until: datetime, note: str | None = None, by: str | None = None) -> SilenceView:
         """Tell nothing of some alarms until an instant: a kind, a pattern of jobs, or `kind:pattern`."""
@@ -123,6 +129,20 @@ def _view(doc: SmallDocument, message: Message, silences: list[Silence], now: in
         silenced_until=None if silenced is None else from_us(silenced.until),
         owner=body["owner"],
         runbook=body["runbook"],
+    )
+
+
+def _closed(doc: SmallDocument) -> AlarmView:
+    body = doc.body
+    return AlarmView(
+        kind=body["kind"],
+        subject=body["subject"],
+        detail=body["detail"],
+        since=from_us(body["since"]),
+        state="closed",
+        owner=body["owner"],
+        runbook=body["runbook"],
+        until=from_us(body["at"]),
     )
 
 

@@ -74,6 +74,7 @@ class Client:
         self.why = Why(documents, slots).why
 
         self.open_alarms = alarms.open_alarms
+        self.closed_alarms = alarms.closed_alarms
         self.silence = alarms.silence
         self.lift_silence = alarms.lift_silence
 

@@ -10,19 +10,21 @@ __all__ = ["AlarmView", "AlarmsView", "MessageView", "SilenceView"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmView:
-    """An alarm that is open: what is wrong with what, and since when."""
+    """An alarm: what is wrong with what, since when, and until when it was, if it is closed."""
 
     kind: str
     subject: str
     detail: str
     since: datetime
     state: str
-    """`told`, `untold` (it is told unless it passes), `silenced`, or `information` (it is never told)."""
+    """`told`, `untold` (it is told unless it passes), `silenced`, `information` (it is never told), or `closed`."""
     silenced_until: datetime | None = None
     owner: str | None = None
     """Who answers for the job."""
     runbook: str | None = None
     """Where it says what to do."""
+    until: datetime | None = None
+    """When its cause was found gone; None while it is open."""
 
     @property
     def counts(self) -> bool:

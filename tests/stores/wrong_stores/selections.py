@@ -235,3 +235,12 @@ class CutsPagesShort(MemoryStore):
         rows = self.select(which).rows.values()
         found = [readable(kind_of(which), row) for row in rows if row is not None]
         return tuple(doc for doc in found if doc is not None)
+
+
+@breaks("test_the_audit_is_read_newest_first_and_the_old_is_found_behind_one_name")
+class ReadsTheOldestEntriesFirst(MemoryStore):
+    """The audit begins with last year."""
+
+    def read(self, which: Which) -> tuple[Doc, ...]:
+        found = super().read(which)
+        return found[::-1] if isinstance(which, All) and which.kind is Kind.AUDIT else found

@@ -13,7 +13,20 @@ from dataclasses import dataclass, replace
 from solocron.clock import SECOND
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 
-__all__ = ["KINDS", "TURN", "Bounds", "Cause", "Turn", "close", "forget", "is_open", "is_waiting", "open_", "take_turn"]
+__all__ = [
+    "KINDS",
+    "TURN",
+    "Bounds",
+    "Cause",
+    "Turn",
+    "close",
+    "forget",
+    "is_open",
+    "is_waiting",
+    "open_",
+    "take_turn",
+    "was_open",
+]
 
 KINDS = {
     "missed": "slots were not run in time, and catch-up does not run them either",
@@ -111,7 +124,13 @@ def close(doc: SmallDocument | Absent, *, seen: int, now: int) -> Change | None:
     assert isinstance(doc, SmallDocument)
     if seen <= doc.body["at"]:
         return None  # the observation is older than the one that opened it
-    return Change(replace(doc, body={**doc.body, "state": "closed", "at": now}))
+    body = {**doc.body, "state": "closed", "at": now}
+    return Change(replace(doc, body={**body, "passed": True} if is_waiting(doc) else body))
+
+
+def was_open(doc: SmallDocument | Absent) -> bool:
+    """Return whether an alarm is closed that had been open: one that passed while it waited was never an alarm."""
+    return isinstance(doc, SmallDocument) and doc.body.get("state") == "closed" and not doc.body.get("passed")
 
 
 def forget(doc: SmallDocument | Absent, *, before: int) -> Change | None:

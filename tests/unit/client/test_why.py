@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
 from solocron import InvalidError
+from solocron.clock import SECOND
+from solocron.model.documents.session import RefusedEnd, SelfReport
 from solocron.stores.contract import Query
+from solocron.testing.conformance.kit import put, session
 from solocron.views import WhyView
 from tests.unit.client.kit import FAILS, Stage
 
@@ -101,3 +105,14 @@ def test_slots_to_come_and_from_before_the_job_was_there(stage: Stage) -> None:
 def test_an_instant_without_a_zone_is_refused(stage: Stage) -> None:
     with pytest.raises(InvalidError, match="no time zone"):
         stage.client.why("work", datetime(2026, 1, 1))  # noqa: DTZ001 - that is the point
+
+
+def test_a_result_that_came_too_late_is_told_with_the_node_that_sent_it(stage: Stage) -> None:
+    stage.hours(1)
+    (record,) = stage.store.history(Query()).records
+    end = RefusedEnd(run=record.run, fence=7, at=record.recorded_at + 1, outcome="failed")
+    frozen = session("frozen", expires_at=record.recorded_at + SECOND)
+    put(stage.store, replace(frozen, node="worker-c", report=SelfReport(refused=(end,))))
+    assert "worker-c came too late with fence 7: its end (failed) was refused" in facts(
+        stage.client.why("work", stage.clock.now)
+    )

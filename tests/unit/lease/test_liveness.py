@@ -62,6 +62,7 @@ def test_a_session_is_buried_after_a_lease_of_silence_on_both_clocks(mode: Mode)
     stage.clock.now += 0.2
     assert stage.bury(mode)
     assert stage.session().state is Life.DEAD
+    assert stage.session().buried_by == ("watcher" if mode is Mode.WATCH else "doctor --repair")
 
 
 @pytest.mark.parametrize("mode", [Mode.WATCH, Mode.REPAIR])

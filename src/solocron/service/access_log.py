@@ -1,0 +1,51 @@
+"""The access log: one line of JSON for each request, with the route's template and neither query nor token."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from dataclasses import dataclass, field
+
+from solocron.service.guard import Admission
+from solocron.service.request import RequestHead, Response
+
+__all__ = ["AccessLog"]
+
+log = logging.getLogger("solocron.access")
+
+
+@dataclass(slots=True)
+class _Timed:
+    head: RequestHead
+    begun: float = field(default_factory=time.monotonic)
+    route: str | None = None
+    who: str | None = None
+
+    def known(self, admission: Admission) -> None:
+        """Note the route and the caller, once they are known."""
+        self.route = admission.route.path
+        self.who = None if admission.caller is None else admission.caller.identity.name
+
+    def end(self, response: Response) -> None:
+        """Write the line."""
+        if not log.isEnabledFor(logging.INFO):
+            return
+        line = {
+            "request": self.head.id,
+            "method": self.head.method[:16],
+            "route": self.route,
+            "status": response.status,
+            "ms": round((time.monotonic() - self.begun) * 1000, 1),
+            "who": self.who,
+            "from": self.head.address,
+        }
+        log.info("%s", json.dumps(line))
+
+
+class AccessLog:
+    """Makes the line of each request."""
+
+    def begin(self, head: RequestHead) -> _Timed:
+        """Begin to measure a request."""
+        return _Timed(head)

@@ -1,0 +1,42 @@
+"""`/status`, `/me` and `/alarms`: the namespace at a glance, who is asking, and what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from solocron.service.call import Call
+from solocron.service.reads import StatusAnswer
+from solocron.service.shown import shown_run
+from solocron.views import AlarmsView
+
+__all__ = ["MeAnswer", "alarms", "me", "status"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeAnswer:
+    """Who the caller is."""
+
+    name: str
+    role: str
+    via: str
+    until: datetime | None
+    """End of the login; None for a bearer token."""
+
+
+def status(call: Call) -> StatusAnswer:
+    """Return the nodes, what runs, the counts of the last 24 hours, and what needs attention."""
+    found = call.reads.status()
+    return replace(found, running=tuple(shown_run(run) for run in found.running))
+
+
+def alarms(call: Call) -> AlarmsView:
+    """Return the open alarms, the messages that were raised, and the silences."""
+    return call.reads.alarms()
+
+
+def me(call: Call) -> MeAnswer:
+    """Return the identity of the caller."""
+    assert call.caller is not None
+    identity = call.caller.identity
+    return MeAnswer(name=identity.name, role=str(identity.role), via=str(call.caller.via), until=call.caller.until)

@@ -1,0 +1,60 @@
+"""`Call`: all that a handler gets. A handler returns a frozen value, whose annotations are its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from solocron.service.identity import Caller
+from solocron.service.reads import Reads
+from solocron.service.request import RequestHead
+from solocron.service.roles import Role
+
+__all__ = ["Answer", "Call", "Text", "Values"]
+
+Values = Literal["operate", "read", "never"]
+"""Who may see results, payloads, outputs and the values of steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request that the guard has let through, with its parameters read."""
+
+    head: RequestHead
+    caller: Caller | None
+    """None on public routes."""
+    names: Mapping[str, str]
+    """Names in the path."""
+    given: Mapping[str, Any]
+    """Parameters of the query."""
+    body: Mapping[str, Any]
+    path: str
+    """The path as the table has it."""
+    reads: Reads
+    is_ready: Callable[[], bool]
+    values: Values = "operate"
+
+    @property
+    def sees_values(self) -> bool:
+        """True if this caller may see results, payloads and outputs, where it asks for them."""
+        if self.values == "never" or self.caller is None:
+            return False
+        return self.values == "read" or self.caller.identity.role is Role.OPERATE
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A plain text."""
+
+    content: str
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A value with a status or headers of its own."""
+
+    value: Any
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()

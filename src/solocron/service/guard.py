@@ -1,0 +1,168 @@
+"""The guard: what every request must pass before anything is read or asked. What is not allowed here is refused.
+
+The order matters. Form and host come first, because a page of another site can make a browser send anything to a name
+that it controls. Then the caller, then the route: a stranger learns nothing about which paths exist. Only then the
+checks of a write, and the body last of all.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from solocron.service.bodies import LARGEST_BODY
+from solocron.service.identity import Caller, Via
+from solocron.service.problems import ProblemError
+from solocron.service.rates import RateLimit
+from solocron.service.request import RequestHead
+from solocron.service.roles import Access, is_allowed
+from solocron.service.routes import ROUTES, Match, Route, allowed_methods, match
+
+__all__ = ["LOOPBACK", "Admission", "Guard"]
+
+LOOPBACK = frozenset(["localhost", "127.0.0.1", "[::1]"])
+_LONGEST_PATH = 2048
+_LARGEST_HEADERS = 16 * 1024
+_ONCE = (
+    *("host", "authorization", "content-type", "content-length", "origin", "sec-fetch-site"),
+    *("idempotency-key", "solocron-csrf"),
+)
+"""Headers of which two are refused: the service and a proxy before it might each look at another one."""
+_CREATED_A_MINUTE = 60
+_WRITES_A_MINUTE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A request that may be carried out once its body was read."""
+
+    head: RequestHead
+    caller: Caller | None
+    found: Match
+
+    @property
+    def route(self) -> Route:
+        """The row of the table."""
+        return self.found.route
+
+
+class Guard:
+    """Decides on a request by its head alone. Every refusal is a ProblemError."""
+
+    def __init__(
+        self,
+        *,
+        allowed_hosts: Collection[str] = LOOPBACK,
+        read_only: bool = False,
+        table: Sequence[Route] = ROUTES,
+        clock: Callable[[], float],
+    ) -> None:
+        self._hosts = frozenset(host.lower() for host in allowed_hosts)
+        self._read_only = read_only
+        self._table = table
+        self._created = RateLimit(_CREATED_A_MINUTE, clock=clock)
+        self._written = RateLimit(_WRITES_A_MINUTE, clock=clock)
+
+    def check_door(self, head: RequestHead) -> None:
+        """Refuse a request by its form or its host, before the caller is looked at."""
+        if len(head.path) + len(head.query) > _LONGEST_PATH:
+            raise ProblemError(414, f"path and query may have {_LONGEST_PATH} characters.")
+        if sum(len(name) + len(value) for name, value in head.headers) > _LARGEST_HEADERS:
+            raise ProblemError(431, f"the headers may have {_LARGEST_HEADERS} bytes.")
+        if not head.path.startswith("/") or not head.path.isascii() or not head.path.isprintable():
+            raise ProblemError(400, "the path must be percent-encoded.", code="InvalidError")
+        for name in _ONCE:
+            if head.count(name) > 1:
+                raise ProblemError(400, f"the header {name} is there twice.", code="InvalidError")
+        found = match(head.path, head.method, self._table)
+        if (found is None or not found.route.any_host) and _host_name(head.header("host")) not in self._hosts:
+            raise ProblemError(421, "this host is not on the list of the service; see --allowed-host.")
+
+    def is_public(self, head: RequestHead) -> bool:
+        """Return whether a request needs no caller."""
+        found = match(head.path, head.method, self._table)
+        return found is not None and found.route.access is Access.PUBLIC
+
+    def admit(self, head: RequestHead, caller: Caller | None) -> Admission:
+        """Let a request through, or refuse it; `caller` is None if it is not known."""
+        found = match(head.path, head.method, self._table)
+        if caller is None and (found is None or found.route.access is not Access.PUBLIC):
+            raise ProblemError(
+                401,
+                "Send a token: Authorization: Bearer solocron_... `solocron token new` makes one.",
+                headers=[("WWW-Authenticate", 'Bearer realm="solocron"')],
+            )
+        if found is None:
+            self._refuse_path(head)
+            raise AssertionError
+        route = found.route
+        if caller is not None and not is_allowed(caller.identity.role, route.access):
+            raise ProblemError(403, "The role of this token is too small for it.")
+        if route.writes:
+            self._check_write(head, caller, route)
+        return Admission(head, caller, found)
+
+    def _refuse_path(self, head: RequestHead) -> None:
+        methods = allowed_methods(head.path, self._table)
+        if methods:
+            raise ProblemError(405, f"{head.path} has {', '.join(methods)}.", headers=[("Allow", ", ".join(methods))])
+        raise ProblemError(404, "There is nothing at this path.")
+
+    def _check_write(self, head: RequestHead, caller: Caller | None, route: Route) -> None:
+        if self._read_only:
+            raise ProblemError(403, "This service only shows; it was started read-only.")
+        _check_origin(head, caller)
+        kind = (head.header("content-type") or "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise ProblemError(415, "Send application/json. Nothing was done.")
+        if caller is not None and caller.via is Via.COOKIE:
+            shown = head.header("solocron-csrf") or ""
+            if caller.csrf is None or not hmac.compare_digest(shown.encode(), caller.csrf.encode()):
+                raise ProblemError(403, "The page is of another login. Load it again. Nothing was done.")
+        _check_length(head.header("content-length"))
+        if route.creates_runs:
+            _check_key(head.header("idempotency-key"))
+        wait = (self._created if route.creates_runs else self._written).wait(
+            caller.identity.name if caller is not None else head.address or ""
+        )
+        if wait:
+            raise ProblemError(
+                429, "So much is not allowed within a minute. Nothing was done.", headers=[("Retry-After", str(wait))]
+            )
+
+
+def _host_name(host: str | None) -> str:
+    """Return the host without its port: which port a service has is not a secret, its names are a choice."""
+    text = (host or "").lower()
+    if text.startswith("["):
+        return text[: text.find("]") + 1] if "]" in text else ""
+    name, colon, port = text.partition(":")
+    return name if not colon or (port.isascii() and port.isdigit()) else ""
+
+
+def _check_origin(head: RequestHead, caller: Caller | None) -> None:
+    """Refuse a write that a page of another origin makes a browser send."""
+    site, origin = head.header("sec-fetch-site"), head.header("origin")
+    if site is not None:
+        good = site == "same-origin"
+    elif origin is not None:
+        good = origin == head.origin
+    else:  # not a browser, so there is no cookie that another page could use
+        good = caller is not None and caller.via is Via.BEARER
+    if not good:
+        raise ProblemError(403, "It comes from a page of another origin. Nothing was done.")
+
+
+def _check_length(given: str | None) -> None:
+    if given is not None and (not given.isascii() or not given.isdigit()):
+        raise ProblemError(400, "Content-Length is not a number.", code="InvalidError")
+    if given is not None and (len(given) > 9 or int(given) > LARGEST_BODY):
+        raise ProblemError(413, f"A body may have {LARGEST_BODY} bytes. Nothing was done.")
+
+
+def _check_key(key: str | None) -> None:
+    if key is None:
+        raise ProblemError(428, "Send an Idempotency-Key, so that a repeated request is the same run.")
+    if not 0 < len(key) <= 256 or not key.isprintable():
+        raise ProblemError(400, "Idempotency-Key: 1 to 256 printable characters.", code="InvalidError")

@@ -1,0 +1,150 @@
+"""`Service`: a request in, a response out. Adapters call its steps in order; it does no I/O but the client's.
+
+    check -> find_caller -> admit -> (the adapter reads the body) -> answer
+
+`handle` does all of them at once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection
+from typing import Any
+
+from solocron.client import Client
+from solocron.clock import SystemClock
+from solocron.errors import ConfigurationError, SolocronError
+from solocron.service.bodies import LARGEST_BODY, read_body
+from solocron.service.call import Answer, Call, Text, Values
+from solocron.service.guard import LOOPBACK, Admission, Guard
+from solocron.service.health import Readiness
+from solocron.service.identity import Caller, identify
+from solocron.service.parameters import read_query
+from solocron.service.problems import ProblemError, bug, problem_of, render
+from solocron.service.reads import Reads
+from solocron.service.request import RequestHead, Response, sealed, tag_of
+from solocron.service.routes import ROUTES, Route, allowed_methods
+from solocron.service.tokens import Tokens
+from solocron.views import to_json
+
+__all__ = ["Service"]
+
+log = logging.getLogger("solocron.service")
+_CHANGES_ALWAYS = ("as_of", "now", "check")
+"""Keys that differ between two equal answers, left out of the entity tag."""
+_PLAIN = "text/plain; charset=utf-8"
+
+
+class Service:
+    """The routes of one namespace. Without `tokens` every caller is a stranger, unless the adapter knows better."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        tokens: Tokens | None = None,
+        allowed_hosts: Collection[str] = LOOPBACK,
+        read_only: bool = False,
+        values: Values = "operate",
+        table: tuple[Route, ...] = ROUTES,
+        clock: SystemClock | None = None,
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._tokens = tokens
+        self._table = table
+        self._values = values
+        self._reads = Reads(client)
+        self._readiness = Readiness(client.store.clock, clock=self._clock.boot)
+        self._guard = Guard(allowed_hosts=allowed_hosts, read_only=read_only, table=table, clock=self._clock.boot)
+
+    def handle(self, head: RequestHead, body: bytes = b"") -> Response:
+        """Answer a whole request."""
+        opened = self.check(head)
+        if isinstance(opened, Response):
+            return opened
+        admission = self.admit(head, self.find_caller(head))
+        return admission if isinstance(admission, Response) else self.answer(admission, body)
+
+    def check(self, head: RequestHead) -> Response | None:
+        """Return the refusal of a request by its form or its host; None if it may go on."""
+        try:
+            self._guard.check_door(head)
+        except ProblemError as problem:
+            return self.refused(head, problem)
+        return None
+
+    def is_public(self, head: RequestHead) -> bool:
+        """Return whether a request needs no caller."""
+        return self._guard.is_public(head)
+
+    def find_caller(self, head: RequestHead) -> Caller | None:
+        """Return the caller by its token or cookie; None if it is not known."""
+        if self.is_public(head):
+            return None
+        try:
+            return identify(head, self._tokens, now=self._clock.wall())
+        except ConfigurationError as error:  # the token file was damaged while we run: no caller is known
+            log.error("no caller is let in: %s", error)
+            return None
+
+    def admit(self, head: RequestHead, caller: Caller | None) -> Admission | Response:
+        """Let a request through, or return the response that ends it here."""
+        methods = allowed_methods(head.path, self._table)
+        if head.method == "OPTIONS" and caller is not None and methods:
+            return sealed(head, Response(status=204, headers=(("Allow", ", ".join(methods)),)))
+        try:
+            return self._guard.admit(head, caller)
+        except ProblemError as problem:
+            return self.refused(head, problem)
+
+    def answer(self, admission: Admission, body: bytes) -> Response:
+        """Carry out a request that was admitted."""
+        head = admission.head
+        try:
+            return sealed(head, self._respond(admission, body))
+        except ProblemError as problem:
+            return self.refused(head, problem)
+        except SolocronError as error:
+            return self.refused(head, problem_of(error))
+        except Exception:  # a bug of ours: its text may hold anything, so the caller gets a constant one
+            log.exception("request %s failed", head.id)
+            return self.refused(head, bug())
+
+    def refused(self, head: RequestHead, problem: ProblemError) -> Response:
+        """Return a problem as the whole response."""
+        return sealed(head, render(problem, request=head.id))
+
+    def _respond(self, admission: Admission, body: bytes) -> Response:
+        route, head = admission.route, admission.head
+        if len(body) > LARGEST_BODY:
+            raise ProblemError(413, f"A body may have {LARGEST_BODY} bytes. Nothing was done.")
+        call = Call(
+            head=head,
+            caller=admission.caller,
+            names=admission.found.names,
+            given=read_query(head.query, route.parameters),
+            body=read_body(body, route.fields) if route.writes else {},
+            path=route.path,
+            reads=self._reads,
+            is_ready=self._readiness.is_ready,
+            values=self._values,
+        )
+        return _response(route.handler(call))
+
+
+def _response(value: Any) -> Response:
+    if isinstance(value, Text):
+        body = value.content.encode("utf-8", "backslashreplace")
+        return Response(status=value.status, body=body, kind=_PLAIN, tag=None if value.status != 200 else tag_of(body))
+    answer = value if isinstance(value, Answer) else Answer(value)
+    plain = to_json(answer.value)
+    kept = (
+        {key: item for key, item in plain.items() if key not in _CHANGES_ALWAYS} if isinstance(plain, dict) else plain
+    )
+    tag = tag_of(_dumped(kept)) if answer.status == 200 else None
+    return Response(status=answer.status, body=_dumped(plain), headers=answer.headers, tag=tag)
+
+
+def _dumped(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()

@@ -1,0 +1,130 @@
+"""Every read of the service, in one place: what the client is asked for, and how much of it at most."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from solocron.calendars.views import CalendarView
+from solocron.client import Client
+from solocron.client.job_listing import JobPage, WantedJobs
+from solocron.client.run_listing import RunCursor, RunPage, WantedRuns
+from solocron.clock import from_us
+from solocron.effects.locks.listing import LockView, list_locks
+from solocron.effects.steps import StepView, steps_of
+from solocron.schedules import Schedule
+from solocron.views import (
+    AlarmsView,
+    BackfillView,
+    JobView,
+    LimitView,
+    NodeView,
+    ResumeView,
+    RunView,
+    StatusView,
+)
+
+__all__ = ["Reads", "StatusAnswer"]
+
+_ROWS = 200
+_NAMES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusAnswer(StatusView):
+    """The namespace at a glance, with lists of bounded length."""
+
+    more: Mapping[str, int]
+    """How many further entries each list that was cut has."""
+    check: Mapping[str, float]
+    """`round_trip_ms`: what one question to the store takes."""
+
+
+class Reads:
+    """Asks the client. Nothing here writes."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._store = client.store
+
+    def now(self) -> datetime:
+        """Return the store's time."""
+        return from_us(self._store.clock())
+
+    def status(self) -> StatusAnswer:
+        """Return the namespace at a glance."""
+        begun = time.monotonic()
+        self._store.clock()
+        took = (time.monotonic() - begun) * 1000
+        found, more = dict[str, Any](), dict[str, int]()
+        view = self._client.status()
+        for field in fields(StatusView):
+            value = getattr(view, field.name)
+            most = _ROWS if field.name in ("nodes", "running", "alarms") else _NAMES
+            if isinstance(value, tuple) and len(value) > most:
+                more[field.name] = len(value) - most
+                value = value[:most]
+            found[field.name] = value
+        return StatusAnswer(**found, more=more, check={"round_trip_ms": round(took, 3)})
+
+    def jobs(self, wanted: WantedJobs, *, limit: int, after: str) -> JobPage:
+        """Return a page of jobs by name."""
+        return self._client.job_page(wanted, limit=limit, after=after)
+
+    def job(self, name: str) -> JobView:
+        """Return one job."""
+        return self._client.get_job(name)
+
+    def schedule(self, job: str) -> Schedule | None:
+        """Return the schedule of a job; None if it has none, or if only code knows it."""
+        return self._client.schedule(job)
+
+    def upcoming(self, job: str, n: int, start: datetime | None) -> tuple[list[datetime], list[str]]:
+        """Return the next slots of a job, and sentences about those that its calendar moves."""
+        return self._client.upcoming(job, n, start=start), self._client.upcoming_changes(job, n, start=start)
+
+    def resume_preview(self, job: str) -> ResumeView:
+        """Return what a resume would do."""
+        return self._client.resume_preview(job)
+
+    def backfill_preview(self, job: str, given: Mapping[str, Any]) -> BackfillView:
+        """Return what a backfill would do."""
+        return self._client.backfill(
+            job, given["start"], given["end"], limit=given["limit"], rate=given["rate"], only=given["only"],
+            dry_run=True,
+        )  # fmt: skip
+
+    def backfills(self, job: str | None = None) -> list[BackfillView]:
+        """Return the backfills that still have slots to start."""
+        return self._client.backfills(job)
+
+    def runs(self, wanted: WantedRuns, *, limit: int, before: RunCursor | None) -> RunPage:
+        """Return a page of runs, newest first."""
+        return self._client.run_page(wanted, limit=limit, before=before)
+
+    def run(self, id: str) -> tuple[RunView, list[RunView], list[StepView]]:
+        """Return the last attempt of a run, all its attempts, and its steps."""
+        return self._client.get_run(id), self._client.attempts(id), steps_of(self._store, id)
+
+    def nodes(self, *, ended: bool) -> list[NodeView]:
+        """Return the nodes; with `ended` also those whose end is on record."""
+        return self._client.nodes(ended=ended)
+
+    def alarms(self) -> AlarmsView:
+        """Return the open alarms, messages and silences."""
+        return self._client.open_alarms()
+
+    def limits(self) -> list[LimitView]:
+        """Return the limits across jobs."""
+        return self._client.limits()
+
+    def locks(self) -> list[LockView]:
+        """Return the locks."""
+        return list_locks(self._store)
+
+    def calendars(self) -> list[CalendarView]:
+        """Return the business calendars."""
+        return self._client.calendars()

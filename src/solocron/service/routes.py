@@ -1,0 +1,190 @@
+"""The table: every route once, with its method, path, access, parameters and handler.
+
+Router, guard, OpenAPI and tests are made from it. What is not here is 404, and only after the guard.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+from urllib.parse import unquote
+
+from solocron.service.api import explain, jobs, nodes, runs, shared, status
+from solocron.service.bodies import BodyField
+from solocron.service.call import Call, Text
+from solocron.service.paging import PAGED
+from solocron.service.parameters import PATH_PATTERNS, Parameter, choice, choices, instant, name, text, whole
+from solocron.service.roles import Access
+
+__all__ = ["API", "ROUTES", "Match", "Route", "allowed_methods", "match"]
+
+API = "/api/v1"
+Method = Literal["GET", "POST", "PUT", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One row of the table. There is no default for `access`: a route without one cannot be built."""
+
+    method: Method
+    path: str
+    access: Access
+    handler: Callable[[Call], Any]
+    parameters: tuple[Parameter, ...] = ()
+    fields: tuple[BodyField, ...] = ()
+    creates_runs: bool = False
+    """True if it needs an Idempotency-Key."""
+    asks_store: bool = True
+    """False if it may be answered at once, on the event loop."""
+    any_host: bool = False
+    """True for probes, which address a machine by its IP."""
+
+    @property
+    def writes(self) -> bool:
+        """True if it may change something."""
+        return self.method != "GET"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A route and the names in the path."""
+
+    route: Route
+    names: Mapping[str, str]
+
+
+def _live(call: Call) -> Text:
+    """Return that the process answers; nothing is touched."""
+    return Text("ok\n")
+
+
+def _ready(call: Call) -> Text:
+    """Return whether the store answers."""
+    return Text("ok\n") if call.is_ready() else Text("not ready\n", status=503)
+
+
+def _look(path: str, handler: Callable[[Call], Any], *parameters: Parameter, asks_store: bool = True) -> Route:
+    return Route(
+        method="GET", path=API + path, access=Access.READ, handler=handler, parameters=parameters, asks_store=asks_store
+    )
+
+
+_INCLUDE_RUN = choices("include", "values to show, if the role may see them", ("result",))
+_INCLUDE_JOB = choices("include", "values to show, if the role may see them", ("payload",))
+_RUNS = (
+    choices("status", "only these", runs.STATUSES),
+    choices("origin", "only these", runs.ORIGINS),
+    name("node", "only those of this node"),
+    instant("since", "only those that ended at or after it"),
+    instant("until", "only those that ended before it"),
+    *PAGED,
+)
+_BACKFILL = (
+    instant("start", "the first instant of the range", required=True),
+    instant("end", "the end of the range, itself left out", required=True),
+    whole("limit", "how many slots at most", least=1, most=100_000),
+    text("rate", "how fast, such as 10/m", most=32),
+    choice("only", "which slots", ("all", "missed", "not_well"), default="all"),
+)
+_EXPLAIN = (
+    text("expression", "a cron expression", most=200, required=True),
+    text("tz", "a zone, such as Europe/Berlin", most=64),
+    name("name", "the name of the job, for H"),
+    choice("gap", "a time that the clocks skip", ("run-after", "skip")),
+    choice("fold", "a time that comes twice", ("first", "last", "both")),
+    whole("n", "how many slots", least=1, most=100, default=5),
+)
+
+ROUTES: tuple[Route, ...] = (
+    Route(method="GET", path="/health/live", access=Access.PUBLIC, handler=_live, asks_store=False, any_host=True),
+    Route(method="GET", path="/health/ready", access=Access.PUBLIC, handler=_ready, any_host=True),
+    _look("/me", status.me, asks_store=False),
+    _look("/status", status.status),
+    _look("/alarms", status.alarms),
+    _look(
+        "/jobs",
+        jobs.jobs,
+        name("q", "part of the name"),
+        choices("state", "one of these is enough", jobs.STATES),
+        name("pool", "only those of this pool"),
+        text("tag", "only those with this tag; may be given several times", most=64, listed=True),
+        *PAGED,
+    ),
+    _look("/jobs/{job}", jobs.job, _INCLUDE_JOB),
+    _look("/jobs/{job}/runs", runs.runs, *_RUNS),
+    _look(
+        "/jobs/{job}/next",
+        jobs.following,
+        whole("n", "how many", least=1, most=100, default=10),
+        instant("from", "those after this instant (default: now)"),
+        text("tz", "the zone of `local` (default: the job's)", most=64),
+    ),
+    _look("/jobs/{job}/durations", jobs.durations, whole("n", "how many attempts", least=1, most=500, default=120)),
+    _look("/jobs/{job}/resume", jobs.resume),
+    _look("/jobs/{job}/backfill", jobs.backfill, *_BACKFILL),
+    _look("/runs", runs.runs, name("job", "only those of this job"), *_RUNS),
+    _look("/runs/{run}", runs.run, _INCLUDE_RUN),
+    _look("/runs/{run}/output", runs.output),
+    _look("/nodes", nodes.nodes, choices("state", "only these (default: all but ended)", nodes.STATES), *PAGED),
+    _look("/nodes/{session}", nodes.node),
+    _look("/limits", shared.limits, *PAGED),
+    _look("/locks", shared.locks, *PAGED),
+    _look("/calendars", shared.calendars, *PAGED),
+    _look("/calendars/{calendar}", shared.calendar),
+    _look("/backfills", shared.backfills, *PAGED),
+    _look("/explain", explain.explain, *_EXPLAIN),
+)
+
+
+def match(path: str, method: str, table: Sequence[Route] = ROUTES) -> Match | None:
+    """Return the route of a percent-encoded path; HEAD is matched as GET. None if there is none of this method."""
+    wanted = "GET" if method == "HEAD" else method
+    for found in _matches(path, table):
+        if found.route.method == wanted:
+            return found
+    return None
+
+
+def allowed_methods(path: str, table: Sequence[Route] = ROUTES) -> tuple[str, ...]:
+    """Return the methods that a path has; empty if no route has this path."""
+    found = {one.route.method for one in _matches(path, table)}
+    more = {"HEAD"} if "GET" in found else set()
+    return tuple(sorted({*found, *more, "OPTIONS"})) if found else ()
+
+
+def _matches(path: str, table: Sequence[Route]) -> list[Match]:
+    parts = path.split("/")
+    found: list[Match] = []
+    for route in table:
+        names = _fit(route.path, parts)
+        if names is not None:
+            found.append(Match(route, names))
+    return found
+
+
+def _fit(template: str, parts: list[str]) -> dict[str, str] | None:
+    words = _words(template)
+    if len(words) != len(parts):
+        return None
+    names: dict[str, str] = {}
+    for word, part in zip(words, parts, strict=True):
+        if not word.startswith("{"):
+            if word != part:
+                return None
+            continue
+        try:
+            value = unquote(part, errors="strict")
+        except UnicodeDecodeError:
+            return None
+        if not re.fullmatch(PATH_PATTERNS[word[1:-1]], value):
+            return None
+        names[word[1:-1]] = value
+    return names
+
+
+@lru_cache(maxsize=256)
+def _words(template: str) -> tuple[str, ...]:
+    return tuple(template.split("/"))

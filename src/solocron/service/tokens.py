@@ -1,0 +1,175 @@
+"""Tokens: 256 random bits, shown once, kept as a hash in a file that only its owner can read."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from solocron.errors import ConfigurationError, ConflictError
+from solocron.jobs.checks import NAME
+from solocron.service.roles import Identity, Role
+
+__all__ = ["FixedTokens", "TokenEntry", "TokenFile", "Tokens", "add_token", "hash_of", "new_token"]
+
+_LARGEST = 64 * 1024
+_TOKEN = re.compile(r"solocron_[A-Za-z0-9_-]{43}")
+_NOTHING = "Nothing was started."
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEntry:
+    """A line of the file: `name role sha256`."""
+
+    name: str
+    role: Role
+    digest: str
+
+
+class Tokens:
+    """Tells by its token who a caller is."""
+
+    def entries(self) -> Sequence[TokenEntry]:
+        """Return every token that is valid now."""
+        raise NotImplementedError
+
+    def identify(self, token: str) -> Identity | None:
+        """Return the identity of a token; None if it is not valid. Every entry is compared, in constant time."""
+        if not _TOKEN.fullmatch(token):
+            return None
+        digest, found = hash_of(token), None
+        for entry in self.entries():
+            if hmac.compare_digest(entry.digest, digest):
+                found = Identity(entry.name, entry.role)
+        return found
+
+
+class FixedTokens(Tokens):
+    """Tokens of this process alone, such as the one that `solocron serve` prints."""
+
+    def __init__(self, *entries: TokenEntry) -> None:
+        self._entries = entries
+
+    def entries(self) -> Sequence[TokenEntry]:
+        return self._entries
+
+
+class TokenFile(Tokens):
+    """Tokens of a file. It is read again when it changes, so that a token that is taken out ends at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._seen: tuple[int, ...] | None = None
+        self._entries: tuple[TokenEntry, ...] = ()
+
+    def entries(self) -> Sequence[TokenEntry]:
+        """Return the entries; raise ConfigurationError if the file cannot be trusted, so that no caller is known."""
+        with self._lock:
+            try:
+                found = os.stat(self.path, follow_symlinks=False)
+            except OSError as error:
+                self._seen = None
+                raise _unreadable(self.path, error) from None
+            state = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+            if state != self._seen:
+                self._seen = None
+                self._entries = _parse(self.path, _read(self.path))
+                self._seen = state
+            return self._entries
+
+
+def new_token() -> str:
+    """Return a new token."""
+    return f"solocron_{secrets.token_urlsafe(32)}"
+
+
+def hash_of(token: str) -> str:
+    """Return what is kept of a token. Its 256 random bits cannot be guessed, so a slow hash would add nothing."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def add_token(path: Path, name: str, role: Role) -> str:
+    """Append a new token to the file, which is created for its owner alone, and return the token."""
+    if not NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"name {name!r:.60} cannot be used: 1 to 128 letters, digits, '_', '.', ':' or '-'. No token was made."
+        )
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        raise _unreadable(path, error, "No token was made.") from None
+    with os.fdopen(descriptor, "r+", encoding="ascii", errors="replace") as file:
+        _check(path, os.fstat(file.fileno()), "No token was made.")
+        content = file.read(_LARGEST)
+        if any(entry.name == name for entry in _parse(path, content)):
+            raise ConflictError(f"{path} has a token {name!r} already; take its line out first. No token was made.")
+        token = new_token()
+        lead = "" if not content or content.endswith("\n") else "\n"
+        file.write(f"{lead}{name} {role} {hash_of(token)}\n")
+    return token
+
+
+def _read(path: Path) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    with os.fdopen(descriptor, encoding="ascii", errors="replace") as file:
+        _check(path, os.fstat(file.fileno()), _NOTHING)
+        return file.read(_LARGEST + 1)
+
+
+def _check(path: Path, found: os.stat_result, untouched: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise ConfigurationError(f"the token file {path} is not a file. {untouched}")
+    if found.st_uid not in (os.geteuid(), 0):
+        raise ConfigurationError(f"the token file {path} belongs to another user. {untouched}")
+    if found.st_mode & 0o077:
+        raise ConfigurationError(
+            f"other users may use the token file {path} (mode {stat.S_IMODE(found.st_mode):o}). {untouched} "
+            f"Run: chmod 600 {path}"
+        )
+    folder = os.stat(path.absolute().parent)
+    if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
+        raise ConfigurationError(
+            f"every user may write to the folder of {path}, so any of them could replace it. {untouched} "
+            f"Run: chmod o-w {path.absolute().parent}"
+        )
+
+
+def _parse(path: Path, content: str) -> tuple[TokenEntry, ...]:
+    if len(content) > _LARGEST:
+        raise ConfigurationError(f"the token file {path} is larger than {_LARGEST} bytes. {_NOTHING}")
+    found: dict[str, TokenEntry] = {}
+    for number, line in enumerate(content.splitlines(), 1):
+        words = line.split()
+        if not words or line.lstrip().startswith("#"):
+            continue
+        good = len(words) == 3 and NAME.fullmatch(words[0]) and words[1] in set(Role)
+        if not good or not re.fullmatch(r"[0-9a-f]{64}", words[2]):
+            raise ConfigurationError(
+                f"the token file {path}, line {number}, cannot be read: it must be `name role sha256`, as "
+                f"`solocron token new` writes it; roles are {', '.join(Role)}. {_NOTHING}"
+            )
+        if words[0] in found:
+            raise ConfigurationError(f"the token file {path}, line {number}: {words[0]} is there twice. {_NOTHING}")
+        found[words[0]] = TokenEntry(words[0], Role(words[1]), words[2])
+    return tuple(found.values())
+
+
+def _unreadable(path: Path, error: OSError, untouched: str = _NOTHING) -> ConfigurationError:
+    if path.is_symlink():
+        return ConfigurationError(
+            f"the token file {path} is a symbolic link, which another user could redirect. {untouched} "
+            "Give the path of the file itself."
+        )
+    return ConfigurationError(f"the token file {path} cannot be used ({error.strerror}). {untouched}")

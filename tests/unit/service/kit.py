@@ -1,0 +1,113 @@
+"""A service over a seeded store in memory, and a caller for each role."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from solocron.client import Client
+from solocron.service.handle import Service
+from solocron.service.request import RequestHead, Response, make_request_id
+from solocron.service.roles import Role
+from solocron.service.routes import Route
+from solocron.service.tokens import FixedTokens, TokenEntry, hash_of, new_token
+from tests.unit.cli.kit import Shop
+from tests.unit.cli.kit import shop as open_shop
+
+__all__ = ["TOKENS", "Reply", "World", "path_of", "query_of", "world"]
+
+TOKENS = {role: new_token() for role in Role}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response, with its JSON."""
+
+    response: Response
+
+    @property
+    def status(self) -> int:
+        return self.response.status
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.response.body)
+
+    def header(self, name: str) -> str | None:
+        return self.response.header(name)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A shop with jobs and runs, and the service that shows it."""
+
+    shop: Shop
+    service: Service
+    names: dict[str, str] = field(default_factory=dict)
+    """A name that exists, for each placeholder of a path."""
+
+    def ask(
+        self,
+        path: str,
+        *,
+        method: str = "GET",
+        role: Role | None = Role.READ,
+        query: str = "",
+        host: str = "localhost:8700",
+        body: Any = None,
+        **headers: str,
+    ) -> Reply:
+        """Send a request; `role=None` sends no token."""
+        return Reply(self.service.handle(self.head(path, method, role, query, host, body, headers), _encoded(body)))
+
+    def head(
+        self, path: str, method: str, role: Role | None, query: str, host: str, body: Any, headers: dict[str, str]
+    ) -> RequestHead:
+        given = [("host", host), *((name.replace("_", "-"), value) for name, value in headers.items())]
+        if role is not None:
+            given.append(("authorization", f"Bearer {TOKENS[role]}"))
+        if body is not None and "content_type" not in headers:
+            given.append(("content-type", "application/json"))
+        return RequestHead(
+            id=make_request_id(), method=method, path=path, query=query, headers=tuple(given), address="127.0.0.1"
+        )
+
+
+def _encoded(body: Any) -> bytes:
+    return b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+
+
+def world(**options: Any) -> World:
+    shop = open_shop()
+    run = shop.ran("invoices")
+    shop.ran("broken")
+    shop.scheduler.calendar("bank", holidays={})
+    lock = shop.scheduler.lock("till")
+    with lock:
+        pass
+    entries = [TokenEntry(f"{role}-er", role, hash_of(token)) for role, token in TOKENS.items()]
+    client = Client(shop.store)
+    session = client.nodes(ended=True)[0].session
+    names = {"job": "invoices", "run": run, "session": session, "calendar": "bank", "lock": "till"}
+    return World(shop, Service(client, tokens=FixedTokens(*entries), **options), names)
+
+
+def path_of(route: Route, names: dict[str, str]) -> str:
+    """Return a path of a route, with names that exist."""
+    return route.path.format(**{key: quote(value, safe="") for key, value in names.items()})
+
+
+_REQUIRED = {
+    "expression": "expression=*+*+*+*+*",
+    "start": "start=2026-01-01T00:00:00Z",
+    "end": "end=2026-01-02T00:00:00Z",
+}
+
+
+def query_of(route: Route) -> str:
+    """Return a query with the parameters that a route requires."""
+    return "&".join(_REQUIRED[one.name] for one in route.parameters if one.required)
+
+

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from solocron.service.identity import Caller
 from solocron.service.reads import Reads
@@ -12,6 +12,8 @@ from solocron.service.request import RequestHead
 from solocron.service.roles import Role
 
 __all__ = ["Answer", "Call", "Text", "Values"]
+
+T = TypeVar("T")
 
 Values = Literal["operate", "read", "never"]
 """Who may see results, payloads, outputs and the values of steps."""
@@ -52,9 +54,9 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Generic[T]):
     """A value with a status or headers of its own."""
 
-    value: Any
+    value: T
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()

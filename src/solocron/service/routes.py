@@ -18,6 +18,7 @@ from solocron.service.call import Call, Text
 from solocron.service.paging import PAGED
 from solocron.service.parameters import PATH_PATTERNS, Parameter, choice, choices, instant, name, text, whole
 from solocron.service.roles import Access
+from solocron.service.schema import openapi
 
 __all__ = ["API", "ROUTES", "Match", "Route", "allowed_methods", "match"]
 
@@ -41,6 +42,18 @@ class Route:
     """False if it may be answered at once, on the event loop."""
     any_host: bool = False
     """True for probes, which address a machine by its IP."""
+    status: int = 200
+    """The status of a good answer."""
+
+    @property
+    def problems(self) -> tuple[int, ...]:
+        """The statuses of the problems that it can have, for its description."""
+        found = [400, 405, 414, 421, 431, 500, 503] if not self.any_host else [400, 405, 414, 431]
+        found += [] if self.access is Access.PUBLIC else [401, 403]
+        found += [404] if "{" in self.path else []
+        found += [408, 409, 413, 415, 429] if self.writes else []
+        found += [428] if self.creates_runs else []
+        return tuple(sorted(found))
 
     @property
     def writes(self) -> bool:
@@ -64,6 +77,11 @@ def _live(call: Call) -> Text:
 def _ready(call: Call) -> Text:
     """Return whether the store answers."""
     return Text("ok\n") if call.is_ready() else Text("not ready\n", status=503)
+
+
+def _openapi(call: Call) -> dict[str, Any]:
+    """Return this description."""
+    return openapi(ROUTES)
 
 
 def _look(path: str, handler: Callable[[Call], Any], *parameters: Parameter, asks_store: bool = True) -> Route:
@@ -101,6 +119,7 @@ _EXPLAIN = (
 ROUTES: tuple[Route, ...] = (
     Route(method="GET", path="/health/live", access=Access.PUBLIC, handler=_live, asks_store=False, any_host=True),
     Route(method="GET", path="/health/ready", access=Access.PUBLIC, handler=_ready, any_host=True),
+    _look("/openapi.json", _openapi, asks_store=False),
     _look("/me", status.me, asks_store=False),
     _look("/status", status.status),
     _look("/alarms", status.alarms),

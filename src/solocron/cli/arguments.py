@@ -16,6 +16,7 @@ __all__ = [
     "add_job",
     "add_json",
     "add_listing",
+    "add_log",
     "add_node",
     "add_run",
     "add_store",
@@ -140,6 +141,11 @@ def add_node(parser: ArgumentParser) -> None:
     parser.add_argument("--lease", metavar="TIME", help="how long its claims outlive its last renewal (default: 15s)")
     parser.add_argument("--max-running", metavar="N", type=count, help="how many runs at once (default: 32)")
     parser.add_argument("--node", metavar="NAME", help="its name (default: host, process and a random part)")
+    add_log(parser)
+
+
+def add_log(parser: ArgumentParser) -> None:
+    """Add the form and the level of the log on stderr."""
     parser.add_argument(
         "--log-format", choices=("text", "json"), default="text", help="how log lines look (default: text)"
     )

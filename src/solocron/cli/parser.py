@@ -52,6 +52,8 @@ COMMANDS: dict[str, str] = {
     "audit": "list who asked for what, newest first",
     "doctor": "look for what is wrong, and say what to do",
     "migrate": "make the store's tables, or bring them up to date",
+    "serve": "show the namespace over HTTP, for programs and people",
+    "token": "make a token for the HTTP service",
     "completion": "print what makes a shell complete the command line",
 }
 """Every command with its summary, in the order of `--help`; its file in `cli/commands/` has its name."""

@@ -1,14 +1,14 @@
-"""The access log: one line of JSON for each request, with the route's template and neither query nor token."""
+"""The access log: one line for each request, with the route's template and neither path, query nor token."""
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from dataclasses import dataclass, field
 
 from solocron.service.guard import Admission
 from solocron.service.request import RequestHead, Response
+from solocron.telemetry.log import LINE
 
 __all__ = ["AccessLog"]
 
@@ -31,16 +31,16 @@ class _Timed:
         """Write the line."""
         if not log.isEnabledFor(logging.INFO):
             return
-        line = {
+        method, route = self.head.method[:16], self.route or "-"
+        facts = {
             "request": self.head.id,
-            "method": self.head.method[:16],
-            "route": self.route,
-            "status": response.status,
             "ms": round((time.monotonic() - self.begun) * 1000, 1),
             "who": self.who,
-            "from": self.head.address,
+            "address": self.head.address,
         }
-        log.info("%s", json.dumps(line))
+        told = " ".join(f"{name}={value}" for name, value in facts.items() if value is not None)
+        extra = facts | {"method": method, "route": route, "status": response.status}
+        log.info(LINE, f"{method} {route} {response.status}", told, extra=extra)
 
 
 class AccessLog:

@@ -109,5 +109,3 @@ _REQUIRED = {
 def query_of(route: Route) -> str:
     """Return a query with the parameters that a route requires."""
     return "&".join(_REQUIRED[one.name] for one in route.parameters if one.required)
-
-

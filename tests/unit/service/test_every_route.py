@@ -68,7 +68,9 @@ def test_options_says_which_methods_there_are_and_allows_no_other_origin(world: 
 
 
 @EVERY
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x"]
+)
 def test_another_host_is_421_before_the_token_is_looked_at(world: World, route: Route, host: str) -> None:
     found = world.ask(path_of(route, world.names), method=route.method, query=query_of(route), host=host)
     assert found.status == (200 if route.any_host else 421)

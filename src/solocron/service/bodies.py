@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NoReturn
 
+from solocron.jobs.checks import NAME, SHARD_NAME
 from solocron.service.parameters import read_instant
 from solocron.service.problems import FieldFault, ProblemError
 
@@ -73,6 +74,38 @@ class BodyField:
 
         schema = {"type": "string", "enum": list(known)}
         return cls(name=name, read=read, schema=schema, summary=summary, required=required)
+
+    @classmethod
+    def names(cls, name: str, summary: str, *, most: int) -> BodyField:
+        """Declare a list of names of jobs."""
+
+        def read(given: Any) -> tuple[str, ...]:
+            good = isinstance(given, list) and 0 < len(given) <= most
+            if not good or not all(isinstance(one, str) and NAME.fullmatch(one) for one in given):
+                raise ValueError(f"1 to {most} names of jobs")
+            return tuple(dict.fromkeys(given))
+
+        items = {"type": "string", "pattern": f"^{NAME.pattern}$"}
+        schema = {"type": "array", "items": items, "minItems": 1, "maxItems": most}
+        return cls(name=name, read=read, schema=schema, summary=summary, required=True)
+
+    @classmethod
+    def shard(cls, name: str, summary: str) -> BodyField:
+        """Declare the number or the name of a shard."""
+
+        def read(given: Any) -> int | str:
+            number = isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 10_000
+            if not number and not (isinstance(given, str) and SHARD_NAME.fullmatch(given)):
+                raise ValueError("the number or the name of a shard")
+            return given  # type: ignore[no-any-return]
+
+        schema = {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": 9_999},
+                {"type": "string", "pattern": f"^{SHARD_NAME.pattern}$"},
+            ]
+        }
+        return cls(name=name, read=read, schema=schema, summary=summary)
 
     @classmethod
     def json(cls, name: str, summary: str) -> BodyField:

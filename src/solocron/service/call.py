@@ -10,6 +10,7 @@ from solocron.service.identity import Caller
 from solocron.service.reads import Reads
 from solocron.service.request import RequestHead
 from solocron.service.roles import Role
+from solocron.service.writes import Writes
 
 __all__ = ["Answer", "Call", "Text", "Values"]
 
@@ -33,9 +34,18 @@ class Call:
     body: Mapping[str, Any]
     path: str
     """The path as the table has it."""
+    key: str
+    """The Idempotency-Key; empty where none is needed."""
     reads: Reads
+    writes: Writes
     is_ready: Callable[[], bool]
     values: Values = "operate"
+
+    @property
+    def who(self) -> str:
+        """The name of the caller, as records and the audit keep it."""
+        assert self.caller is not None
+        return self.caller.identity.name
 
     @property
     def sees_values(self) -> bool:

@@ -26,6 +26,7 @@ from solocron.service.reads import Reads
 from solocron.service.request import RequestHead, Response, sealed, tag_of
 from solocron.service.routes import ROUTES, Route, allowed_methods
 from solocron.service.tokens import Tokens
+from solocron.service.writes import Writes
 from solocron.views import to_json
 
 __all__ = ["Service"]
@@ -37,7 +38,10 @@ _PLAIN = "text/plain; charset=utf-8"
 
 
 class Service:
-    """The routes of one namespace. Without `tokens` every caller is a stranger, unless the adapter knows better."""
+    """The routes of one namespace.
+
+    Without `tokens` every caller is a stranger, unless the adapter knows better.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class Service:
         self._table = table
         self._values = values
         self._reads = Reads(client)
+        self._writes = Writes(client)
         self._readiness = Readiness(client.store.clock, clock=self._clock.boot)
         self._guard = Guard(allowed_hosts=allowed_hosts, read_only=read_only, table=table, clock=self._clock.boot)
 
@@ -126,6 +131,8 @@ class Service:
             given=read_query(head.query, route.parameters),
             body=read_body(body, route.fields) if route.writes else {},
             path=route.path,
+            key=head.header("idempotency-key") or "",
+            writes=self._writes,
             reads=self._reads,
             is_ready=self._readiness.is_ready,
             values=self._values,

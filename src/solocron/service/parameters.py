@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from solocron.jobs.checks import NAME
+from solocron.model.change import Kind
 from solocron.service.problems import FieldFault, ProblemError
 
 __all__ = ["PATH_PATTERNS", "Parameter", "choice", "choices", "instant", "name", "read_query", "text", "whole"]
@@ -25,6 +26,8 @@ PATH_PATTERNS = {
     "run": rf"{NAME.pattern}@[0-9a-f]{{16}}(#[A-Za-z0-9_.-]{{1,32}})?",
     "session": r"[A-Za-z0-9_.:-]{1,128}",
     "calendar": NAME.pattern,
+    "kind": "|".join(Kind),
+    "document": r"[^\x00-\x1f\x7f]{1,200}",
     "lock": r"[^\x00-\x1f\x7f]{1,200}",
 }
 """The form of each name in a path. Anything else is 404, without a look into the store."""

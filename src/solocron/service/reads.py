@@ -18,6 +18,7 @@ from solocron.effects.steps import StepView, steps_of
 from solocron.schedules import Schedule
 from solocron.views import (
     AlarmsView,
+    AuditPage,
     BackfillView,
     JobView,
     LimitView,
@@ -124,6 +125,10 @@ class Reads:
     def locks(self) -> list[LockView]:
         """Return the locks."""
         return list_locks(self._store)
+
+    def audit(self, *, who: str | None, subject: str | None, limit: int, after: str | None) -> AuditPage:
+        """Return a page of the audit, newest first."""
+        return self._client.audit(who=who, subject=subject, limit=limit, after=after)
 
     def calendars(self) -> list[CalendarView]:
         """Return the business calendars."""

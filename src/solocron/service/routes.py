@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote
 
-from solocron.service.api import explain, jobs, nodes, runs, shared, status
+from solocron.service.api import audit, commands, explain, jobs, nodes, runs, shared, status
 from solocron.service.bodies import BodyField
 from solocron.service.call import Call, Text
 from solocron.service.paging import PAGED
@@ -42,8 +42,8 @@ class Route:
     """False if it may be answered at once, on the event loop."""
     any_host: bool = False
     """True for probes, which address a machine by its IP."""
-    status: int = 200
-    """The status of a good answer."""
+    statuses: tuple[int, ...] = (200,)
+    """The statuses of a good answer."""
 
     @property
     def problems(self) -> tuple[int, ...]:
@@ -90,6 +90,24 @@ def _look(path: str, handler: Callable[[Call], Any], *parameters: Parameter, ask
     )
 
 
+def _ask(
+    path: str,
+    handler: Callable[[Call], Any],
+    *fields: BodyField,
+    creates_runs: bool = False,
+    statuses: tuple[int, ...] = (200,),
+) -> Route:
+    return Route(
+        method="POST",
+        path=API + path,
+        access=Access.OPERATE,
+        handler=handler,
+        fields=fields,
+        creates_runs=creates_runs,
+        statuses=statuses,
+    )
+
+
 _INCLUDE_RUN = choices("include", "values to show, if the role may see them", ("result",))
 _INCLUDE_JOB = choices("include", "values to show, if the role may see them", ("payload",))
 _RUNS = (
@@ -114,6 +132,32 @@ _EXPLAIN = (
     choice("gap", "a time that the clocks skip", ("run-after", "skip")),
     choice("fold", "a time that comes twice", ("first", "last", "both")),
     whole("n", "how many slots", least=1, most=100, default=5),
+)
+_NOTE = BodyField.text("note", "why, for the record", most=500)
+_TRIGGER = (
+    BodyField.json("payload", "what the function gets; the job's own by default"),
+    BodyField.instant("at", "when; now by default"),
+    BodyField.shard("shard", "only this shard"),
+    _NOTE,
+)
+_RERUN = (
+    BodyField.instant("slot", "the slot to run again"),
+    BodyField.instant("failed_since", "or every slot that failed since then"),
+    _NOTE,
+)
+_BACKFILL_BODY = (
+    BodyField.instant("start", "the first instant of the range", required=True),
+    BodyField.instant("end", "the end of the range, itself left out", required=True),
+    BodyField.whole("limit", "how many slots at most", least=1, most=100_000),
+    BodyField.text("rate", "how fast, such as 10/m", most=32),
+    BodyField.choice("only", "which slots (default: all)", ("all", "missed", "not_well")),
+    _NOTE,
+)
+_BULK = (
+    BodyField.choice("action", "what to do", ("pause", "resume"), required=True),
+    BodyField.names("jobs", "which jobs", most=200),
+    _NOTE,
+    BodyField.instant("until", "when the pause ends by itself"),
 )
 
 ROUTES: tuple[Route, ...] = (
@@ -154,7 +198,33 @@ ROUTES: tuple[Route, ...] = (
     _look("/calendars", shared.calendars, *PAGED),
     _look("/calendars/{calendar}", shared.calendar),
     _look("/backfills", shared.backfills, *PAGED),
+    _look(
+        "/audit",
+        audit.audit,
+        text("who", "only acts of this caller"),
+        text("subject", "only acts on it", most=256),
+        *PAGED,
+    ),
     _look("/explain", explain.explain, *_EXPLAIN),
+    _ask("/jobs/{job}/trigger", commands.trigger, *_TRIGGER, creates_runs=True, statuses=(202,)),
+    _ask("/jobs/{job}/pause", commands.pause, _NOTE, BodyField.instant("until", "when it ends by itself")),
+    _ask(
+        "/jobs/{job}/resume",
+        commands.resume,
+        _NOTE,
+        BodyField.instant("seen", "`paused.at` as it was shown; another pause by now is a conflict"),
+    ),
+    _ask("/jobs/{job}/rerun", commands.rerun, *_RERUN, creates_runs=True, statuses=(202,)),
+    _ask("/jobs/{job}/backfill", commands.backfill, *_BACKFILL_BODY, creates_runs=True, statuses=(202,)),
+    _ask("/runs/{run}/cancel", commands.cancel, BodyField.text("reason", "why", most=500), statuses=(200, 202)),
+    _ask("/bulk", commands.bulk, *_BULK),
+    _ask(
+        "/locks/{lock}/release",
+        commands.release,
+        BodyField.text("reason", "why; stays on record", most=500, required=True),
+        BodyField.whole("fence", "the fence as it was shown", least=0, most=2**63 - 1, required=True),
+    ),
+    _ask("/set-aside/{kind}/{document}/unblock", commands.unblock),
 )
 
 

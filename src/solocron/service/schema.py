@@ -154,11 +154,11 @@ def _responses(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
         if route.path.startswith("/health/ready"):
             good["503"] = {"description": "The store does not answer.", "content": content}
     else:
-        status = "200"
         if get_origin(returned) is Answer:
-            returned, status = get_args(returned)[0], str(route.status)
+            returned = get_args(returned)[0]
         schema = _schema_of(returned, schemas)
-        good = {status: {"description": "The answer.", "content": {"application/json": {"schema": schema}}}}
+        answer = {"description": "The answer.", "content": {"application/json": {"schema": schema}}}
+        good = {str(status): answer for status in route.statuses}
     refused = {str(status): {"$ref": f"#/components/responses/{status}"} for status in route.problems}
     return refused | good
 

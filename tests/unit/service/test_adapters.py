@@ -94,6 +94,8 @@ def test_a_stranger_is_401_on_every_route_of_both(world: World, app: AsgiService
 
 @EVERY
 def test_both_give_the_same_answer(world: World, app: AsgiService, route: Route) -> None:
+    if route.writes:
+        return
     path, token = path_of(route, world.names), f"Bearer {TOKENS[Role.OPERATE]}"
     given = scope(path, method=route.method, query=query_of(route), authorization=token)
     one = asyncio.run(ask(app, given))

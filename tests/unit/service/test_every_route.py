@@ -27,7 +27,7 @@ def test_only_the_known_routes_are_public() -> None:
 
 @EVERY
 def test_a_stranger_gets_the_same_401_everywhere(world: World, route: Route) -> None:
-    found = world.ask(path_of(route, world.names), method=route.method, role=None, query=query_of(route))
+    found = world.send(route, role=None)
     if route.access is Access.PUBLIC:
         assert found.status == 200
         return
@@ -40,9 +40,12 @@ def test_a_stranger_gets_the_same_401_everywhere(world: World, route: Route) -> 
 @EVERY
 @pytest.mark.parametrize("role", Role)
 def test_each_role_gets_what_it_may_and_403_for_the_rest(world: World, route: Route, role: Role) -> None:
-    found = world.ask(path_of(route, world.names), method=route.method, role=role, query=query_of(route))
+    found = world.send(route, role=role)
     if not is_allowed(role, route.access):
         assert found.status == 403
+        return
+    if route.writes:
+        assert found.status in (*route.statuses, 404, 409), found.response.body
         return
     hidden = route.path.endswith("/output") and role is Role.READ
     absent = route.path.endswith("/output") and role is Role.OPERATE  # this run has none
@@ -72,14 +75,14 @@ def test_options_says_which_methods_there_are_and_allows_no_other_origin(world: 
     "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x"]
 )
 def test_another_host_is_421_before_the_token_is_looked_at(world: World, route: Route, host: str) -> None:
-    found = world.ask(path_of(route, world.names), method=route.method, query=query_of(route), host=host)
+    found = world.send(route, role=Role.OPERATE, host=host)
     assert found.status == (200 if route.any_host else 421)
 
 
 @EVERY
 @pytest.mark.parametrize("role", [None, Role.READ, Role.TICK])
 def test_every_response_has_the_whole_set_of_headers(world: World, route: Route, role: Role | None) -> None:
-    found = world.ask(path_of(route, world.names), method=route.method, role=role, query=query_of(route))
+    found = world.send(route, role=role)
     names = [name.lower() for name, _ in found.response.headers]
     assert set(names) >= SAFE
     assert len(names) == len(set(names))
@@ -110,13 +113,15 @@ def test_an_unknown_parameter_is_named(world: World, route: Route) -> None:
 def test_every_parameter_refuses_what_it_is_not(world: World, route: Route) -> None:
     for parameter in route.parameters:
         numbers = parameter.schema.get("type") == "integer"
-        for wrong in ("", "%00", "%F0%9F%92%A9" * 100, *(("-1", "1e3", "0x1", "99999999999") if numbers else ())):
+        for wrong in ("", "%00", "x" * 600, *(("-1", "1e3", "0x1", "99999999999") if numbers else ())):
             found = world.ask(path_of(route, world.names), query=f"{parameter.name}={wrong}")
             assert found.status == 400, (parameter.name, wrong)
 
 
 @EVERY
 def test_a_known_tag_is_answered_with_304(world: World, route: Route) -> None:
+    if route.writes:
+        return
     path, query = path_of(route, world.names), query_of(route)
     tag = world.ask(path, query=query).header("etag")
     if tag is None or route.path == f"{API}/explain":  # what is next moves on with the clock

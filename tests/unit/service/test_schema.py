@@ -32,7 +32,9 @@ def test_the_service_returns_it(world: World) -> None:
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 def test_a_good_answer_has_the_keys_of_its_schema(world: World, route: Route) -> None:
     whole = openapi(ROUTES)
-    content = whole["paths"][route.path][route.method.lower()]["responses"][str(route.status)]["content"]
+    content = whole["paths"][route.path][route.method.lower()]["responses"][str(route.statuses[0])]["content"]
+    if route.writes:
+        return
     found = world.ask(path_of(route, world.names), query=query_of(route))
     if "application/json" in content and route.path != f"{API}/openapi.json":
         assert found.status == 200

@@ -1,0 +1,29 @@
+"""`/audit`: who asked for what, newest first. No route changes or removes an entry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from solocron.service.call import Call
+from solocron.service.paging import Listing, make_cursor, read_cursor
+from solocron.service.shown import redacted, scrubbed
+from solocron.views import AuditView
+
+__all__ = ["audit"]
+
+
+def audit(call: Call) -> Listing[AuditView]:
+    """Return entries of the audit, newest first."""
+    given = call.given
+    page = call.reads.audit(
+        who=given["who"], subject=given["subject"], limit=given["limit"], after=read_cursor(call.path, given)
+    )
+    return Listing(
+        items=tuple(
+            replace(one, before=redacted(one.before), after=redacted(one.after), result=scrubbed(one.result))
+            for one in page.entries
+        ),
+        next=None if page.next is None else make_cursor(page.next, call.path, given),
+        as_of=call.reads.now(),
+        looked_back_to=page.looked_back_to,
+    )

@@ -1,0 +1,93 @@
+"""Every write of the service, in one place: what the client is asked to do, and in whose name."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from solocron.client import Client
+from solocron.client.backfill import BackfillChoice
+from solocron.effects.locks.listing import LockView, force_release, list_locks
+from solocron.errors import NotFoundError
+from solocron.model.change import Kind
+from solocron.runtime import Threads
+from solocron.views import BackfillView, JobView, RunView
+
+__all__ = ["Writes"]
+
+
+class Writes:
+    """Asks the client to change something. Every call can be repeated without harm."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._store = client.store
+        self.audited = client.audited
+
+    def trigger(
+        self,
+        job: str,
+        payload: Any,
+        *,
+        at: datetime | None,
+        shard: int | str | None,
+        key: str,
+        by: str,
+        note: str | None,
+    ) -> RunView:
+        """Schedule a run, and return it as it stands; the same key is the same run."""
+        run = self._client.trigger(job, payload, at=at, key=key, shard=shard, by=by, note=note)
+        return self._client.get_run(run)
+
+    def pause(self, job: str, *, by: str, note: str | None, until: datetime | None) -> JobView:
+        """Pause a job."""
+        return self._client.pause(job, by=by, note=note, until=until)
+
+    def resume(self, job: str, *, by: str, note: str | None = None) -> JobView:
+        """Resume a job."""
+        return self._client.resume(job, by=by, note=note)
+
+    def rerun(
+        self, job: str, *, slot: datetime | None, failed_since: datetime | None, key: str, by: str, note: str | None
+    ) -> list[str]:
+        """Run a slot again, or all that failed since then; return the ids."""
+        if slot is not None:
+            return [self._client.rerun(job, slot, key=key, by=by, note=note)]
+        assert failed_since is not None
+        return self._client.rerun(job, failed_since=failed_since, key=key, by=by, note=note)
+
+    def backfill(
+        self,
+        job: str,
+        start: datetime,
+        end: datetime,
+        *,
+        limit: int | None,
+        rate: str | None,
+        only: BackfillChoice,
+        key: str,
+        by: str,
+        note: str | None,
+    ) -> BackfillView:
+        """Run every slot of a range; the same key is the same backfill."""
+        return self._client.backfill(job, start, end, limit=limit, rate=rate, only=only, key=key, by=by, note=note)
+
+    def cancel(self, run: str, *, by: str, note: str | None) -> str:
+        """Stop a run; return `asked`, `cancelled`, or the status in which it had ended."""
+        return self._client.cancel(run, by=by, note=note)
+
+    def lock(self, name: str) -> LockView:
+        """Return one lock; raise if there is none."""
+        for view in list_locks(self._store):
+            if view.name == name:
+                return view
+        raise NotFoundError(f"there is no lock {name!r:.210}. Nothing was changed.")
+
+    def release(self, name: str, *, reason: str, by: str) -> LockView:
+        """Take a lock from its holder."""
+        return force_release(self._store, Threads(), name, reason=reason, by=by)
+
+    def unblock(self, kind: Kind, name: str) -> None:
+        """Let a document that was set aside be tried again."""
+        if not self._store.unblock(kind, name):
+            raise NotFoundError(f"{kind} {name!r:.210} is not set aside. Nothing was changed.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote
 
@@ -81,6 +81,11 @@ def _ready(call: Call) -> Text:
 
 def _openapi(call: Call) -> dict[str, Any]:
     """Return this description."""
+    return _description()
+
+
+@cache
+def _description() -> dict[str, Any]:
     return openapi(ROUTES)
 
 

@@ -16,7 +16,7 @@ from solocron.service.tokens import FixedTokens, TokenEntry, hash_of, new_token
 from tests.unit.cli.kit import Shop
 from tests.unit.cli.kit import shop as open_shop
 
-__all__ = ["TOKENS", "Reply", "World", "path_of", "query_of", "world"]
+__all__ = ["TOKENS", "Reply", "World", "path_of", "query_of", "tokens", "world"]
 
 TOKENS = {role: new_token() for role in Role}
 
@@ -87,6 +87,11 @@ def _encoded(body: Any) -> bytes:
     return b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
+def tokens() -> FixedTokens:
+    """A token for each role."""
+    return FixedTokens(*(TokenEntry(f"{role}-er", role, hash_of(token)) for role, token in TOKENS.items()))
+
+
 def world(**options: Any) -> World:
     shop = open_shop()
     run = shop.ran("invoices")
@@ -95,12 +100,11 @@ def world(**options: Any) -> World:
     lock = shop.scheduler.lock("till")
     with lock:
         pass
-    entries = [TokenEntry(f"{role}-er", role, hash_of(token)) for role, token in TOKENS.items()]
     client = Client(shop.store)
     session = client.nodes(ended=True)[0].session
     names = {"job": "invoices", "run": run, "session": session, "calendar": "bank", "lock": "till"}
     names |= {"kind": "job", "document": "invoices"}
-    return World(shop, Service(client, tokens=FixedTokens(*entries), **options), names)
+    return World(shop, Service(client, tokens=tokens(), **options), names)
 
 
 def path_of(route: Route, names: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from solocron.client.audit import Audited
 from solocron.model.documents.audit import Act
-from solocron.service.call import Call
+from solocron.service.call import ApiCall
 from solocron.service.identity import Via
 from solocron.service.shown import redacted
 
@@ -16,7 +16,7 @@ __all__ = ["audited"]
 
 
 @contextmanager
-def audited(call: Call, act: str, subject: str, *, before: Any = None, note: str | None = None) -> Iterator[Audited]:
+def audited(call: ApiCall, act: str, subject: str, *, before: Any = None, note: str | None = None) -> Iterator[Audited]:
     """Write the entry of an act, run the body, and add how it ended. What cannot be put on record is not done."""
     assert call.caller is not None
     identity = call.caller.identity

@@ -1,4 +1,4 @@
-"""`Call`: all that a handler gets. A handler returns a frozen value, whose annotations are its schema."""
+"""`ApiCall`: all that a handler gets. A handler returns a frozen value, whose annotations are its schema."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from solocron.service.identity import Caller
+from solocron.service.identity import KnownCaller
 from solocron.service.reads import Reads
 from solocron.service.request import RequestHead
 from solocron.service.roles import Role
 from solocron.service.writes import Writes
 
-__all__ = ["Answer", "Call", "Text", "Values"]
+__all__ = ["Answer", "ApiCall", "Text", "Values"]
 
 T = TypeVar("T")
 
@@ -21,11 +21,11 @@ Values = Literal["operate", "read", "never"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ApiCall:
     """A request that the guard has let through, with its parameters read."""
 
     head: RequestHead
-    caller: Caller | None
+    caller: KnownCaller | None
     """None on public routes."""
     names: Mapping[str, str]
     """Names in the path."""

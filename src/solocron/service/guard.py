@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from solocron.service.bodies import LARGEST_BODY
-from solocron.service.identity import Caller, Via
+from solocron.service.identity import KnownCaller, Via
 from solocron.service.problems import ProblemError
 from solocron.service.rates import RateLimit
 from solocron.service.request import RequestHead
-from solocron.service.roles import Access, is_allowed
+from solocron.service.roles import RouteAccess, is_allowed
 from solocron.service.routes import ROUTES, Match, Route, allowed_methods, match
 
 __all__ = ["LOOPBACK", "Admission", "Guard"]
@@ -38,7 +38,7 @@ class Admission:
     """A request that may be carried out once its body was read."""
 
     head: RequestHead
-    caller: Caller | None
+    caller: KnownCaller | None
     found: Match
 
     @property
@@ -82,12 +82,12 @@ class Guard:
     def is_public(self, head: RequestHead) -> bool:
         """Return whether a request needs no caller."""
         found = match(head.path, head.method, self._table)
-        return found is not None and found.route.access is Access.PUBLIC
+        return found is not None and found.route.access is RouteAccess.PUBLIC
 
-    def admit(self, head: RequestHead, caller: Caller | None) -> Admission:
+    def admit(self, head: RequestHead, caller: KnownCaller | None) -> Admission:
         """Let a request through, or refuse it; `caller` is None if it is not known."""
         found = match(head.path, head.method, self._table)
-        if caller is None and (found is None or found.route.access is not Access.PUBLIC):
+        if caller is None and (found is None or found.route.access is not RouteAccess.PUBLIC):
             raise ProblemError(
                 401,
                 "Send a token: Authorization: Bearer solocron_... `solocron token new` makes one.",
@@ -109,7 +109,7 @@ class Guard:
             raise ProblemError(405, f"{head.path} has {', '.join(methods)}.", headers=[("Allow", ", ".join(methods))])
         raise ProblemError(404, "There is nothing at this path.")
 
-    def _check_write(self, head: RequestHead, caller: Caller | None, route: Route) -> None:
+    def _check_write(self, head: RequestHead, caller: KnownCaller | None, route: Route) -> None:
         if self._read_only:
             raise ProblemError(403, "This service only shows; it was started read-only.")
         _check_origin(head, caller)
@@ -141,7 +141,7 @@ def _host_name(host: str | None) -> str:
     return name if not colon or (port.isascii() and port.isdigit()) else ""
 
 
-def _check_origin(head: RequestHead, caller: Caller | None) -> None:
+def _check_origin(head: RequestHead, caller: KnownCaller | None) -> None:
     """Refuse a write that a page of another origin makes a browser send."""
     site, origin = head.header("sec-fetch-site"), head.header("origin")
     if site is not None:

@@ -16,10 +16,10 @@ from solocron.client import Client
 from solocron.clock import SystemClock
 from solocron.errors import ConfigurationError, SolocronError
 from solocron.service.bodies import LARGEST_BODY, read_body
-from solocron.service.call import Answer, Call, Text, Values
+from solocron.service.call import Answer, ApiCall, Text, Values
 from solocron.service.guard import LOOPBACK, Admission, Guard
 from solocron.service.health import Readiness
-from solocron.service.identity import Caller, identify
+from solocron.service.identity import KnownCaller, identify
 from solocron.service.parameters import read_query
 from solocron.service.problems import ProblemError, bug, problem_of, render
 from solocron.service.reads import Reads
@@ -83,7 +83,7 @@ class Service:
         """Return whether a request needs no caller."""
         return self._guard.is_public(head)
 
-    def find_caller(self, head: RequestHead) -> Caller | None:
+    def find_caller(self, head: RequestHead) -> KnownCaller | None:
         """Return the caller by its token or cookie; None if it is not known."""
         if self.is_public(head):
             return None
@@ -93,7 +93,7 @@ class Service:
             log.error("no caller is let in: %s", error)
             return None
 
-    def admit(self, head: RequestHead, caller: Caller | None) -> Admission | Response:
+    def admit(self, head: RequestHead, caller: KnownCaller | None) -> Admission | Response:
         """Let a request through, or return the response that ends it here."""
         methods = allowed_methods(head.path, self._table)
         if head.method == "OPTIONS" and caller is not None and methods:
@@ -124,7 +124,7 @@ class Service:
         route, head = admission.route, admission.head
         if len(body) > LARGEST_BODY:
             raise ProblemError(413, f"A body may have {LARGEST_BODY} bytes. Nothing was done.")
-        call = Call(
+        call = ApiCall(
             head=head,
             caller=admission.caller,
             names=admission.found.names,

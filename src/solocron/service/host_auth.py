@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from solocron.service.identity import Caller, HostAuth, Via
+from solocron.service.identity import HostAuth, KnownCaller, Via
 from solocron.service.request import RequestHead
 from solocron.service.roles import Identity, Role
 
@@ -22,7 +22,9 @@ class HostAuthentication:
     def __init__(self, auth: HostAuth) -> None:
         self._auth = auth
 
-    async def find(self, head: RequestHead, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]) -> Caller | None:
+    async def find(
+        self, head: RequestHead, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    ) -> KnownCaller | None:
         """Call it: an async function here, any other in a thread, because it may ask a database."""
         headers, cookies = dict(head.headers), dict(head.cookies)
         try:
@@ -36,7 +38,7 @@ class HostAuthentication:
             log.exception("request %s: auth= failed, so its caller is not known", head.id)
             return None
 
-    def find_now(self, head: RequestHead) -> Caller | None:
+    def find_now(self, head: RequestHead) -> KnownCaller | None:
         """Call it in this thread, for WSGI; an async function cannot be used there."""
         try:
             return _caller(self._auth(dict(head.headers), dict(head.cookies)))
@@ -45,9 +47,9 @@ class HostAuthentication:
             return None
 
 
-def _caller(found: object) -> Caller | None:
+def _caller(found: object) -> KnownCaller | None:
     if found is None:
         return None
     if not isinstance(found, Identity) or found.role not in set(Role):
         raise TypeError(f"auth= returned {type(found).__name__}; return solocron.service.Identity or None")
-    return Caller(found, Via.HOST)
+    return KnownCaller(found, Via.HOST)

@@ -22,7 +22,17 @@ from solocron.service.request import RequestHead
 from solocron.service.roles import Identity
 from solocron.service.tokens import Tokens
 
-__all__ = ["LOGIN_LASTS", "Caller", "HostAuth", "Via", "bearer", "cookie_name", "identify", "make_login", "set_cookie"]
+__all__ = [
+    "LOGIN_LASTS",
+    "HostAuth",
+    "KnownCaller",
+    "Via",
+    "bearer",
+    "cookie_name",
+    "identify",
+    "make_login",
+    "set_cookie",
+]
 
 LOGIN_LASTS = 8 * 3600
 _AHEAD = 60
@@ -41,7 +51,7 @@ class Via(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class KnownCaller:
     """A caller that is known."""
 
     identity: Identity
@@ -52,14 +62,14 @@ class Caller:
     """End of the login."""
 
 
-def identify(head: RequestHead, tokens: Tokens | None, *, now: int) -> Caller | None:
+def identify(head: RequestHead, tokens: Tokens | None, *, now: int) -> KnownCaller | None:
     """Return the caller of a request. One with both a token and a cookie is judged by its token alone."""
     if tokens is None:
         return None
     if head.header("authorization") is not None:
         token = bearer(head)
         found = None if token is None else tokens.identify(token)
-        return None if found is None else Caller(found, Via.BEARER)
+        return None if found is None else KnownCaller(found, Via.BEARER)
     cookie = head.cookies.get(cookie_name(head))
     return None if cookie is None else _read_login(cookie, tokens, now=now)
 
@@ -93,7 +103,7 @@ def set_cookie(head: RequestHead, value: str, *, lasts: int = LOGIN_LASTS) -> tu
     )
 
 
-def _read_login(cookie: str, tokens: Tokens, *, now: int) -> Caller | None:
+def _read_login(cookie: str, tokens: Tokens, *, now: int) -> KnownCaller | None:
     parts = cookie.split(".")
     if len(cookie) > 256 or len(parts) != 5 or parts[0] != "v1" or not re.fullmatch(r"[0-9]{1,12}", parts[1]):
         return None
@@ -107,7 +117,7 @@ def _read_login(cookie: str, tokens: Tokens, *, now: int) -> Caller | None:
     if found is None:
         return None
     until = from_us((issued + LOGIN_LASTS) * SECOND)
-    return Caller(found, Via.COOKIE, csrf=_mac(token, "csrf", parts[2]), until=until)
+    return KnownCaller(found, Via.COOKIE, csrf=_mac(token, "csrf", parts[2]), until=until)
 
 
 def _mac(token: str, purpose: str, text: str) -> str:

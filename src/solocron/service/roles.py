@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Access", "Identity", "Role", "is_allowed"]
+__all__ = ["Identity", "Role", "RouteAccess", "is_allowed"]
 
 
 class Role(StrEnum):
@@ -17,7 +17,7 @@ class Role(StrEnum):
     METRICS = "metrics"
 
 
-class Access(StrEnum):
+class RouteAccess(StrEnum):
     """What a route asks for."""
 
     PUBLIC = "public"
@@ -36,13 +36,13 @@ class Identity:
 
 
 _ALLOWED = {
-    Access.READ: {Role.READ, Role.OPERATE},
-    Access.OPERATE: {Role.OPERATE},
-    Access.TICK: {Role.TICK},
-    Access.METRICS: {Role.METRICS, Role.READ, Role.OPERATE},
+    RouteAccess.READ: {Role.READ, Role.OPERATE},
+    RouteAccess.OPERATE: {Role.OPERATE},
+    RouteAccess.TICK: {Role.TICK},
+    RouteAccess.METRICS: {Role.METRICS, Role.READ, Role.OPERATE},
 }
 
 
-def is_allowed(role: Role, access: Access) -> bool:
+def is_allowed(role: Role, access: RouteAccess) -> bool:
     """Return whether a role opens a route."""
-    return access is Access.PUBLIC or role in _ALLOWED[access]
+    return access is RouteAccess.PUBLIC or role in _ALLOWED[access]

@@ -14,10 +14,10 @@ from urllib.parse import unquote
 
 from solocron.service.api import audit, commands, explain, jobs, nodes, runs, shared, status
 from solocron.service.bodies import BodyField
-from solocron.service.call import Call, Text
+from solocron.service.call import ApiCall, Text
 from solocron.service.paging import PAGED
 from solocron.service.parameters import PATH_PATTERNS, Parameter, choice, choices, instant, name, text, whole
-from solocron.service.roles import Access
+from solocron.service.roles import RouteAccess
 from solocron.service.schema import openapi
 
 __all__ = ["API", "ROUTES", "Match", "Route", "allowed_methods", "match"]
@@ -32,8 +32,8 @@ class Route:
 
     method: Method
     path: str
-    access: Access
-    handler: Callable[[Call], Any]
+    access: RouteAccess
+    handler: Callable[[ApiCall], Any]
     parameters: tuple[Parameter, ...] = ()
     fields: tuple[BodyField, ...] = ()
     creates_runs: bool = False
@@ -49,8 +49,7 @@ class Route:
     def problems(self) -> tuple[int, ...]:
         """The statuses of the problems that it can have, for its description."""
         found = [400, 405, 414, 421, 431, 500, 503] if not self.any_host else [400, 405, 414, 431]
-        found += [] if self.access is Access.PUBLIC else [401, 403]
-        found += [404] if "{" in self.path else []
+        found += [] if self.access is RouteAccess.PUBLIC else [401, 403, 404]
         found += [408, 409, 413, 415, 429] if self.writes else []
         found += [428] if self.creates_runs else []
         return tuple(sorted(found))
@@ -69,17 +68,17 @@ class Match:
     names: Mapping[str, str]
 
 
-def _live(call: Call) -> Text:
+def _live(call: ApiCall) -> Text:
     """Return that the process answers; nothing is touched."""
     return Text("ok\n")
 
 
-def _ready(call: Call) -> Text:
+def _ready(call: ApiCall) -> Text:
     """Return whether the store answers."""
     return Text("ok\n") if call.is_ready() else Text("not ready\n", status=503)
 
 
-def _openapi(call: Call) -> dict[str, Any]:
+def _openapi(call: ApiCall) -> dict[str, Any]:
     """Return this description."""
     return _description()
 
@@ -89,15 +88,20 @@ def _description() -> dict[str, Any]:
     return openapi(ROUTES)
 
 
-def _look(path: str, handler: Callable[[Call], Any], *parameters: Parameter, asks_store: bool = True) -> Route:
+def _look(path: str, handler: Callable[[ApiCall], Any], *parameters: Parameter, asks_store: bool = True) -> Route:
     return Route(
-        method="GET", path=API + path, access=Access.READ, handler=handler, parameters=parameters, asks_store=asks_store
+        method="GET",
+        path=API + path,
+        access=RouteAccess.READ,
+        handler=handler,
+        parameters=parameters,
+        asks_store=asks_store,
     )
 
 
 def _ask(
     path: str,
-    handler: Callable[[Call], Any],
+    handler: Callable[[ApiCall], Any],
     *fields: BodyField,
     creates_runs: bool = False,
     statuses: tuple[int, ...] = (200,),
@@ -105,7 +109,7 @@ def _ask(
     return Route(
         method="POST",
         path=API + path,
-        access=Access.OPERATE,
+        access=RouteAccess.OPERATE,
         handler=handler,
         fields=fields,
         creates_runs=creates_runs,
@@ -166,8 +170,8 @@ _BULK = (
 )
 
 ROUTES: tuple[Route, ...] = (
-    Route(method="GET", path="/health/live", access=Access.PUBLIC, handler=_live, asks_store=False, any_host=True),
-    Route(method="GET", path="/health/ready", access=Access.PUBLIC, handler=_ready, any_host=True),
+    Route(method="GET", path="/health/live", access=RouteAccess.PUBLIC, handler=_live, asks_store=False, any_host=True),
+    Route(method="GET", path="/health/ready", access=RouteAccess.PUBLIC, handler=_ready, any_host=True),
     _look("/openapi.json", _openapi, asks_store=False),
     _look("/me", status.me, asks_store=False),
     _look("/status", status.status),

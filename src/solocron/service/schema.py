@@ -14,7 +14,7 @@ from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.service.call import Answer, Text
 from solocron.service.parameters import PATH_PATTERNS
 from solocron.service.problems import TITLES
-from solocron.service.roles import Access
+from solocron.service.roles import RouteAccess
 from solocron.version import __version__
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _operation(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
         found["parameters"].append({"name": "Idempotency-Key", "in": "header", "required": True, "schema": schema})
     if route.fields:
         found["requestBody"] = {"content": {"application/json": {"schema": _body_schema(route)}}}
-    if route.access is not Access.PUBLIC:
+    if route.access is not RouteAccess.PUBLIC:
         found["security"] = [{"token": []}]
         found["description"] = f"Needs the role `{route.access}`."
     return found

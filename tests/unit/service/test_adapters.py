@@ -12,9 +12,9 @@ import pytest
 
 from solocron.service import asgi as asgi_module
 from solocron.service.asgi import AsgiService
-from solocron.service.call import Call, Text
+from solocron.service.call import ApiCall, Text
 from solocron.service.host_auth import HostAuthentication
-from solocron.service.roles import Access, Identity, Role
+from solocron.service.roles import Identity, Role, RouteAccess
 from solocron.service.routes import API, ROUTES, Route
 from solocron.service.wsgi import WsgiService
 from tests.unit.service.kit import TOKENS, World, path_of, query_of
@@ -83,7 +83,7 @@ def app(world: World) -> Iterator[AsgiService]:
 @EVERY
 def test_a_stranger_is_401_on_every_route_of_both(world: World, app: AsgiService, route: Route) -> None:
     path = path_of(route, world.names)
-    wanted = 200 if route.access is Access.PUBLIC else 401
+    wanted = 200 if route.access is RouteAccess.PUBLIC else 401
     status, headers, _ = asyncio.run(ask(app, scope(path, method=route.method, query=query_of(route))))
     assert status == wanted
     assert "content-security-policy" in headers
@@ -161,7 +161,7 @@ def test_a_body_in_many_parts_is_bounded() -> None:
 
 
 def test_a_caller_that_leaves_during_its_body_does_nothing() -> None:
-    done: list[Call] = []
+    done: list[ApiCall] = []
     app = AsgiService(open_world(table=(writing(lambda call: done.append(call) or {}),)).service)
 
     async def left() -> Any:
@@ -174,11 +174,11 @@ def test_a_caller_that_leaves_during_its_body_does_nothing() -> None:
 def test_too_many_that_wait_for_the_store_are_refused_and_health_is_not() -> None:
     go = threading.Event()
 
-    def slow(call: Call) -> Text:
+    def slow(call: ApiCall) -> Text:
         assert go.wait(60)
         return Text("done")
 
-    route = Route(method="GET", path="/slow", access=Access.READ, handler=slow)
+    route = Route(method="GET", path="/slow", access=RouteAccess.READ, handler=slow)
     app = AsgiService(open_world(table=(*ROUTES, route)).service)
 
     async def many() -> list[Answer]:
@@ -199,7 +199,7 @@ def test_too_many_that_wait_for_the_store_are_refused_and_health_is_not() -> Non
 def test_a_store_that_takes_too_long_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi_module, "_ANSWER_WITHIN", 0.01)
     go = threading.Event()
-    route = Route(method="GET", path="/slow", access=Access.READ, handler=lambda call: Text(str(go.wait(60))))
+    route = Route(method="GET", path="/slow", access=RouteAccess.READ, handler=lambda call: Text(str(go.wait(60))))
     app = AsgiService(open_world(table=(route,)).service)
 
     async def one() -> Answer:
@@ -257,8 +257,8 @@ def test_the_log_has_the_template_and_neither_path_nor_query_nor_token(
     assert not any(secret in repr(vars(record)) for secret in (token, "include=", "invoices"))
 
 
-def writing(handler: Callable[[Call], Any]) -> Route:
-    return Route(method="POST", path="/act", access=Access.OPERATE, handler=handler)
+def writing(handler: Callable[[ApiCall], Any]) -> Route:
+    return Route(method="POST", path="/act", access=RouteAccess.OPERATE, handler=handler)
 
 
 async def _post(app: AsgiService, receive: Callable[[], Awaitable[Any]]) -> Answer:

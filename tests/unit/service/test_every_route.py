@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solocron.service.roles import Access, Role, is_allowed
+from solocron.service.roles import Role, RouteAccess, is_allowed
 from solocron.service.routes import API, ROUTES, Route
 from tests.unit.service.kit import World, path_of, query_of
 
@@ -22,13 +22,13 @@ def test_a_route_without_an_access_cannot_be_built() -> None:
 
 
 def test_only_the_known_routes_are_public() -> None:
-    assert {route.path for route in ROUTES if route.access is Access.PUBLIC} == PUBLIC
+    assert {route.path for route in ROUTES if route.access is RouteAccess.PUBLIC} == PUBLIC
 
 
 @EVERY
 def test_a_stranger_gets_the_same_401_everywhere(world: World, route: Route) -> None:
     found = world.send(route, role=None)
-    if route.access is Access.PUBLIC:
+    if route.access is RouteAccess.PUBLIC:
         assert found.status == 200
         return
     nowhere = world.ask("/no/such/path", method=route.method, role=None)
@@ -50,7 +50,7 @@ def test_each_role_gets_what_it_may_and_403_for_the_rest(world: World, route: Ro
     hidden = route.path.endswith("/output") and role is Role.READ
     absent = route.path.endswith("/output") and role is Role.OPERATE  # this run has none
     assert found.status == (403 if hidden else 404 if absent else 200), found.response.body
-    if route.access is not Access.PUBLIC and found.status == 200:
+    if route.access is not RouteAccess.PUBLIC and found.status == 200:
         assert found.header("etag")
 
 

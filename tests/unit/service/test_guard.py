@@ -9,10 +9,10 @@ import pytest
 
 from solocron.clock import SECOND
 from solocron.service.bodies import BodyField
-from solocron.service.call import Call
+from solocron.service.call import ApiCall
 from solocron.service.identity import cookie_name, identify, make_login
 from solocron.service.request import RequestHead
-from solocron.service.roles import Access, Role
+from solocron.service.roles import Role, RouteAccess
 from solocron.service.routes import ROUTES, Route
 from solocron.service.tokens import FixedTokens, TokenEntry, hash_of
 from tests.unit.service.kit import TOKENS, Reply, World
@@ -21,15 +21,15 @@ from tests.unit.service.kit import world as open_world
 DONE: list[dict[str, Any]] = []
 
 
-def act(call: Call) -> dict[str, Any]:
+def act(call: ApiCall) -> dict[str, Any]:
     """Do something."""
     DONE.append(dict(call.body))
     return {"done": True}
 
 
 FIELDS = (BodyField.text("note", "why", most=20), BodyField.whole("n", "how many", least=1, most=3))
-WRITE = Route(method="POST", path="/api/v1/act", access=Access.OPERATE, handler=act, fields=FIELDS)
-CREATE = Route(method="POST", path="/api/v1/create", access=Access.OPERATE, handler=act, creates_runs=True)
+WRITE = Route(method="POST", path="/api/v1/act", access=RouteAccess.OPERATE, handler=act, fields=FIELDS)
+CREATE = Route(method="POST", path="/api/v1/create", access=RouteAccess.OPERATE, handler=act, creates_runs=True)
 
 
 @pytest.fixture(autouse=True)
@@ -207,10 +207,10 @@ def test_what_is_too_long_is_refused_before_anything_else(writing: World) -> Non
 
 
 def test_a_bug_tells_its_caller_nothing_but_the_id(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(call: Call) -> dict[str, Any]:
+    def broken(call: ApiCall) -> dict[str, Any]:
         raise RuntimeError("canary-in-a-bug")
 
-    route = Route(method="GET", path="/api/v1/broken", access=Access.READ, handler=broken)
+    route = Route(method="GET", path="/api/v1/broken", access=RouteAccess.READ, handler=broken)
     found = open_world(table=(route,)).ask(route.path)
     assert found.status == 500
     assert b"canary" not in found.response.body

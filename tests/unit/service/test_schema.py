@@ -69,3 +69,12 @@ def _good(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> bool:
     except AssertionError:
         return False
     return True
+
+
+def test_the_reference_has_every_route_with_its_role_and_parameters() -> None:
+    page = (PAGE.parent / "http-api.md").read_text(encoding="utf-8")
+    for route in ROUTES:
+        key = " · key" if route.creates_runs else ""
+        named = ", ".join(f"`{one.name}`" for one in (*route.parameters, *route.fields))
+        assert f"| `{route.method} {route.path.removeprefix(API)}`{key} | {route.access} | {named} |" in page
+    assert page.count("\n| `GET ") + page.count("\n| `POST ") == len(ROUTES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from solocron.service.call import Call
+from solocron.service.call import ApiCall
 from solocron.service.paging import Listing, make_cursor, read_cursor
 from solocron.service.shown import redacted, scrubbed
 from solocron.views import AuditView
@@ -12,7 +12,7 @@ from solocron.views import AuditView
 __all__ = ["audit"]
 
 
-def audit(call: Call) -> Listing[AuditView]:
+def audit(call: ApiCall) -> Listing[AuditView]:
     """Return entries of the audit, newest first."""
     given = call.given
     page = call.reads.audit(

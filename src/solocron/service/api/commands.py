@@ -10,7 +10,7 @@ from solocron.errors import ConflictError, InvalidError, SolocronError
 from solocron.model.change import Kind
 from solocron.model.documents.run import job_of
 from solocron.service.audit import audited
-from solocron.service.call import Answer, Call
+from solocron.service.call import Answer, ApiCall
 from solocron.service.problems import ProblemError
 from solocron.service.shown import shown_job
 from solocron.views import BackfillView, JobView, to_json
@@ -70,7 +70,7 @@ class UnblockAnswer:
     name: str
 
 
-def trigger(call: Call) -> Answer[TriggerAnswer]:
+def trigger(call: ApiCall) -> Answer[TriggerAnswer]:
     """Schedule a run now or at an instant; the same key is the same run."""
     job, body = call.names["job"], call.body
     with audited(call, "trigger", job, note=body["note"]) as act:
@@ -82,7 +82,7 @@ def trigger(call: Call) -> Answer[TriggerAnswer]:
     return Answer(TriggerAnswer(run=view.run, status=view.status, href=href), 202, (("Location", href),))
 
 
-def pause(call: Call) -> JobView:
+def pause(call: ApiCall) -> JobView:
     """Start nothing more of a job by schedule, until it is resumed or until an instant."""
     job, body = call.names["job"], call.body
     before = to_json(call.reads.job(job).paused)
@@ -92,7 +92,7 @@ def pause(call: Call) -> JobView:
     return shown_job(view)
 
 
-def resume(call: Call) -> JobView:
+def resume(call: ApiCall) -> JobView:
     """Resume a job; with `seen` only if it is still the pause that the caller saw."""
     job, seen = call.names["job"], call.body["seen"]
     paused = call.reads.job(job).paused
@@ -104,7 +104,7 @@ def resume(call: Call) -> JobView:
     return shown_job(view)
 
 
-def rerun(call: Call) -> Answer[RerunAnswer]:
+def rerun(call: ApiCall) -> Answer[RerunAnswer]:
     """Run a slot again, or every slot that failed since an instant."""
     job, body = call.names["job"], call.body
     if (body["slot"] is None) == (body["failed_since"] is None):
@@ -117,7 +117,7 @@ def rerun(call: Call) -> Answer[RerunAnswer]:
     return Answer(RerunAnswer(runs=tuple(runs)), 202)
 
 
-def backfill(call: Call) -> Answer[BackfillView]:
+def backfill(call: ApiCall) -> Answer[BackfillView]:
     """Run every slot of a range of the past, live slots first."""
     job, body = call.names["job"], call.body
     with audited(call, "backfill", job, note=body["note"]) as act:
@@ -129,7 +129,7 @@ def backfill(call: Call) -> Answer[BackfillView]:
     return Answer(view, 202)
 
 
-def cancel(call: Call) -> Answer[CancelAnswer]:
+def cancel(call: ApiCall) -> Answer[CancelAnswer]:
     """Stop a run."""
     run, reason = call.names["run"], call.body["reason"]
     with audited(call, "cancel", run, note=reason) as act:
@@ -140,7 +140,7 @@ def cancel(call: Call) -> Answer[CancelAnswer]:
     return Answer(CancelAnswer(answer=answer), _OVER[answer])
 
 
-def bulk(call: Call) -> BulkAnswer:
+def bulk(call: ApiCall) -> BulkAnswer:
     """Pause or resume many jobs, each for itself."""
     body = call.body
     if body["action"] == "resume" and body["until"] is not None:
@@ -160,7 +160,7 @@ def bulk(call: Call) -> BulkAnswer:
     return BulkAnswer(results=tuple(results))
 
 
-def release(call: Call) -> LockView:
+def release(call: ApiCall) -> LockView:
     """Take a lock from its holder, if its fence is still the one that the caller saw."""
     name, body = call.names["lock"], call.body
     with audited(call, "release", name, before={"fence": body["fence"]}, note=body["reason"]) as act:
@@ -174,7 +174,7 @@ def release(call: Call) -> LockView:
     return view
 
 
-def unblock(call: Call) -> UnblockAnswer:
+def unblock(call: ApiCall) -> UnblockAnswer:
     """Let a document that was set aside be tried again."""
     kind, name = call.names["kind"], call.names["document"]
     with audited(call, "unblock", f"{kind} {name}"):

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from solocron.clock import SystemClock, from_us
 from solocron.schedules import Cron, instants, lint
-from solocron.service.call import Call
+from solocron.service.call import ApiCall
 
 __all__ = ["ExplainAnswer", "explain"]
 
@@ -23,7 +23,7 @@ class ExplainAnswer:
     notes: tuple[str, ...]
 
 
-def explain(call: Call) -> ExplainAnswer:
+def explain(call: ApiCall) -> ExplainAnswer:
     """Return a cron expression in words, its next slots, and what may surprise its owner."""
     given = call.given
     chosen = {rule: given[rule] for rule in ("gap", "fold") if given[rule] is not None}

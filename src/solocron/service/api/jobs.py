@@ -11,7 +11,7 @@ from solocron.client.run_listing import WantedRuns
 from solocron.clock import to_us
 from solocron.errors import InvalidError
 from solocron.schedules import dst_notes, lint, load_zone
-from solocron.service.call import Call
+from solocron.service.call import ApiCall
 from solocron.service.paging import Listing, make_cursor, read_cursor
 from solocron.service.problems import FieldFault, ProblemError
 from solocron.service.shown import shown_job
@@ -76,7 +76,7 @@ class DurationsAnswer:
     p95: float | None
 
 
-def jobs(call: Call) -> Listing[JobView]:
+def jobs(call: ApiCall) -> Listing[JobView]:
     """Return jobs by name."""
     given = call.given
     wanted = WantedJobs(
@@ -90,7 +90,7 @@ def jobs(call: Call) -> Listing[JobView]:
     return Listing(items=tuple(map(shown_job, page.jobs)), next=following, as_of=call.reads.now())
 
 
-def job(call: Call) -> JobAnswer:
+def job(call: ApiCall) -> JobAnswer:
     """Return one job."""
     name = call.names["job"]
     view = shown_job(call.reads.job(name), values=call.sees_values and "payload" in call.given["include"])
@@ -103,7 +103,7 @@ def job(call: Call) -> JobAnswer:
     return JobAnswer(**copied, notes=tuple(notes), backfills=tuple(call.reads.backfills(name)))
 
 
-def following(call: Call) -> NextAnswer:
+def following(call: ApiCall) -> NextAnswer:
     """Return the next slots of a job, in its zone or another."""
     name, given = call.names["job"], call.given
     slots, notes = call.reads.upcoming(name, given["n"], given["from"])
@@ -121,7 +121,7 @@ def following(call: Call) -> NextAnswer:
     )
 
 
-def durations(call: Call) -> DurationsAnswer:
+def durations(call: ApiCall) -> DurationsAnswer:
     """Return how long the last attempts of a job took."""
     name = call.names["job"]
     page = call.reads.runs(WantedRuns(job=name, statuses=_ENDED), limit=call.given["n"], before=None)
@@ -142,12 +142,12 @@ def durations(call: Call) -> DurationsAnswer:
     return DurationsAnswer(job=name, items=items, p50=_quantile(took, 0.5), p95=_quantile(took, 0.95))
 
 
-def resume(call: Call) -> ResumeView:
+def resume(call: ApiCall) -> ResumeView:
     """Return what a resume would do now."""
     return call.reads.resume_preview(call.names["job"])
 
 
-def backfill(call: Call) -> BackfillView:
+def backfill(call: ApiCall) -> BackfillView:
     """Return what a backfill would do now."""
     return call.reads.backfill_preview(call.names["job"], call.given)
 

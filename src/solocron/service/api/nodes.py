@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solocron.errors import NotFoundError
-from solocron.service.call import Call
+from solocron.service.call import ApiCall
 from solocron.service.paging import Listing, page_by_name
 from solocron.views import NodeView
 
@@ -12,14 +12,14 @@ __all__ = ["STATES", "node", "nodes"]
 STATES = ("live", "silent", "dead", "ended")
 
 
-def nodes(call: Call) -> Listing[NodeView]:
+def nodes(call: ApiCall) -> Listing[NodeView]:
     """Return nodes by session; ended ones only if they are asked for."""
     wanted = frozenset(call.given["state"]) or frozenset(STATES[:3])
     found = [view for view in call.reads.nodes(ended="ended" in wanted) if view.state in wanted]
     return page_by_name(found, lambda view: view.session, path=call.path, given=call.given, as_of=call.reads.now())
 
 
-def node(call: Call) -> NodeView:
+def node(call: ApiCall) -> NodeView:
     """Return the node of one session."""
     for view in call.reads.nodes(ended=True):
         if view.session == call.names["session"]:

@@ -9,7 +9,7 @@ from solocron.client.run_listing import RunCursor, WantedRuns
 from solocron.effects.steps import StepView
 from solocron.errors import NotFoundError
 from solocron.model.documents.run import Origin, Status
-from solocron.service.call import Call, Text
+from solocron.service.call import ApiCall, Text
 from solocron.service.paging import Listing, bad_cursor, make_cursor, read_cursor
 from solocron.service.problems import ProblemError
 from solocron.service.shown import redacted, shown_output, shown_run
@@ -29,7 +29,7 @@ class RunAnswer(RunView):
     steps: tuple[StepView, ...]
 
 
-def runs(call: Call) -> Listing[RunView]:
+def runs(call: ApiCall) -> Listing[RunView]:
     """Return runs, newest first, one item for each attempt; slots that did not run have their reason."""
     given, position = call.given, read_cursor(call.path, {**call.given, **call.names})
     wanted = WantedRuns(
@@ -50,7 +50,7 @@ def runs(call: Call) -> Listing[RunView]:
     )
 
 
-def run(call: Call) -> RunAnswer:
+def run(call: ApiCall) -> RunAnswer:
     """Return one run: its last attempt, every attempt, every step."""
     values = call.sees_values and "result" in call.given["include"]
     last, attempts, steps = call.reads.run(call.names["run"])
@@ -63,7 +63,7 @@ def run(call: Call) -> RunAnswer:
     )
 
 
-def output(call: Call) -> Text:
+def output(call: ApiCall) -> Text:
     """Return what the process of a run printed."""
     if not call.sees_values:
         raise ProblemError(403, "Outputs are not shown to this role.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from solocron.service.call import Call
+from solocron.service.call import ApiCall
 from solocron.service.reads import StatusAnswer
 from solocron.service.shown import shown_run
 from solocron.views import AlarmsView
@@ -24,18 +24,18 @@ class MeAnswer:
     """End of the login; None for a bearer token."""
 
 
-def status(call: Call) -> StatusAnswer:
+def status(call: ApiCall) -> StatusAnswer:
     """Return the nodes, what runs, the counts of the last 24 hours, and what needs attention."""
     found = call.reads.status()
     return replace(found, running=tuple(shown_run(run) for run in found.running))
 
 
-def alarms(call: Call) -> AlarmsView:
+def alarms(call: ApiCall) -> AlarmsView:
     """Return the open alarms, the messages that were raised, and the silences."""
     return call.reads.alarms()
 
 
-def me(call: Call) -> MeAnswer:
+def me(call: ApiCall) -> MeAnswer:
     """Return the identity of the caller."""
     assert call.caller is not None
     identity = call.caller.identity

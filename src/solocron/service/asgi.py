@@ -79,6 +79,8 @@ class AsgiService:
             response = await self._answer(head, receive, timed.known)
         except ProblemError as problem:
             response = self._service.refused(head, problem)
+        except Exception:  # noqa: BLE001 - logged with its trace; the caller gets a constant text
+            response = self._service.failed(head)
         timed.end(response)
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})

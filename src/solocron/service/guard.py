@@ -8,6 +8,7 @@ checks of a write, and the body last of all.
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ _ONCE = (
     *("idempotency-key", "solocron-csrf"),
 )
 """Headers of which two are refused: the service and a proxy before it might each look at another one."""
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::[0-9]{1,5})?")
 _CREATED_A_MINUTE = 60
 _WRITES_A_MINUTE = 30
 
@@ -134,11 +136,8 @@ class Guard:
 
 def _host_name(host: str | None) -> str:
     """Return the host without its port: which port a service has is not a secret, its names are a choice."""
-    text = (host or "").lower()
-    if text.startswith("["):
-        return text[: text.find("]") + 1] if "]" in text else ""
-    name, colon, port = text.partition(":")
-    return name if not colon or (port.isascii() and port.isdigit()) else ""
+    found = _HOST.fullmatch((host or "").lower())
+    return "" if found is None else found[1]
 
 
 def _check_origin(head: RequestHead, caller: KnownCaller | None) -> None:

@@ -25,6 +25,7 @@ from solocron.service.problems import ProblemError, bug, problem_of, render
 from solocron.service.reads import Reads
 from solocron.service.request import RequestHead, Response, sealed, tag_of
 from solocron.service.routes import ROUTES, Route, allowed_methods
+from solocron.service.shown import scrubbed_json
 from solocron.service.tokens import Tokens
 from solocron.service.writes import Writes
 from solocron.views import to_json
@@ -112,9 +113,16 @@ class Service:
             return self.refused(head, problem)
         except SolocronError as error:
             return self.refused(head, problem_of(error))
-        except Exception:  # a bug of ours: its text may hold anything, so the caller gets a constant one
-            log.exception("request %s failed", head.id)
-            return self.refused(head, bug())
+        except Exception:  # noqa: BLE001 - logged with its trace; the caller gets a constant text
+            return self.failed(head)
+
+    def failed(self, head: RequestHead) -> Response:
+        """Return the response for the exception being handled, a bug of ours.
+
+        Its text may hold anything, so the log gets it and the caller a constant one.
+        """
+        log.exception("request %s failed", head.id)
+        return self.refused(head, bug())
 
     def refused(self, head: RequestHead, problem: ProblemError) -> Response:
         """Return a problem as the whole response."""
@@ -145,7 +153,7 @@ def _response(value: Any) -> Response:
         body = value.content.encode("utf-8", "backslashreplace")
         return Response(status=value.status, body=body, kind=_PLAIN, tag=None if value.status != 200 else tag_of(body))
     answer = value if isinstance(value, Answer) else Answer(value)
-    plain = to_json(answer.value)
+    plain = scrubbed_json(to_json(answer.value))
     kept = (
         {key: item for key, item in plain.items() if key not in _CHANGES_ALWAYS} if isinstance(plain, dict) else plain
     )

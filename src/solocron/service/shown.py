@@ -35,6 +35,15 @@ def scrubbed(text: str) -> str:
     return _URL.sub(rf"\1:{_MASK}@", text)
 
 
+def scrubbed_json(value: Any) -> Any:
+    """Return a JSON value whose texts, notes and reasons among them, are without the passwords of URLs."""
+    if isinstance(value, str):
+        return scrubbed(value) if "://" in value else value
+    if isinstance(value, dict):
+        return {key: scrubbed_json(item) for key, item in value.items()}
+    return [scrubbed_json(item) for item in value] if isinstance(value, list) else value
+
+
 def cut(text: str | None, most: int) -> str | None:
     """Return a text of at most `most` characters; one that is longer ends with a mark."""
     if text is None or len(text) <= most:

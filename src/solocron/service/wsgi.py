@@ -35,6 +35,8 @@ class WsgiService:
             response = self._answer(head, environ, timed.known)
         except ProblemError as problem:
             response = self._service.refused(head, problem)
+        except Exception:  # noqa: BLE001 - logged with its trace; the caller gets a constant text
+            response = self._service.failed(head)
         timed.end(response)
         phrase = HTTPStatus(response.status).phrase
         start_response(f"{response.status} {phrase}", list(response.headers))

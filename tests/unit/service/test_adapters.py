@@ -257,6 +257,22 @@ def test_the_log_has_the_template_and_neither_path_nor_query_nor_token(
     assert not any(secret in repr(vars(record)) for secret in (token, "include=", "invoices"))
 
 
+def test_a_bug_in_the_guard_itself_lets_nothing_through(
+    world: World, app: AsgiService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*args: Any) -> Any:
+        raise RuntimeError("canary")
+
+    monkeypatch.setattr("solocron.service.guard.Guard.admit", broken)
+    token = f"Bearer {TOKENS[Role.READ]}"
+    for status, headers, body in (
+        asyncio.run(ask(app, scope("/api/v1/me", authorization=token))),
+        ask_wsgi(WsgiService(world.service), "/api/v1/me", HTTP_AUTHORIZATION=token),
+    ):
+        assert (status, b"canary" in body, "content-security-policy" in headers) == (500, False, True)
+    assert "RuntimeError: canary" in caplog.text
+
+
 def writing(handler: Callable[[ApiCall], Any]) -> Route:
     return Route(method="POST", path="/act", access=RouteAccess.OPERATE, handler=handler)
 

@@ -161,6 +161,12 @@ def test_no_secret_is_shown_anywhere(leaky: World, route: Any, role: Role) -> No
     assert TOKENS[role].encode() not in found.response.body
 
 
+def test_a_password_in_a_note_is_masked(leaky: World) -> None:
+    url = f"mysql://shop:{CANARY}@db/shop"
+    leaky.shop.scheduler.pause("report", by="ana", note=f"moving {url}")
+    assert get(leaky, "/jobs/report")["paused"]["note"] == "moving mysql://shop:***@db/shop"
+
+
 def test_values_are_shown_where_they_are_asked_for_to_those_who_may(leaky: World) -> None:
     path = f"/runs/{leaky.names['run']}"
     assert get(leaky, path, role=Role.OPERATE)["result"] is None

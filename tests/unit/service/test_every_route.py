@@ -72,7 +72,7 @@ def test_options_says_which_methods_there_are_and_allows_no_other_origin(world: 
 
 @EVERY
 @pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x"]
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x", "[::1]x"]
 )
 def test_another_host_is_421_before_the_token_is_looked_at(world: World, route: Route, host: str) -> None:
     found = world.send(route, role=Role.OPERATE, host=host)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NoReturn
+from urllib.parse import parse_qsl
 
 from solocron.jobs.checks import NAME, SHARD_NAME
 from solocron.service.parameters import read_instant
 from solocron.service.problems import FieldFault, ProblemError
 
-__all__ = ["LARGEST_BODY", "BodyField", "read_body"]
+__all__ = ["LARGEST_BODY", "BodyField", "read_body", "read_form"]
 
 LARGEST_BODY = 64 * 1024
 _DEEPEST = 32
@@ -140,6 +141,20 @@ def read_body(body: bytes, declared: Sequence[BodyField]) -> dict[str, Any]:
         first = faults[0]
         raise ProblemError(400, f"{first.name}: {first.message}. Nothing was done.", code="InvalidError", fields=faults)
     return found
+
+
+def read_form(body: bytes, declared: Sequence[BodyField]) -> dict[str, Any]:
+    """Return the fields of a form, and `csrf`, which every form of a login has; an empty field is None."""
+    try:
+        pairs = parse_qsl(
+            body.decode("ascii"), keep_blank_values=True, strict_parsing=bool(body), errors="strict", max_num_fields=64
+        )
+    except ValueError:  # UnicodeDecodeError is one
+        raise _bad("it is not a form in UTF-8") from None
+    if len(dict(pairs)) != len(pairs):
+        raise _bad("a field is there twice")
+    filled = json.dumps({name: value for name, value in pairs if value}).encode()
+    return read_body(filled, (*declared, BodyField.text("csrf", "of the page", most=64)))
 
 
 def _load(body: bytes) -> dict[str, Any]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from solocron.service.identity import KnownCaller
+from solocron.service.logins import Logins
 from solocron.service.reads import Reads
 from solocron.service.request import RequestHead
 from solocron.service.roles import Role
 from solocron.service.writes import Writes
 
-__all__ = ["Answer", "ApiCall", "Text", "Values"]
+__all__ = ["Answer", "ApiCall", "Redirect", "Text", "Values"]
 
 T = TypeVar("T")
 
@@ -38,6 +39,7 @@ class ApiCall:
     """The Idempotency-Key; empty where none is needed."""
     reads: Reads
     writes: Writes
+    logins: Logins
     is_ready: Callable[[], bool]
     values: Values = "operate"
 
@@ -61,6 +63,14 @@ class Text:
 
     content: str
     status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Another page, to be fetched with GET."""
+
+    to: str
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from solocron.service.request import RequestHead
 from solocron.service.roles import RouteAccess, is_allowed
 from solocron.service.routes import ROUTES, Match, Route, allowed_methods, match
 
-__all__ = ["LOOPBACK", "Admission", "Guard"]
+__all__ = ["LOOPBACK", "Admission", "Guard", "check_csrf"]
 
 LOOPBACK = frozenset(["localhost", "127.0.0.1", "[::1]"])
 _LONGEST_PATH = 2048
@@ -112,16 +112,15 @@ class Guard:
         raise ProblemError(404, "There is nothing at this path.")
 
     def _check_write(self, head: RequestHead, caller: KnownCaller | None, route: Route) -> None:
-        if self._read_only:
+        if self._read_only and route.access is RouteAccess.OPERATE:
             raise ProblemError(403, "This service only shows; it was started read-only.")
         _check_origin(head, caller)
         kind = (head.header("content-type") or "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise ProblemError(415, "Send application/json. Nothing was done.")
-        if caller is not None and caller.via is Via.COOKIE:
-            shown = head.header("solocron-csrf") or ""
-            if caller.csrf is None or not hmac.compare_digest(shown.encode(), caller.csrf.encode()):
-                raise ProblemError(403, "The page is of another login. Load it again. Nothing was done.")
+        wanted = "application/x-www-form-urlencoded" if route.form else "application/json"
+        if kind != wanted:
+            raise ProblemError(415, f"Send {wanted}. Nothing was done.")
+        if not route.form:  # a form has it as a field
+            check_csrf(caller, head.header("solocron-csrf"))
         _check_length(head.header("content-length"))
         if route.creates_runs:
             _check_key(head.header("idempotency-key"))
@@ -151,6 +150,14 @@ def _check_origin(head: RequestHead, caller: KnownCaller | None) -> None:
         good = caller is not None and caller.via is Via.BEARER
     if not good:
         raise ProblemError(403, "It comes from a page of another origin. Nothing was done.")
+
+
+def check_csrf(caller: KnownCaller | None, shown: str | None) -> None:
+    """Refuse a write by cookie that does not show what only a page of the same login can know."""
+    if caller is None or caller.via is not Via.COOKIE:
+        return
+    if caller.csrf is None or not hmac.compare_digest((shown or "").encode(), caller.csrf.encode()):
+        raise ProblemError(403, "The page is of another login. Load it again. Nothing was done.")
 
 
 def _check_length(given: str | None) -> None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from typing import Any
 
 from solocron.client import Client
 from solocron.clock import SystemClock
 from solocron.errors import ConfigurationError, SolocronError
-from solocron.service.bodies import LARGEST_BODY, read_body
-from solocron.service.call import Answer, ApiCall, Text, Values
-from solocron.service.guard import LOOPBACK, Admission, Guard
+from solocron.service.bodies import LARGEST_BODY, read_body, read_form
+from solocron.service.call import Answer, ApiCall, Redirect, Text, Values
+from solocron.service.guard import LOOPBACK, Admission, Guard, check_csrf
 from solocron.service.health import Readiness
 from solocron.service.identity import KnownCaller, identify
+from solocron.service.logins import Logins
 from solocron.service.parameters import read_query
 from solocron.service.problems import ProblemError, bug, problem_of, render
 from solocron.service.reads import Reads
@@ -54,6 +56,7 @@ class Service:
         values: Values = "operate",
         table: tuple[Route, ...] = ROUTES,
         clock: SystemClock | None = None,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self._clock = clock or SystemClock()
         self._tokens = tokens
@@ -61,6 +64,7 @@ class Service:
         self._values = values
         self._reads = Reads(client)
         self._writes = Writes(client)
+        self._logins = Logins(tokens, clock=self._clock, pause=pause)
         self._readiness = Readiness(client.store.clock, clock=self._clock.boot)
         self._guard = Guard(allowed_hosts=allowed_hosts, read_only=read_only, table=table, clock=self._clock.boot)
 
@@ -132,15 +136,22 @@ class Service:
         route, head = admission.route, admission.head
         if len(body) > LARGEST_BODY:
             raise ProblemError(413, f"A body may have {LARGEST_BODY} bytes. Nothing was done.")
+        given: dict[str, Any] = {}
+        if route.form:
+            given = read_form(body, route.fields)
+            check_csrf(admission.caller, given.pop("csrf"))
+        elif route.writes:
+            given = read_body(body, route.fields)
         call = ApiCall(
             head=head,
             caller=admission.caller,
             names=admission.found.names,
             given=read_query(head.query, route.parameters),
-            body=read_body(body, route.fields) if route.writes else {},
+            body=given,
             path=route.path,
             key=head.header("idempotency-key") or "",
             writes=self._writes,
+            logins=self._logins,
             reads=self._reads,
             is_ready=self._readiness.is_ready,
             values=self._values,
@@ -149,6 +160,8 @@ class Service:
 
 
 def _response(value: Any) -> Response:
+    if isinstance(value, Redirect):
+        return Response(status=303, headers=(("Location", value.to), *value.headers))
     if isinstance(value, Text):
         body = value.content.encode("utf-8", "backslashreplace")
         return Response(status=value.status, body=body, kind=_PLAIN, tag=None if value.status != 200 else tag_of(body))

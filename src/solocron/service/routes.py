@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote
 
+from solocron.service import forms
 from solocron.service.api import audit, commands, explain, jobs, nodes, runs, shared, status
 from solocron.service.bodies import BodyField
 from solocron.service.call import ApiCall, Text
@@ -40,6 +41,8 @@ class Route:
     """True if it needs an Idempotency-Key."""
     asks_store: bool = True
     """False if it may be answered at once, on the event loop."""
+    form: bool = False
+    """True for the forms of the dashboard: they take form encoding and nothing else, and are not part of the API."""
     any_host: bool = False
     """True for probes, which address a machine by its IP."""
     statuses: tuple[int, ...] = (200,)
@@ -172,6 +175,27 @@ _BULK = (
 ROUTES: tuple[Route, ...] = (
     Route(method="GET", path="/health/live", access=RouteAccess.PUBLIC, handler=_live, asks_store=False, any_host=True),
     Route(method="GET", path="/health/ready", access=RouteAccess.PUBLIC, handler=_ready, any_host=True),
+    Route(
+        method="POST",
+        path="/login",
+        access=RouteAccess.PUBLIC,
+        handler=forms.log_in,
+        fields=(
+            BodyField.text("token", "the token", most=256, required=True),
+            BodyField.text("wanted", "the page to go to", most=1024),
+        ),
+        form=True,
+        statuses=(303,),
+    ),
+    Route(
+        method="POST",
+        path="/logout",
+        access=RouteAccess.READ,
+        handler=forms.log_out,
+        form=True,
+        asks_store=False,
+        statuses=(303,),
+    ),
     _look("/openapi.json", _openapi, asks_store=False),
     _look("/me", status.me, asks_store=False),
     _look("/status", status.status),

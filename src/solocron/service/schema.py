@@ -73,7 +73,7 @@ def openapi(table: Sequence[Route]) -> dict[str, Any]:
     """Return the description of a table of routes."""
     schemas: dict[str, Any] = {"Problem": _PROBLEM}
     paths: dict[str, dict[str, Any]] = {}
-    for route in table:
+    for route in (one for one in table if not one.form):
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     return {
         "openapi": "3.1.0",

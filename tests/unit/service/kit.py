@@ -80,6 +80,10 @@ class World:
             return self.ask(path_of(route, self.names), role=role, query=query_of(route), **more)
         body = {one.name: _BODIES[one.name] for one in route.fields if one.required or one.name == "slot"}
         headers = {"idempotency_key": "k"} | more
+        if route.form:
+            form = "&".join(f"{name}={quote(str(value))}" for name, value in body.items()).encode()
+            headers = {"content_type": "application/x-www-form-urlencoded", "sec_fetch_site": "same-origin"} | headers
+            return self.ask(path_of(route, self.names), method=route.method, role=role, body=form, **headers)
         return self.ask(path_of(route, self.names), method=route.method, role=role, body=body, **headers)
 
 
@@ -104,7 +108,7 @@ def world(**options: Any) -> World:
     session = client.nodes(ended=True)[0].session
     names = {"job": "invoices", "run": run, "session": session, "calendar": "bank", "lock": "till"}
     names |= {"kind": "job", "document": "invoices"}
-    return World(shop, Service(client, tokens=tokens(), **options), names)
+    return World(shop, Service(client, tokens=tokens(), **{"pause": lambda seconds: None} | options), names)
 
 
 def path_of(route: Route, names: dict[str, str]) -> str:
@@ -117,6 +121,7 @@ _BODIES = {
     "end": "2026-01-02T00:00:00Z",
     "slot": "2026-01-01T00:00:00Z",
     "action": "pause",
+    "token": "x",
     "jobs": ["report"],
     "reason": "stuck",
     "fence": 1,

@@ -1,0 +1,45 @@
+"""Logins: a token is exchanged for a cookie, at a bounded rate, with one answer for every failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from solocron.clock import SystemClock
+from solocron.errors import ConfigurationError
+from solocron.service.identity import make_login
+from solocron.service.problems import ProblemError
+from solocron.service.rates import RateLimit
+from solocron.service.roles import RouteAccess, is_allowed
+from solocron.service.tokens import Tokens
+
+__all__ = ["Logins"]
+
+_AN_ADDRESS = 5
+_IN_ALL = 30
+_TAKES = 0.2
+"""Seconds that each attempt takes, so that its duration tells nothing."""
+
+
+class Logins:
+    """Begins logins."""
+
+    def __init__(self, tokens: Tokens | None, *, clock: SystemClock, pause: Callable[[float], object]) -> None:
+        self._tokens = tokens
+        self._clock = clock
+        self._pause = pause
+        self._by_address = RateLimit(_AN_ADDRESS, clock=clock.boot)
+        self._in_all = RateLimit(_IN_ALL, clock=clock.boot)
+
+    def begin(self, token: str, address: str | None) -> str | None:
+        """Return the cookie of a new login; None if the token is not valid, or of a role that shows no page."""
+        wait = self._by_address.wait(address or "") or self._in_all.wait("")
+        if wait:
+            raise ProblemError(429, "Too many attempts; wait a minute.", headers=[("Retry-After", str(wait))])
+        self._pause(_TAKES)
+        try:
+            found = None if self._tokens is None else self._tokens.identify(token)
+        except ConfigurationError:
+            found = None
+        if found is None or not is_allowed(found.role, RouteAccess.READ):
+            return None
+        return make_login(token, now=self._clock.wall())

@@ -31,6 +31,9 @@ _ONCE = (
 )
 """Headers of which two are refused: the service and a proxy before it might each look at another one."""
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::[0-9]{1,5})?")
+_KINDS = frozenset(
+    [*("*/*", "application/*", "application/json", "application/problem+json"), *("text/*", "text/html", "text/plain")]
+)
 _CREATED_A_MINUTE = 60
 _WRITES_A_MINUTE = 30
 
@@ -101,6 +104,8 @@ class Guard:
         route = found.route
         if caller is not None and not is_allowed(caller.identity.role, route.access):
             raise ProblemError(403, "The role of this token is too small for it.")
+        if not _takes_our_kinds(head.header("accept")):
+            raise ProblemError(406, "The answers are application/json, text/html or text/plain.")
         if route.writes:
             self._check_write(head, caller, route)
         return Admission(head, caller, found)
@@ -131,6 +136,13 @@ class Guard:
             raise ProblemError(
                 429, "So much is not allowed within a minute. Nothing was done.", headers=[("Retry-After", str(wait))]
             )
+
+
+def _takes_our_kinds(accept: str | None) -> bool:
+    """Return whether a client takes any kind that we have. Which one a route has, its description says."""
+    if accept is None or not accept.strip():
+        return True
+    return any(one.partition(";")[0].strip().lower() in _KINDS for one in accept.split(","))
 
 
 def _host_name(host: str | None) -> str:

@@ -51,7 +51,7 @@ class Route:
     @property
     def problems(self) -> tuple[int, ...]:
         """The statuses of the problems that it can have, for its description."""
-        found = [400, 405, 414, 421, 431, 500, 503] if not self.any_host else [400, 405, 414, 431]
+        found = [400, 405, 406, 414, 421, 431, 500, 503] if not self.any_host else [400, 405, 406, 414, 431]
         found += [] if self.access is RouteAccess.PUBLIC else [401, 403, 404]
         found += [408, 409, 413, 415, 429] if self.writes else []
         found += [428] if self.creates_runs else []
@@ -196,7 +196,7 @@ ROUTES: tuple[Route, ...] = (
         asks_store=False,
         statuses=(303,),
     ),
-    _look("/openapi.json", _openapi, asks_store=False),
+    _look("/openapi.json", _openapi),  # in a thread: it takes some milliseconds to write
     _look("/me", status.me, asks_store=False),
     _look("/status", status.status),
     _look("/alarms", status.alarms),

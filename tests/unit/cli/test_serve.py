@@ -62,6 +62,23 @@ def test_a_file_of_tokens_without_one_is_refused(cli: Cli, shop: Shop, elsewhere
     assert (found.code, "has no token" in found.err) == (2, True)
 
 
+def test_without_the_extra_it_says_which_to_install(cli: Cli, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    cli("token", "new", "ana", "--token-file", "tokens")
+    found = cli("--store", shop.url, "serve", "--port", "0", "--token-file", "tokens")
+    assert found.code == 2
+    assert 'pip install "solocron[web]"' in found.err
+    assert not found.out
+
+
+def test_a_program_that_serves_nothing_imports_nothing_of_it() -> None:
+    look = (
+        "import solocron, solocron.cli.parser as p, sys; p.build([]); print([m for m in sys.modules if 'service' in m])"
+    )
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_it_serves_until_it_is_told_to_stop_and_ends_with_0(cli: Cli, write: Write, elsewhere: Path) -> None:
     write("shop_served.py", ONE_JOB)
     store = ["--store", "sqlite:///shop.db"]

@@ -130,6 +130,21 @@ def test_a_known_tag_is_answered_with_304(world: World, route: Route) -> None:
     assert (again.status, again.response.body) == (304, b"")
 
 
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        ("application/json", 200),
+        ("text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", 200),
+        ("APPLICATION/JSON; q=1", 200),
+        ("", 200),
+        ("image/png", 406),
+        ("application/xml, image/*", 406),
+    ],
+)
+def test_a_client_that_takes_none_of_our_kinds_is_told_so(world: World, accept: str, status: int) -> None:
+    assert world.ask(f"{API}/me", accept=accept).status == status
+
+
 def test_no_get_changes_the_store(world: World) -> None:
     def dump() -> str:
         return repr(world.shop.store.world.spaces)  # type: ignore[attr-defined]

@@ -35,7 +35,7 @@ from solocron.views import to_json
 __all__ = ["Service"]
 
 log = logging.getLogger("solocron.service")
-_CHANGES_ALWAYS = ("as_of", "now", "check")
+_CHANGES_ALWAYS = ("as_of", "asked", "check", "now", "since", "until")
 """Keys that differ between two equal answers, left out of the entity tag."""
 _PLAIN = "text/plain; charset=utf-8"
 

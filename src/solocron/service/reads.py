@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from solocron.calendars.views import CalendarView
@@ -17,6 +17,7 @@ from solocron.effects.locks.listing import LockView, list_locks
 from solocron.effects.steps import StepView, steps_of
 from solocron.schedules import Schedule
 from solocron.views import (
+    AccountingView,
     AlarmsView,
     AuditPage,
     BackfillView,
@@ -25,7 +26,9 @@ from solocron.views import (
     NodeView,
     ResumeView,
     RunView,
+    SlotView,
     StatusView,
+    WhyView,
 )
 
 __all__ = ["Reads", "StatusAnswer"]
@@ -86,6 +89,21 @@ class Reads:
     def upcoming(self, job: str, n: int, start: datetime | None) -> tuple[list[datetime], list[str]]:
         """Return the next slots of a job, and sentences about those that its calendar moves."""
         return self._client.upcoming(job, n, start=start), self._client.upcoming_changes(job, n, start=start)
+
+    def slots(self, job: str, start: datetime, end: datetime) -> list[SlotView]:
+        """Return every slot of a span with what became of it."""
+        return self._client.slots(job, start, end)
+
+    def why(self, job: str, at: datetime | None) -> WhyView:
+        """Return why the slot at an instant, or the last one before it, did or did not run."""
+        return self._client.why(job, self.now() if at is None else at)
+
+    def accounting(self, job: str, hours: int) -> AccountingView:
+        """Return the slots of a job in the last hours by what became of them.
+
+        Of one job only: the sum over all reads the log of each, which a request may not.
+        """
+        return self._client.accounting(self.now() - timedelta(hours=hours), job)
 
     def resume_preview(self, job: str) -> ResumeView:
         """Return what a resume would do."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from solocron.service import forms
-from solocron.service.api import audit, commands, explain, jobs, nodes, runs, shared, status
+from solocron.service.api import audit, commands, explain, jobs, nodes, runs, shared, slots, status
 from solocron.service.bodies import BodyField
 from solocron.service.call import ApiCall, Text
 from solocron.service.paging import PAGED
@@ -217,6 +217,19 @@ ROUTES: tuple[Route, ...] = (
         whole("n", "how many", least=1, most=100, default=10),
         instant("from", "those after this instant (default: now)"),
         text("tz", "the zone of `local` (default: the job's)", most=64),
+    ),
+    _look(
+        "/jobs/{job}/slots",
+        slots.slots,
+        instant("from", "the first instant of the span", required=True),
+        instant("to", "the end of the span, itself left out", required=True),
+        text("tz", "the zone of `local` (default: the job's)", most=64),
+    ),
+    _look("/jobs/{job}/why", slots.why, instant("at", "the slot, or an instant after it (default: now)")),
+    _look(
+        "/jobs/{job}/accounting",
+        slots.accounting,
+        whole("hours", "how far back", least=1, most=720, default=24),
     ),
     _look("/jobs/{job}/durations", jobs.durations, whole("n", "how many attempts", least=1, most=500, default=120)),
     _look("/jobs/{job}/resume", jobs.resume),

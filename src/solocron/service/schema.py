@@ -183,6 +183,9 @@ def _generic(kind: Any, schemas: dict[str, Any]) -> dict[str, Any]:
         return {"anyOf": [_schema_of(one, schemas) for one in inner]}
     if origin is Literal:
         return {"enum": list(inner)}
+    if origin is tuple and inner[-1] is not Ellipsis:
+        items = [_schema_of(one, schemas) for one in inner]
+        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
     if origin in (tuple, list, Sequence):
         return {"type": "array", "items": _schema_of(inner[0], schemas)}
     if origin in (dict, Mapping):

@@ -129,10 +129,13 @@ _BODIES = {
 _REQUIRED = {
     "expression": "expression=*+*+*+*+*",
     "start": "start=2026-01-01T00:00:00Z",
+    "at": "at=2026-01-01T00:00:00Z",
+    "from": "from=2026-01-01T00:00:00Z",
+    "to": "to=2026-01-02T00:00:00Z",
     "end": "end=2026-01-02T00:00:00Z",
 }
 
 
 def query_of(route: Route) -> str:
-    """Return a query with the parameters that a route requires."""
-    return "&".join(_REQUIRED[one.name] for one in route.parameters if one.required)
+    """Return a query with the parameters that a route requires, and the instant that would else be now."""
+    return "&".join(_REQUIRED[one.name] for one in route.parameters if one.required or one.name == "at")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -103,6 +104,30 @@ def test_the_next_slots_are_told_in_two_clocks(world: World) -> None:
     assert any("2026-03-08" in note for note in found["notes"]), "the clocks skip 02:30"
     assert get(world, "/jobs/report/next", "n=1&tz=UTC")["slots"][0]["local"].endswith("+00:00")
     assert world.ask(f"{API}/jobs/report/next", query="tz=Mars/Base").status == 400
+
+
+def test_every_slot_of_a_span_has_its_fate_and_its_reason() -> None:
+    world = open_world()
+    world.shop.scheduler.pause("invoices", by="ana", note="schema move")
+    world.shop.later(2 * 3_600)
+    world.shop.scheduler.resume("invoices")
+    world.shop.tick()
+    now = datetime.fromisoformat(get(world, "/status")["now"])
+    span = f"from={stamp(now - timedelta(hours=3))}&to={stamp(now + timedelta(hours=1))}"
+    found = get(world, "/jobs/invoices/slots", f"{span}&tz=Asia/Kolkata")["slots"]
+    skipped = [slot for slot in found if slot["status"] == "skipped"]
+    assert len(skipped) == 2
+    assert all("paused" in slot["reason"] and slot["local"].endswith("+05:30") for slot in skipped)
+    why = get(world, "/jobs/invoices/why", f"at={skipped[0]['slot']}")
+    assert (why["slot"], why["status"]) == (skipped[0]["slot"], "skipped")
+    assert "paused" in why["verdict"]
+    sums = get(world, "/jobs/invoices/accounting", "hours=3")
+    assert (sums["due"], sums["unaccounted"]) == (sum(sums["counts"].values()), [])
+    assert sums["counts"]["skipped"] == 2
+
+
+def stamp(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def test_durations_have_their_quantiles(world: World) -> None:

@@ -13,8 +13,8 @@ from solocron.errors import InvalidError
 from solocron.schedules import dst_notes, lint, load_zone
 from solocron.service.call import ApiCall
 from solocron.service.paging import Listing, make_cursor, read_cursor
-from solocron.service.problems import FieldFault, ProblemError
 from solocron.service.shown import shown_job
+from solocron.service.zones import checked_zone
 from solocron.views import BackfillView, JobView, ResumeView
 
 __all__ = [
@@ -107,7 +107,7 @@ def following(call: ApiCall) -> NextAnswer:
     """Return the next slots of a job, in its zone or another."""
     name, given = call.names["job"], call.given
     slots, notes = call.reads.upcoming(name, given["n"], given["from"])
-    zone = call.reads.job(name).zone if given["tz"] is None else _zone(given["tz"])
+    zone = call.reads.job(name).zone if given["tz"] is None else checked_zone(given["tz"])
     schedule, start = call.reads.schedule(name), given["from"] or call.reads.now()
     if schedule is not None and slots:
         far = min(slots[-1] - start + timedelta(days=1), timedelta(days=4 * 366))
@@ -150,14 +150,6 @@ def resume(call: ApiCall) -> ResumeView:
 def backfill(call: ApiCall) -> BackfillView:
     """Return what a backfill would do now."""
     return call.reads.backfill_preview(call.names["job"], call.given)
-
-
-def _zone(name: str) -> str:
-    try:
-        return load_zone(name).name
-    except InvalidError as error:
-        fault = FieldFault("query", "tz", str(error))
-        raise ProblemError(400, f"tz: {error}", code=type(error).__name__, fields=[fault]) from None
 
 
 def _quantile(ordered: list[float], q: float) -> float | None:

@@ -86,9 +86,10 @@ class Reads:
         """Return the schedule of a job; None if it has none, or if only code knows it."""
         return self._client.schedule(job)
 
-    def upcoming(self, job: str, n: int, start: datetime | None) -> tuple[list[datetime], list[str]]:
+    def upcoming(self, job: JobView, n: int, start: datetime | None) -> tuple[list[datetime], list[str]]:
         """Return the next slots of a job, and sentences about those that its calendar moves."""
-        return self._client.upcoming(job, n, start=start), self._client.upcoming_changes(job, n, start=start)
+        slots = self._client.upcoming(job.name, n, start=start)
+        return slots, [] if job.calendar is None else self._client.upcoming_changes(job.name, n, start=start)
 
     def slots(self, job: str, start: datetime, end: datetime) -> list[SlotView]:
         """Return every slot of a span with what became of it."""

@@ -106,8 +106,9 @@ def job(call: ApiCall) -> JobAnswer:
 def following(call: ApiCall) -> NextAnswer:
     """Return the next slots of a job, in its zone or another."""
     name, given = call.names["job"], call.given
-    slots, notes = call.reads.upcoming(name, given["n"], given["from"])
-    zone = call.reads.job(name).zone if given["tz"] is None else checked_zone(given["tz"])
+    view = call.reads.job(name)
+    slots, notes = call.reads.upcoming(view, given["n"], given["from"])
+    zone = view.zone if given["tz"] is None else checked_zone(given["tz"])
     schedule, start = call.reads.schedule(name), given["from"] or call.reads.now()
     if schedule is not None and slots:
         far = min(slots[-1] - start + timedelta(days=1), timedelta(days=4 * 366))

@@ -129,9 +129,9 @@ class Reads:
         """Return the last attempt of a run, all its attempts, and its steps."""
         return self._client.get_run(id), self._client.attempts(id), steps_of(self._store, id)
 
-    def nodes(self, *, ended: bool) -> list[NodeView]:
-        """Return the nodes; with `ended` also those whose end is on record."""
-        return self._client.nodes(ended=ended)
+    def nodes(self, *, ended: bool, since: datetime | None = None) -> list[NodeView]:
+        """Return the nodes; with `ended` also those whose end is on record, or was at `since` or later."""
+        return self._client.nodes(ended=ended, since=since if ended else None)
 
     def alarms(self) -> AlarmsView:
         """Return the open alarms, messages and silences."""

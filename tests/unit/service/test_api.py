@@ -71,6 +71,14 @@ def walk(world: World, path: str, query: str) -> list[Any]:
     return found
 
 
+def test_ended_nodes_are_those_of_a_span(world: World) -> None:
+    assert get(world, "/nodes")["items"] == []
+    ended = get(world, "/nodes", "state=ended")["items"]
+    assert {node["state"] for node in ended} == {"ended"}
+    assert get(world, "/nodes", "state=ended&since=2099-01-01T00:00:00Z")["items"] == []
+    assert get(world, "/nodes", "state=ended&since=2020-01-01T00:00:00Z")["items"] == ended
+
+
 def test_a_cursor_fits_its_own_filters_alone(world: World) -> None:
     cursor = get(world, "/jobs", "limit=1")["next"]
     assert get(world, "/jobs", f"limit=2&cursor={cursor}")["items"][0]["name"] == "invoices", "another limit is fine"

@@ -15,7 +15,9 @@ STATES = ("live", "silent", "dead", "ended")
 def nodes(call: ApiCall) -> Listing[NodeView]:
     """Return nodes by session; ended ones only if they are asked for."""
     wanted = frozenset(call.given["state"]) or frozenset(STATES[:3])
-    found = [view for view in call.reads.nodes(ended="ended" in wanted) if view.state in wanted]
+    found = [
+        view for view in call.reads.nodes(ended="ended" in wanted, since=call.given["since"]) if view.state in wanted
+    ]
     return page_by_name(found, lambda view: view.session, path=call.path, given=call.given, as_of=call.reads.now())
 
 

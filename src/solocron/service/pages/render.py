@@ -1,0 +1,56 @@
+"""Turns a page and its frame into HTML. Templates come from the package alone, and escape everything."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import ClassVar, Protocol
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from solocron.service.draw.svg import HATCHES, shown
+from solocron.service.pages.frame import Frame
+
+__all__ = ["Page", "render", "render_part"]
+
+
+class Page(Protocol):
+    """A frozen value with the name of its template, its section and its title."""
+
+    template: ClassVar[str]
+    section: ClassVar[str]
+
+    @property
+    def title(self) -> str:
+        """The title of the page, and the last of its crumbs."""
+        ...
+
+
+def render(page: Page, frame: Frame) -> str:
+    """Return the whole page."""
+    return _environment().get_template(page.template).render(page=page, frame=frame, link=frame.links, hatches=HATCHES)
+
+
+def render_part(page: Page, frame: Frame) -> str:
+    """Return the content of `<main>` alone, for a page that is open already."""
+    template = _environment().get_template(page.template)
+    context = template.new_context({"page": page, "frame": frame, "link": frame.links, "hatches": HATCHES})
+    return "".join(template.blocks["main"](context))
+
+
+@cache
+def _environment() -> Environment:
+    # Every expression is made of its text with control characters spelled out, then escaped: `finalize` runs first.
+    return Environment(
+        loader=PackageLoader("solocron.service", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+        auto_reload=False,
+    )
+
+
+def _finalize(value: object) -> object:
+    # Exactly `str`: a `Markup` was made by `draw`, which has treated its texts already.
+    return shown(value) if type(value) is str else value

@@ -1,0 +1,327 @@
+"""The fleet picture, from the views of nodes and runs: lanes, takeovers, refused results, slots to come."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from markupsafe import Markup
+
+from solocron.service.draw.bars import draw_lease
+from solocron.service.draw.timeline import (
+    Bar,
+    Lane,
+    Mark,
+    Takeover,
+    Window,
+    axis,
+    draw_lanes,
+    draw_next,
+)
+from solocron.service.pages.links import Links
+from solocron.service.pages.parts import Choices, tone_of
+from solocron.service.pages.words import Reading, plural, short_fence, span
+from solocron.views import NodeView, RunView
+
+__all__ = ["FleetPart", "LanePart", "RefusedResult", "SlotToCome", "by_job", "by_node", "ticks_of", "window_of"]
+
+_STEPS = (60, 300, 900, 3_600, 4 * 3_600, 86_400)
+_MOST_LANES = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedResult:
+    """A result that came after the run was taken over, and that the store refused."""
+
+    node: str
+    run: str
+    fence: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotToCome:
+    """A slot of a job that is not due yet."""
+
+    job: str
+    slot: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanePart:
+    """The label of a lane and its drawing."""
+
+    name: str
+    href: str | None
+    state: str
+    words: tuple[tuple[str, str], ...]
+    """What stands below the name: a tone, or none, and words."""
+    lease: Markup | None
+    svg: Markup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetPart:
+    """The whole picture: lanes below an axis, the slots to come, and how else to see it."""
+
+    lead: str
+    head: str
+    axis: Markup
+    lanes: tuple[LanePart, ...]
+    next: Markup | None
+    choices: tuple[Choices, ...]
+    zone: str
+    more: str = ""
+    """How many lanes are left out."""
+
+
+def window_of(now: datetime, seconds: int) -> Window:
+    """Return the window that ends a fifth of its span after the present, for the slots to come."""
+    return Window(start=now - timedelta(seconds=seconds), end=now + timedelta(seconds=seconds / 5), now=now)
+
+
+def ticks_of(window: Window, reading: Reading) -> tuple[tuple[datetime, str], ...]:
+    """Return instants on round times of the page's zone, at most eight, with their labels."""
+    long = (window.end - window.start).total_seconds()
+    step = next((size for size in _STEPS if long / size <= 8), _STEPS[-1])
+    offset = reading.local(window.start).utcoffset() or timedelta()
+    first = (int(window.start.timestamp() + offset.total_seconds()) // step + 1) * step - int(offset.total_seconds())
+    found = []
+    for seconds in range(first, int(window.end.timestamp()), step):
+        at = datetime.fromtimestamp(seconds, tz=window.now.tzinfo)
+        # A label beneath that of the present could not be read.
+        if abs(window.share(at) - window.share(window.now) + 0.05) > 0.07:
+            found.append((at, reading.day(at) if step >= 86_400 else reading.time(at)))
+    return tuple(found)
+
+
+def by_node(
+    *,
+    nodes: Sequence[NodeView],
+    runs: Sequence[RunView],
+    refused: Sequence[RefusedResult],
+    to_come: Sequence[SlotToCome],
+    window: Window,
+    reading: Reading,
+    links: Links,
+    choices: tuple[Choices, ...] = (),
+    skews_ms: Mapping[str, float] | None = None,
+    leases: Mapping[str, float] | None = None,
+) -> FleetPart:
+    """Make the picture with a lane for each node, live ones first; `leases` are the shares that are left."""
+    # Live ones first, then those that are silent or dead, then those that ended; each group by name.
+    order = {"live": 0, "silent": 1, "dead": 2}
+    listed = sorted(nodes, key=lambda node: (order.get(node.state, 3), node.node))
+    per_node = defaultdict(list)
+    for run in runs:
+        per_node[run.node].append(run)
+    lanes = [
+        Lane(
+            name=node.node,
+            bars=tuple(_bar(run, reading, links, _label) for run in per_node[node.node] if run.claimed_at),
+            marks=_marks(node, refused, window, reading),
+            unheld=_unheld(node, runs, refused, window),
+            began=node.started_at,
+        )
+        for node in listed[:_MOST_LANES]
+    ]
+    labels = [_node_label(node, reading, links, skews_ms or {}, leases or {}) for node in listed[:_MOST_LANES]]
+    live = sum(node.state == "live" for node in nodes)
+    dead = plural(len(nodes) - live, "other") if len(nodes) > live else "none lost"
+    return _part(
+        lead=f"{live} live, {dead} · each bar is one attempt, from claim to end",
+        head="node",
+        lanes=lanes,
+        labels=labels,
+        runs=runs,
+        to_come=to_come,
+        window=window,
+        reading=reading,
+        choices=choices,
+        left_out=len(listed) - _MOST_LANES,
+    )
+
+
+def by_job(
+    *,
+    runs: Sequence[RunView],
+    to_come: Sequence[SlotToCome],
+    window: Window,
+    reading: Reading,
+    links: Links,
+    choices: tuple[Choices, ...] = (),
+) -> FleetPart:
+    """Make the picture with a lane for each job that ran in the window; a tick before each bar is its slot."""
+    per_job = defaultdict(list)
+    for run in runs:
+        if run.claimed_at:
+            per_job[run.job].append(run)
+    names = sorted(per_job)
+    lanes = [
+        Lane(name=name, bars=tuple(_bar(run, reading, links, _node, slot=True) for run in per_job[name]))
+        for name in names[:_MOST_LANES]
+    ]
+    labels = [
+        (name, links.job(name), "live", (("", plural(len(per_job[name]), "attempt")),), None)
+        for name in names[:_MOST_LANES]
+    ]
+    return _part(
+        lead=f"{plural(len(names), 'job')} ran · each bar is one attempt, from claim to end",
+        head="job",
+        lanes=lanes,
+        labels=labels,
+        runs=runs,
+        to_come=to_come,
+        window=window,
+        reading=reading,
+        choices=choices,
+        left_out=len(names) - _MOST_LANES,
+    )
+
+
+_Label = tuple[str, str | None, str, tuple[tuple[str, str], ...], Markup | None]
+
+
+def _part(
+    *,
+    lead: str,
+    head: str,
+    lanes: Sequence[Lane],
+    labels: Sequence[_Label],
+    runs: Sequence[RunView],
+    to_come: Sequence[SlotToCome],
+    window: Window,
+    reading: Reading,
+    choices: tuple[Choices, ...],
+    left_out: int,
+) -> FleetPart:
+    ticks = ticks_of(window, reading)
+    drawn = draw_lanes(window, lanes, _takeovers(runs), [at for at, _ in ticks])
+    return FleetPart(
+        lead=lead,
+        head=head,
+        axis=axis(window, ticks, f"now {reading.clock(window.now)}"),
+        lanes=tuple(
+            LanePart(name=name, href=href, state=state, words=words, lease=lease, svg=picture.svg)
+            for (name, href, state, words, lease), picture in zip(labels, drawn, strict=True)
+        ),
+        next=_next(to_come, window, reading),
+        choices=choices,
+        zone=reading.zone_name,
+        more="" if left_out <= 0 else f"{plural(left_out, head)} more, on the page of the {head}s",
+    )
+
+
+def _label(run: RunView) -> str:
+    return run.job if run.attempt <= 1 else f"{run.job} · attempt {run.attempt}"
+
+
+def _node(run: RunView) -> str:
+    return run.node or ""
+
+
+def _bar(
+    run: RunView, reading: Reading, links: Links, label: Callable[[RunView], str], *, slot: bool = False
+) -> Bar:
+    assert run.claimed_at is not None
+    end = "still running" if run.finished_at is None else f"to {reading.clock(run.finished_at)}"
+    status = run.status.replace("_", " ")
+    return Bar(
+        run=run.run,
+        attempt=run.attempt,
+        start=run.claimed_at,
+        end=run.finished_at,
+        tone=tone_of(run.status),
+        label=label(run),
+        title=f"{run.job} · attempt {run.attempt} · {run.node} · {reading.clock(run.claimed_at)} {end} · {status}",
+        href=links.run(run.run),
+        slot=run.slot if slot else None,
+    )
+
+
+def _marks(
+    node: NodeView, refused: Sequence[RefusedResult], window: Window, reading: Reading
+) -> tuple[Mark, ...]:
+    marks = [
+        Mark(at=one.at, kind="refused", words="woke up, its result was refused")
+        for one in refused
+        if one.node == node.node and window.start <= one.at <= window.end
+    ]
+    # The words stand left of the line, where there must be room for them.
+    if window.share(node.started_at) > 0.15:
+        marks.append(Mark(at=node.started_at, kind="began", words=f"started {reading.clock(node.started_at)}"))
+    return tuple(marks)
+
+
+def _unheld(
+    node: NodeView, runs: Sequence[RunView], refused: Sequence[RefusedResult], window: Window
+) -> tuple[tuple[datetime, datetime], ...]:
+    """Return when the node had no live lease: since it ended, and from a lost attempt to its refused result."""
+    spans = []
+    lost = {run.run: run.finished_at for run in runs if run.status == "lost" and run.node == node.node}
+    for one in refused:
+        since = lost.get(one.run)
+        if one.node == node.node and since is not None and since < one.at:
+            spans.append((since, one.at))
+    over = node.ended_at if node.state in ("dead", "ended") else node.expires_at if node.state == "silent" else None
+    if over is not None and over < window.end:
+        spans.append((max(over, window.start), window.end))
+    return tuple(spans)
+
+
+def _takeovers(runs: Sequence[RunView]) -> tuple[Takeover, ...]:
+    known = {(run.run, run.attempt): run for run in runs}
+    found = []
+    for run in runs:
+        after = known.get((run.run, run.attempt + 1))
+        if run.status != "lost" or after is None or after.claimed_at is None or run.finished_at is None:
+            continue
+        found.append(
+            Takeover(
+                run=run.run,
+                attempt=run.attempt,
+                at=run.finished_at,
+                words=(
+                    f"taken over by {after.node} after {span(after.claimed_at - run.finished_at)}",
+                    f"fence {short_fence(run.fence)} → {short_fence(after.fence)}",
+                ),
+            )
+        )
+    return tuple(found)
+
+
+def _node_label(
+    node: NodeView, reading: Reading, links: Links, skews_ms: Mapping[str, float], leases: Mapping[str, float]
+) -> _Label:
+    href = links.node(node.session)
+    if node.state in ("dead", "ended") and node.ended_at is not None:
+        word = "dead" if node.state == "dead" else node.reason or "ended"
+        return node.node, href, node.state, (("", f"{word} since {reading.clock(node.ended_at)}"),), None
+    places = f"{node.running} of {node.max_running} running" if node.max_running else f"{node.running} running"
+    words = [("", places)]
+    skew = skews_ms.get(node.session)
+    if skew is not None:
+        sign = "+" if skew >= 0 else "−"
+        words.append(("miss" if abs(skew) >= 1_000 else "", f"clock {sign}{span(abs(skew) / 1_000)}"))
+    if node.state == "silent":
+        words.append(("miss", f"silent, {span(reading.now - node.expires_at)} past its lease"))
+    left = leases.get(node.session)
+    return node.node, href, node.state, tuple(words), None if left is None else draw_lease(left)
+
+
+def _next(to_come: Sequence[SlotToCome], window: Window, reading: Reading) -> Markup | None:
+    if not to_come:
+        return None
+    at_once: dict[datetime, list[str]] = defaultdict(list)
+    for one in to_come:
+        if window.now < one.slot <= window.end:
+            at_once[one.slot].append(one.job)
+    slots = [
+        (at, len(names), f"{reading.clock(at)}: {', '.join(names[:5])}{' ...' if len(names) > 5 else ''}")
+        for at, names in sorted(at_once.items())[:200]
+    ]
+    count = sum(map(len, at_once.values()))
+    words = f"{plural(count, 'slot')} in the next {span(window.end - window.now)}; the first node to claim one runs it"
+    return draw_next(window, slots, words).svg

@@ -1,0 +1,160 @@
+"""Nodes: is one dead, is its clock right, do all run the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from solocron.service.draw.bars import draw_lease
+from solocron.service.pages.fleet import FleetPart
+from solocron.service.pages.links import Links
+from solocron.service.pages.parts import Badge, Choices, Column, Fact, TableCell, TablePart, TableRow
+from solocron.service.pages.words import Reading, plural, span
+from solocron.views import NodeView
+
+__all__ = ["NodePage", "NodesPage", "node_badge", "node_facts", "nodes_table", "unserved_words"]
+
+_STATES = {"live": ("ok", "ok"), "silent": ("miss", "clock"), "dead": ("lost", "lost"), "ended": ("skip", "skip")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesPage:
+    """Every node of the namespace; `missing` are pools without any."""
+
+    template: ClassVar[str] = "nodes.html"
+    section: ClassVar[str] = "nodes"
+    lead: str
+    missing: tuple[str, ...]
+    states: Choices
+    table: TablePart
+    older: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return "Nodes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePage:
+    """One node: its facts, its lane, its last attempts."""
+
+    template: ClassVar[str] = "node.html"
+    section: ClassVar[str] = "nodes"
+    name: str
+    state: Badge
+    head: str
+    band: str
+    facts: tuple[Fact, ...]
+    lanes: FleetPart
+    runs: TablePart
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return self.name
+
+
+def node_badge(node: NodeView, reading: Reading) -> Badge:
+    """Return the state of a node; a silent one with the time since its lease ran out."""
+    tone, icon = _STATES.get(node.state, ("skip", "miss"))
+    word = node.state
+    if node.state == "silent":
+        word = f"silent {span(reading.now - node.expires_at)}"
+    return Badge(tone=tone, icon=icon, word=word)
+
+
+def unserved_words(unserved: Mapping[str, int]) -> tuple[str, ...]:
+    """Return a sentence for each pool without a live node."""
+    return tuple(
+        f"No live node serves pool {pool}: {plural(count, 'job')} {'does' if count == 1 else 'do'} not run."
+        for pool, count in sorted(unserved.items())
+    )
+
+
+def nodes_table(
+    nodes: Sequence[NodeView],
+    *,
+    reading: Reading,
+    links: Links,
+    leases: Mapping[str, float],
+    skews_ms: Mapping[str, float],
+    empty: str,
+) -> TablePart:
+    """Make the table of nodes; what differs from most of the live ones is marked."""
+    live = [node for node in nodes if node.state == "live"]
+    usual = {
+        what: Counter(getattr(node, what) for node in live).most_common(1)[0][0] if live else None
+        for what in ("version", "zone_data", "revision")
+    }
+    return TablePart(
+        label="Nodes",
+        columns=(
+            Column(title="node"),
+            Column(title="state"),
+            Column(title="lease left"),
+            Column(title="running", right=True),
+            Column(title="clock", right=True),
+            Column(title="pools", narrow=False),
+            Column(title="host", narrow=False),
+            Column(title="release", narrow=False),
+            Column(title="zone data", narrow=False),
+            Column(title="revision", right=True, narrow=False),
+            Column(title="since", narrow=False),
+        ),
+        rows=tuple(_row(node, usual, reading, links, leases.get(node.session), skews_ms.get(node.session)) for node in nodes),
+        empty=empty,
+    )
+
+
+def _row(
+    node: NodeView, usual: Mapping[str, object], reading: Reading, links: Links, lease: float | None, skew: float | None
+) -> TableRow:
+    over = node.state in ("dead", "ended")
+    if over:
+        left = TableCell(text=node.reason or "ended", tone="lost" if node.state == "dead" else "")
+    elif lease is None:
+        left = TableCell(text=reading.until(node.expires_at))
+    else:
+        left = TableCell(picture=draw_lease(lease), text=reading.until(node.expires_at).removeprefix("in "))
+
+    def compared(what: str, text: str) -> TableCell:
+        differs = not over and getattr(node, what) != usual[what]
+        return TableCell(text=text, tone="miss" if differs else "", after="differs" if differs else "")
+
+    clock = TableCell(text="–", title="not measured")
+    if skew is not None:
+        sign = "+" if skew >= 0 else "−"
+        clock = TableCell(text=f"{sign}{span(abs(skew) / 1_000)}", tone="miss" if abs(skew) >= 1_000 else "")
+    return TableRow(
+        cells=(
+            TableCell(text=node.node, href=links.node(node.session), strong=True),
+            TableCell(badge=node_badge(node, reading)),
+            left,
+            TableCell(text=f"{node.running} of {node.max_running}" if node.max_running else str(node.running)),
+            clock,
+            TableCell(text=", ".join(node.pools)),
+            TableCell(text=node.host, after=f"pid {node.pid}"),
+            compared("version", node.version),
+            compared("zone_data", node.zone_data),
+            compared("revision", "–" if node.revision is None else str(node.revision)),
+            TableCell(text=reading.stamp(node.ended_at or node.started_at) if over else reading.stamp(node.started_at)),
+        )
+    )
+
+
+def node_facts(node: NodeView, reading: Reading, skew: float | None) -> tuple[Fact, ...]:
+    """Return the facts of one node."""
+    clock = "–" if skew is None else f"{'+' if skew >= 0 else '−'}{span(abs(skew) / 1_000)}"
+    ended = node.ended_at is not None and node.state in ("dead", "ended")
+    lease = Fact(name="Lease", value="over" if ended else reading.until(node.expires_at), under=node.reason or f"renewed until {reading.clock(node.expires_at)}")
+    return (
+        lease,
+        Fact(name="Running", value=str(node.running), under=f"of {node.max_running}" if node.max_running else "no bound"),
+        Fact(name="Clock", value=clock, under="against the store", tone="miss" if skew is not None and abs(skew) >= 1_000 else ""),
+        Fact(name="Release", value=node.version, under=f"revision {node.revision}" if node.revision is not None else "no revision"),
+        Fact(name="Zone data", value=node.zone_data, under="of its machine"),
+        Fact(name="Since", value=reading.stamp(node.started_at), under=f"{node.host}, pid {node.pid}"),
+    )

@@ -1,0 +1,215 @@
+"""The overview: is everything all right, what needs a person, which node does what now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from markupsafe import Markup
+
+from solocron.service.draw.bars import draw_hours, draw_sum
+from solocron.service.pages.fleet import FleetPart, SlotToCome
+from solocron.service.pages.links import Links
+from solocron.service.pages.parts import Column, Entry, TableCell, TablePart, TableRow
+from solocron.service.pages.words import Reading, number, plural, short_fence, span
+from solocron.views import NodeView, RunView
+
+__all__ = ["AccountingPart", "OverviewPage", "SumLine", "Sums", "accounting_of", "next_of", "places_of", "progress_words", "running_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """The accounting of a span: slots that came due, by what became of them, compared with the schedules."""
+
+    hours: int
+    due: int
+    ran: int
+    running: int
+    waiting: int
+    failed: int
+    missed: int
+    skipped: int
+    dropped: int
+    cancelled: int
+    taken_over: int
+    done_twice: int
+    unaccounted: int
+    checked_jobs: int
+    of_jobs: int
+    by_hour: tuple[Mapping[str, int], ...]
+    """Counts by tone, the oldest hour first; the last one is open."""
+    late_p95: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumLine:
+    """One number of the accounting, with where it leads."""
+
+    tone: str
+    count: str
+    words: str
+    href: str | None
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountingPart:
+    """The sentence of the page, its bar, its numbers, and the slots of each hour."""
+
+    said: str
+    verdict: str
+    verdict_tone: str
+    verdict_href: str | None
+    bar: Markup
+    lines: tuple[SumLine, ...]
+    hours: Markup
+    late: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewPage:
+    """The overview; with `wall` the accounting and the fleet alone, large."""
+
+    template: ClassVar[str] = "overview.html"
+    section: ClassVar[str] = "overview"
+    accounting: AccountingPart
+    looks: tuple[Entry, ...]
+    calm: str
+    """What stands there when nothing needs a look."""
+    running: TablePart
+    places: str
+    soon: tuple[tuple[str, str, str, str], ...]
+    """When, its ISO instant, job, address."""
+    soon_lead: str
+    fleet: FleetPart
+    wall: bool = False
+    empty: bool = False
+    """True for a namespace without any job."""
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return "Overview"
+
+
+def accounting_of(sums: Sums, reading: Reading, links: Links) -> AccountingPart:
+    """Make the accounting; the sentence is green only if every job was compared and nothing is missing."""
+    since = (reading.now - timedelta(hours=sums.hours)).isoformat()
+    verdict, tone, href = "Every one is accounted for.", "ok", None
+    if sums.unaccounted:
+        verdict, tone = f"{plural(sums.unaccounted, 'slot')} {'is' if sums.unaccounted == 1 else 'are'} not.", "fail"
+        href = links.to("/accounting")
+    elif sums.checked_jobs < sums.of_jobs:
+        verdict, tone = f"{number(sums.checked_jobs)} of {plural(sums.of_jobs, 'job')} checked so far.", "miss"
+    lines = [
+        ("ok", sums.ran, "ran once", "succeeded"),
+        ("run", sums.running, "running", "running"),
+        ("wait", sums.waiting, "waiting", "waiting"),
+        ("fail", sums.failed, "failed", "failed"),
+        ("miss", sums.missed, "missed", "missed"),
+        ("skip", sums.skipped, "skipped by choice", "skipped"),
+        ("miss", sums.dropped, "dropped", "dropped"),
+        ("skip", sums.cancelled, "cancelled", "cancelled"),
+    ]
+    always = {"running", "failed", "missed", "succeeded"}
+    shown = [one for one in lines if one[1] or one[3] in always]
+    parts = [(tone_, count) for tone_, count, _, _ in shown] + [("none", sums.unaccounted)]
+    label = ", ".join(f"{number(count)} {words}" for _, count, words, _ in shown)
+    first = reading.now - timedelta(hours=len(sums.by_hour) - 1)
+    return AccountingPart(
+        said=f"{plural(sums.due, 'slot')} came due in the last {sums.hours} hours.",
+        verdict=verdict,
+        verdict_tone=tone,
+        verdict_href=href,
+        bar=draw_sum(parts, f"{label}, {number(sums.unaccounted)} unaccounted for"),
+        lines=(
+            *(
+                SumLine(tone=tone_, count=number(count), words=words, href=links.runs(status=status, since=since))
+                for tone_, count, words, status in shown
+            ),
+            SumLine(
+                tone="lost",
+                count=number(sums.taken_over),
+                words="taken over",
+                href=links.runs(status="lost", since=since),
+                of="of those that ran or run",
+            ),
+            SumLine(tone="none", count=number(sums.done_twice), words="done twice", href=None),
+            SumLine(tone="none", count=number(sums.unaccounted), words="unaccounted for", href=None),
+        ),
+        hours=draw_hours(sums.by_hour, _hour_marks(first, len(sums.by_hour), reading), "Slots per hour, by what became of them"),
+        late="" if sums.late_p95 is None else f"started within {span(sums.late_p95)} (p95)",
+    )
+
+
+def running_of(runs: Sequence[RunView], reading: Reading, links: Links) -> TablePart:
+    """Make the table of what runs now, from the holds."""
+    return TablePart(
+        label="Running now",
+        columns=(
+            Column(title="job"),
+            Column(title="slot"),
+            Column(title="attempt", right=True, narrow=False),
+            Column(title="held by"),
+            Column(title="fence", narrow=False),
+            Column(title="for", right=True),
+            Column(title="progress", narrow=False),
+        ),
+        rows=tuple(
+            TableRow(
+                cells=(
+                    TableCell(text=run.job, href=links.run(run.run), strong=True),
+                    TableCell(text=reading.stamp(run.slot)),
+                    TableCell(text=str(run.attempt), tone="lost" if run.attempt > 1 else ""),
+                    TableCell(text=run.node or "", href=links.nodes(q=run.node)),
+                    TableCell(text=short_fence(run.fence), title=str(run.fence), mono=True),
+                    _for(run, reading),
+                    TableCell(text=progress_words(run)),
+                )
+            )
+            for run in runs
+        ),
+        empty="Nothing runs right now.",
+    )
+
+
+def progress_words(run: RunView) -> str:
+    """Return what a run tells of its progress, as a share if it has one."""
+    told = run.progress or {}
+    done, total = told.get("done", told.get("current")), told.get("total")
+    if isinstance(done, int | float) and isinstance(total, int | float) and total > 0:
+        return f"{done / total:.0%} · {done:,} of {total:,}"
+    note = told.get("note") or told.get("message")
+    return str(note) if note else "not told"
+
+
+def _for(run: RunView, reading: Reading) -> TableCell:
+    if run.claimed_at is None:
+        return TableCell(text="–")
+    past = run.deadline is not None and run.deadline <= reading.now
+    words = span(reading.now - run.claimed_at)
+    return TableCell(text=words, tone="miss" if past or run.stuck else "", after="past its deadline" if past else "", until=run.claimed_at.isoformat())
+
+
+def next_of(slots: Sequence[SlotToCome], reading: Reading, links: Links) -> tuple[tuple[str, str, str, str], ...]:
+    """Return the first slots to come: when, the instant, the job and its address."""
+    first = sorted(slots, key=lambda one: (one.slot, one.job))[:6]
+    return tuple((reading.until(one.slot), one.slot.isoformat(), one.job, links.job(one.job)) for one in first)
+
+
+def places_of(nodes: Sequence[NodeView]) -> str:
+    """Return how many runs the live nodes could take now; empty if one of them has no bound."""
+    live = [node for node in nodes if node.state == "live"]
+    if any(node.max_running is None for node in live):
+        return ""
+    return f"{plural(sum((node.max_running or 0) - node.running for node in live), 'place')} free"
+
+
+def _hour_marks(first: datetime, count: int, reading: Reading) -> list[tuple[int, str]]:
+    marks = [
+        (hour, f"{reading.local(first + timedelta(hours=hour)):%H:00}")
+        for hour in range(0, max(0, count - 3), max(1, count // 3))
+    ]
+    return [*marks, (count - 1, "now")] if count else []

@@ -64,7 +64,8 @@ def draw_grid(grid: SlotGrid) -> Markup:
     for row in grid.rows:
         shade = ' class="off"' if row.note else ""
         today = ' class="today"' if row.today else ""
-        note = f'<span class="note"> {text(row.note)}</span>' if row.note else ""
+        # The name of a day off stands below the picture; the row has room for its date only.
+        note = f'<span class="vh">, {text(row.note)}</span>' if row.note else ""
         parts.append(f'<tr{shade}><th scope="row"{today}>{text(row.label)}{note}</th>')
         for cell in row.cells:
             if not cell.kind:

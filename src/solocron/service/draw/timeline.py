@@ -28,7 +28,7 @@ _LABEL_FROM = 0.055
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What the picture shows: from `start` to `end`, with `now` between them."""
+    """What the picture shows: from `start` to `end`; `now` stands between them, or after them in a picture of the past."""
 
     start: datetime
     end: datetime
@@ -107,11 +107,13 @@ class LanePicture:
 
 def axis(window: Window, ticks: Sequence[tuple[datetime, str]], now: str) -> Markup:
     """Draw the line of times above the lanes; `ticks` are instants with their labels."""
-    parts = ['<svg height="26" aria-hidden="true">', _future(window, 26)]
+    parts = ['<svg height="26" aria-hidden="true">', _future(window)]
     for at, label in ticks:
         x = pct(window.share(at))
         parts.append(f'<text x="{x}" dx="4" y="17">{text(label)}</text>')
         parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="8" y2="26"/>')
+    if window.now > window.end:
+        return Markup("".join([*parts, "</svg>"]))
     x = pct(window.share(window.now))
     # The label of the present stands left of its line, unless the line is at the left edge.
     anchor, shift = ("end", -5) if window.share(window.now) > 0.15 else ("start", 5)
@@ -126,7 +128,7 @@ def draw_lanes(
     """Draw every lane; a takeover's line runs through all the lanes between its two attempts."""
     lanes = _thinned(window, lanes)
     placed = [_rows(window, lane) for lane in lanes]
-    heights = [int(2 * _PAD + max(2, max((row for _, row in rows), default=0) + 1) * _ROW - 4) for rows in placed]
+    heights = [int(2 * _PAD + max(3, max((row for _, row in rows), default=0) + 1) * _ROW - 4) for rows in placed]
     where = {
         (bar.run, bar.attempt): (number, _PAD + row * _ROW + _BAR / 2)
         for number, rows in enumerate(placed)
@@ -146,29 +148,31 @@ def _lane(
     window: Window, lane: Lane, rows: Sequence[tuple[Bar, int]], height: int, grid: str, crossing: Sequence[str]
 ) -> Markup:
     parts = [f'<svg height="{height}" role="group" aria-label="{text("Attempts of " + lane.name)}">', grid]
-    parts.append(_future(window, height))
+    parts.append(_future(window))
     if lane.began is not None and lane.began > window.start:
         x = pct(window.share(lane.began))
-        parts.append(f'<rect class="gone" x="0" y="0" width="{x}" height="{height}"/>')
-        parts.append(f'<line class="slotline" x1="{x}" x2="{x}" y1="0" y2="{height}"/>')
+        parts.append(f'<rect class="gone" x="0" y="0" width="{x}" height="100%"/>')
+        parts.append(f'<line class="slotline" x1="{x}" x2="{x}" y1="0" y2="100%"/>')
     for start, end in lane.unheld:
         left, right = window.share(start), window.share(end)
-        size = f'x="{pct(left)}" y="0" width="{pct(right - left)}" height="{height}"'
+        size = f'x="{pct(left)}" y="0" width="{pct(right - left)}" height="100%"'
         parts.append(f'<rect class="gone" {size}/><rect {size} fill="url(#hatch-dead)"/>')
     most = max((sum(column.counts.values()) for column in lane.dense), default=0)
     parts += [_column(window, column, most, height) for column in lane.dense]
     parts += [_bar(window, bar, row) for bar, row in rows]
     parts += crossing
     parts += [_mark(window, mark, height) for mark in lane.marks]
-    x = pct(window.share(window.now))
-    parts.append(f'<line class="now" x1="{x}" x2="{x}" y1="0" y2="{height}"/></svg>')
+    if window.now <= window.end:
+        x = pct(window.share(window.now))
+        parts.append(f'<line class="now" x1="{x}" x2="{x}" y1="0" y2="100%"/>')
+    parts.append("</svg>")
     # One tab stop a lane, its first bar; the arrow keys reach the others.
     return Markup("".join(parts).replace(' tabindex="-1"', "", 1))
 
 
-def _future(window: Window, height: int) -> str:
+def _future(window: Window) -> str:
     x = window.share(window.now)
-    return f'<rect class="future" x="{pct(x)}" y="0" width="{pct(1 - x)}" height="{height}"/>'
+    return f'<rect class="future" x="{pct(x)}" y="0" width="{pct(1 - x)}" height="100%"/>' if x < 1 else ""
 
 
 def _extent(window: Window, bar: Bar) -> tuple[float, float]:
@@ -215,7 +219,7 @@ def _mark(window: Window, mark: Mark, height: int) -> str:
     x, words = pct(share), text(mark.words)
     middle = height / 2 if mark.kind == "began" else _PAD + _BAR / 2
     # Words stand on the side that has room for them.
-    side = 'text-anchor="end" dx="-11"' if share > 0.6 or mark.kind == "began" else 'dx="11"'
+    side = 'text-anchor="end" dx="-11"' if share + 0.0075 * len(mark.words) > 1 or mark.kind == "began" else 'dx="11"'
     if mark.kind == "began":
         return f'<text class="offbar" x="{x}" y="{px(middle + 4)}" {side}>{words}</text>'
     return (
@@ -270,7 +274,7 @@ def _crossings(
         drawn[source].append(f'<circle class="takedot" cx="{x}" cy="{px(from_y)}" r="3.6"/>')
         side = 'text-anchor="end" dx="-10"' if share > 0.8 else 'dx="10"'
         drawn[source] += [
-            f'<text class="offbar lost" x="{x}" y="{px(from_y + 15 + 14 * line)}" {side}>{text(words)}</text>'
+            f'<text class="offbar lost" x="{x}" y="{px(from_y + 20 + 14 * line)}" {side}>{text(words)}</text>'
             for line, words in enumerate(one.words)
         ]
     return drawn
@@ -302,7 +306,7 @@ def _thin_lane(start: datetime, lane: Lane, edge: datetime, step: timedelta) -> 
 def draw_next(window: Window, slots: Sequence[tuple[datetime, int, str]], words: str) -> LanePicture:
     """Draw the slots to come, right of the present: an instant, how many jobs are due then, and a label each."""
     height, now = 44, pct(window.share(window.now))
-    parts = [f'<svg height="{height}" role="group" aria-label="Slots to come">', _future(window, height)]
+    parts = [f'<svg height="{height}" role="group" aria-label="Slots to come">', _future(window)]
     for at, count, label in slots:
         said, y = text(label), 30 if count == 1 else 14
         parts.append(

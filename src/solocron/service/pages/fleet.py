@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -128,10 +128,10 @@ def by_node(
         for node in listed[:_MOST_LANES]
     ]
     labels = [_node_label(node, reading, links, skews_ms or {}, leases or {}) for node in listed[:_MOST_LANES]]
-    live = sum(node.state == "live" for node in nodes)
-    dead = plural(len(nodes) - live, "other") if len(nodes) > live else "none lost"
+    states = Counter(node.state for node in nodes)
+    told = ", ".join(f"{states[state]} {state}" for state in ("live", "silent", "dead", "ended") if states[state])
     return _part(
-        lead=f"{live} live, {dead} · each bar is one attempt, from claim to end",
+        lead=f"{told or 'no node'} · each bar is one attempt, from claim to end",
         head="node",
         lanes=lanes,
         labels=labels,
@@ -297,8 +297,8 @@ def _node_label(
 ) -> _Label:
     href = links.node(node.session)
     if node.state in ("dead", "ended") and node.ended_at is not None:
-        word = "dead" if node.state == "dead" else node.reason or "ended"
-        return node.node, href, node.state, (("", f"{word} since {reading.clock(node.ended_at)}"),), None
+        why = f", {node.reason}" if node.reason else ""
+        return node.node, href, node.state, (("", f"{node.state} {reading.clock(node.ended_at)}{why}"),), None
     places = f"{node.running} of {node.max_running} running" if node.max_running else f"{node.running} running"
     words = [("", places)]
     skew = skews_ms.get(node.session)

@@ -16,7 +16,7 @@ from solocron.service.pages.parts import Column, Entry, TableCell, TablePart, Ta
 from solocron.service.pages.words import Reading, number, plural, short_fence, span
 from solocron.views import NodeView, RunView
 
-__all__ = ["AccountingPart", "OverviewPage", "SumLine", "Sums", "accounting_of", "next_of", "places_of", "progress_words", "running_of"]
+__all__ = ["AccountingPart", "OverviewPage", "SumLine", "Sums", "accounting_of", "next_of", "places_of", "progress_of", "running_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +166,7 @@ def running_of(runs: Sequence[RunView], reading: Reading, links: Links) -> Table
                     TableCell(text=run.node or "", href=links.nodes(q=run.node)),
                     TableCell(text=short_fence(run.fence), title=str(run.fence), mono=True),
                     _for(run, reading),
-                    TableCell(text=progress_words(run)),
+                    progress_of(run),
                 )
             )
             for run in runs
@@ -175,14 +175,15 @@ def running_of(runs: Sequence[RunView], reading: Reading, links: Links) -> Table
     )
 
 
-def progress_words(run: RunView) -> str:
-    """Return what a run tells of its progress, as a share if it has one."""
+def progress_of(run: RunView) -> TableCell:
+    """Return what a run tells of its progress, as a bar if it told a share."""
     told = run.progress or {}
     done, total = told.get("done", told.get("current")), told.get("total")
     if isinstance(done, int | float) and isinstance(total, int | float) and total > 0:
-        return f"{done / total:.0%} · {done:,} of {total:,}"
+        share = min(1.0, max(0.0, done / total))
+        return TableCell(text=f"{share * 100:.0f} %", share=share, title=f"{done:,} of {total:,}")
     note = told.get("note") or told.get("message")
-    return str(note) if note else "not told"
+    return TableCell(text=str(note), wide=True) if note else TableCell(text="not told", tone="skip")
 
 
 def _for(run: RunView, reading: Reading) -> TableCell:

@@ -63,6 +63,8 @@ class TableCell:
     """ISO instant from which the script counts down; the text is the value without script."""
     span: int = 1
     acts: tuple[Act, ...] = ()
+    share: float | None = None
+    """Progress, 0 to 1, drawn as a bar before the text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

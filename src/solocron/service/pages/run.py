@@ -99,8 +99,8 @@ def run_facts(attempts: Sequence[RunView], reading: Reading) -> tuple[Fact, ...]
 
 
 def run_window(attempts: Sequence[RunView], reading: Reading) -> Window:
-    """Return the window that shows every attempt with a little room on both sides."""
+    """Return the window that shows every attempt, with room for words at the right."""
     begin = min([run.slot for run in attempts] + [run.claimed_at for run in attempts if run.claimed_at])
     end = max([run.finished_at or reading.now for run in attempts])
     room = max((end - begin) * 0.06, timedelta(seconds=1))
-    return Window(start=begin - room, end=end + room, now=min(reading.now, end + room))
+    return Window(start=begin - room, end=end + 4 * room, now=reading.now)

@@ -100,6 +100,7 @@ def slots_part(
     together = len(fates) > MOST_CELLS
     lead = "a square sums up several slots, by the worst" if together else "one square is one slot; nothing is left out"
     legend = tuple((kind, _WORDS[kind]) for kind in _WORDS if kind in kinds_of(grid))
+    legend += tuple(("off", f"{row.label}: {row.note}") for row in grid.rows if row.note)[:8]
     return SlotsPart(table=draw_grid(grid), lead=lead, legend=legend, choices=choices)
 
 

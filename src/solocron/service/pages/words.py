@@ -26,14 +26,14 @@ def span(value: timedelta | float) -> str:
     if seconds < 0:
         return "−" + span(-seconds)
     if seconds < 1:
-        return f"{seconds:.2f} s" if seconds >= 0.01 or seconds == 0 else f"{seconds * 1_000:.1f} ms"
+        return f"{seconds:.2f} s" if seconds >= 0.01 or seconds == 0 else f"{seconds * 1_000:.0f} ms"
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < _MINUTE:
         return f"{whole} s"
     if whole < _HOUR:
-        return f"{whole // _MINUTE} m {whole % _MINUTE:02} s"
+        return f"{whole // _MINUTE} m" + (f" {whole % _MINUTE:02} s" if whole % _MINUTE else "")
     if whole < _DAY:
         return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02} m"
     return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"

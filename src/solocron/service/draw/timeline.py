@@ -108,9 +108,12 @@ class LanePicture:
 def axis(window: Window, ticks: Sequence[tuple[datetime, str]], now: str) -> Markup:
     """Draw the line of times above the lanes; `ticks` are instants with their labels."""
     parts = ['<svg height="26" aria-hidden="true">', _future(window)]
-    for at, label in ticks:
-        x = pct(window.share(at))
-        parts.append(f'<text x="{x}" dx="4" y="17">{text(label)}</text>')
+    for number, (at, label) in enumerate(ticks):
+        share = window.share(at)
+        x = pct(share)
+        # A phone has room for every second label, and for none beside the present.
+        narrow = ' class="hide-s"' if number % 2 or 0 < share - window.share(window.now) + 0.45 < 0.5 else ""
+        parts.append(f'<text{narrow} x="{x}" dx="4" y="17">{text(label)}</text>')
         parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="8" y2="26"/>')
     if window.now > window.end:
         return Markup("".join([*parts, "</svg>"]))

@@ -164,7 +164,7 @@ def by_job(
         for name in names[:_MOST_LANES]
     ]
     labels = [
-        (name, links.job(name), "live", (("", plural(len(per_job[name]), "attempt")),), None)
+        (name, links.job(name), "", (("", plural(len(per_job[name]), "attempt")),), None)
         for name in names[:_MOST_LANES]
     ]
     return _part(

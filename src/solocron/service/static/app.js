@@ -1,0 +1,330 @@
+// Makes the pages live and quick. Everything here has an equal without script: links, forms, whole pages.
+// No inline handlers, no markup from data: what comes from the server goes through one Trusted Types policy.
+
+const meta = (name) => document.querySelector(`meta[name="solocron-${name}"]`)?.content ?? "";
+const main = () => document.getElementById("main");
+const base = meta("base");
+const policy = window.trustedTypes
+  ? window.trustedTypes.createPolicy("solocron", { createHTML: (text) => text })
+  : { createHTML: (text) => text };
+const parse = (text) => new DOMParser().parseFromString(policy.createHTML(text), "text/html");
+
+// --- the store's clock: what the server said, carried on by the time since then ------------------------------------
+
+let storeNow = Date.parse(meta("now")) || Date.now();
+let heardAt = performance.now();
+const now = () => storeNow + (performance.now() - heardAt);
+const setClock = (iso) => {
+  const told = Date.parse(iso);
+  if (!Number.isNaN(told)) [storeNow, heardAt] = [told, performance.now()];
+};
+
+const two = (value) => String(value).padStart(2, "0");
+function span(seconds) {
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} m` + (whole % 60 ? ` ${two(whole % 60)} s` : "");
+  if (whole < 86400) return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} m`;
+  return `${Math.floor(whole / 86400)} d ${Math.floor((whole % 86400) / 3600)} h`;
+}
+
+function tick() {
+  const clock = document.getElementById("clock");
+  if (clock) {
+    // The zone of the page is the server's: its text gives the offset, the clock only goes on.
+    const shift = Number(clock.dataset.shift ?? NaN);
+    if (Number.isNaN(shift)) {
+      const [h, m, s] = clock.textContent.split(":").map(Number);
+      const said = new Date(clock.dateTime);
+      const day = 86400e3;
+      const utc = said.getUTCHours() * 3600e3 + said.getUTCMinutes() * 60e3 + said.getUTCSeconds() * 1e3;
+      clock.dataset.shift = String((((h * 3600 + m * 60 + s) * 1e3 - utc) % day + day) % day);
+    } else {
+      clock.textContent = new Date(now() + shift).toISOString().slice(11, 19);
+    }
+  }
+  for (const one of document.querySelectorAll("time[data-ticks]")) {
+    const away = (Date.parse(one.dateTime) - now()) / 1000;
+    const counts = one.textContent.startsWith("in ") || one.textContent === "now";
+    one.textContent = counts ? (away > 0.5 ? `in ${span(away)}` : "now") : span(Math.abs(away));
+  }
+}
+
+// --- live: a stream says that something changed, the page fetches itself and changes in place ------------------------
+
+const state = { live: true, failures: 0, asking: false, again: false, last: 0, etag: "", stream: null, timer: 0 };
+
+function say(words, stale = false) {
+  const place = document.getElementById("live");
+  if (!place || place.lastElementChild.textContent === words) return;
+  place.lastElementChild.textContent = words;
+  place.classList.toggle("stale", stale);
+}
+
+const busy = () =>
+  document.hidden || document.querySelector("dialog[open]") !== null || String(window.getSelection() ?? "") !== "";
+
+async function refresh() {
+  if (!state.live || busy()) return;
+  if (state.asking) {
+    state.again = true;
+    return;
+  }
+  state.asking = true;
+  try {
+    const wait = 1000 - (performance.now() - state.last);
+    if (wait > 0) await new Promise((done) => setTimeout(done, wait));
+    state.last = performance.now();
+    const headers = { "Solocron-Part": "main", ...(state.etag ? { "If-None-Match": state.etag } : {}) };
+    const answer = await fetch(location.href, { headers, credentials: "same-origin" });
+    if (answer.status === 401) return location.reload();
+    if (answer.status !== 304) {
+      if (!answer.ok) throw new Error(String(answer.status));
+      state.etag = answer.headers.get("ETag") ?? "";
+      setClock(answer.headers.get("Solocron-Now") ?? "");
+      morph(await answer.text());
+    }
+    state.failures = 0;
+    say(state.stream ? "live" : "asks every 5 s");
+  } catch {
+    state.failures += 1;
+    const clock = document.getElementById("clock")?.textContent ?? "";
+    if (state.failures === 3) say(`stale since ${clock}`, true);
+  } finally {
+    state.asking = false;
+    if (state.again) {
+      state.again = false;
+      refresh();
+    }
+  }
+}
+
+function morph(text) {
+  const fresh = parse(text);
+  const content = fresh.getElementById("main") ?? fresh.body;
+  if (window.Idiomorph) {
+    window.Idiomorph.morph(main(), [...content.childNodes], {
+      morphStyle: "innerHTML",
+      ignoreActiveValue: true,
+      callbacks: { beforeAttributeUpdated: (name, node) => !(name === "open" && node.localName === "details") },
+    });
+  } else {
+    main().replaceChildren(...content.childNodes);
+  }
+  roving();
+}
+
+function listen() {
+  const topics = meta("topics");
+  if (!topics || !window.EventSource || state.stream) return;
+  const stream = new EventSource(`${base}/api/v1/events?topics=${encodeURIComponent(topics)}`);
+  state.stream = stream;
+  stream.addEventListener("hello", (event) => {
+    setClock(JSON.parse(event.data).now);
+    say("live");
+  });
+  stream.addEventListener("changed", refresh);
+  stream.addEventListener("gap", refresh);
+  stream.addEventListener("bye", () => stream.close());
+  stream.onerror = () => {
+    if (stream.readyState === EventSource.CLOSED) {
+      state.stream = null;
+      say("asks every 5 s");
+    }
+  };
+}
+
+function ask() {
+  clearTimeout(state.timer);
+  state.timer = setTimeout(async () => {
+    if (!state.stream && meta("topics")) await refresh();
+    ask();
+  }, state.failures > 3 ? 15000 : 5000);
+}
+
+let hidden = 0;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hidden);
+  if (document.hidden) {
+    hidden = setTimeout(() => {
+      state.stream?.close();
+      state.stream = null;
+    }, 60000);
+  } else {
+    listen();
+    refresh();
+  }
+});
+
+// --- acts: the page of an act, shown in a dialog -----------------------------------------------------------------------
+
+async function openAct(href) {
+  const dialog = document.getElementById("dialog");
+  try {
+    const answer = await fetch(href, { headers: { "Solocron-Part": "main" }, credentials: "same-origin" });
+    const card = answer.ok ? parse(await answer.text()).getElementById("act") : null;
+    if (!card) throw new Error();
+    dialog.replaceChildren(card);
+    dialog.setAttribute("aria-label", card.querySelector("h1")?.textContent ?? "Act");
+    dialog.showModal();
+  } catch {
+    location.href = href;
+  }
+}
+
+document.addEventListener("click", (event) => {
+  if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const link = event.target.closest?.("a");
+  if (link?.matches("[data-dialog]")) {
+    event.preventDefault();
+    openAct(link.href);
+  } else if (link?.matches("dialog [data-close]")) {
+    event.preventDefault();
+    link.closest("dialog").close();
+  }
+});
+
+// --- pictures: one tab stop each, arrows inside --------------------------------------------------------------------------
+
+function roving() {
+  for (const table of document.querySelectorAll("table.cal")) {
+    const cells = [...table.querySelectorAll("a.cell")];
+    if (cells.length && !cells.some((cell) => cell.tabIndex === 0)) cells[0].tabIndex = 0;
+  }
+}
+
+function step(from, key) {
+  const row = from.closest("tr");
+  if (row && from.matches(".cell")) {
+    const place = from.closest("td").cellIndex;
+    const along = key === "ArrowLeft" ? "previousElementSibling" : key === "ArrowRight" ? "nextElementSibling" : "";
+    if (along) {
+      for (let cell = from.closest("td")[along]; cell; cell = cell[along]) {
+        const link = cell.querySelector("a.cell");
+        if (link) return link;
+      }
+      return null;
+    }
+    const down = key === "ArrowDown" ? "nextElementSibling" : "previousElementSibling";
+    for (let other = row[down]; other; other = other[down]) {
+      const link = other.cells[place]?.querySelector("a.cell");
+      if (link) return link;
+    }
+    return null;
+  }
+  const lane = from.closest(".lane");
+  if (!lane) return null;
+  const bars = [...lane.querySelectorAll("a")];
+  const at = bars.indexOf(from);
+  if (key === "ArrowLeft") return bars[at - 1] ?? null;
+  if (key === "ArrowRight") return bars[at + 1] ?? null;
+  const lanes = [...document.querySelectorAll(".lane")];
+  const move = key === "ArrowDown" ? 1 : -1;
+  for (let n = lanes.indexOf(lane) + move; n >= 0 && n < lanes.length; n += move) {
+    const first = lanes[n].querySelector("a");
+    if (first) return first;
+  }
+  return null;
+}
+
+// --- keys ----------------------------------------------------------------------------------------------------------------
+
+const stored = (name) => {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+};
+const store = (name, value) => {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // A browser without storage forgets the choice with the page.
+  }
+};
+
+const places = { o: "/", j: "/jobs", r: "/runs", n: "/nodes", a: "/alarms", d: "/doctor" };
+let going = 0;
+
+function mark(move) {
+  const rows = [...document.querySelectorAll("table.data tbody tr")];
+  if (!rows.length) return;
+  const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
+  const next = rows[Math.min(rows.length - 1, Math.max(0, at + move))];
+  for (const row of rows) row.removeAttribute("aria-selected");
+  next.setAttribute("aria-selected", "true");
+  next.querySelector("a")?.focus();
+}
+
+document.addEventListener("keydown", (event) => {
+  const at = event.target;
+  const typing = at.matches?.("input, textarea, select, [contenteditable]");
+  if (event.key.startsWith("Arrow") && at.matches?.("a.cell, .lane a")) {
+    const next = step(at, event.key);
+    if (next) {
+      event.preventDefault();
+      at.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    }
+    return;
+  }
+  if (typing) {
+    if (event.key === "Escape") at.blur();
+    return;
+  }
+  if (stored("solocron-keys") === "off" || event.altKey || event.metaKey) return;
+  if (event.ctrlKey && event.key !== "k") return;
+  if (document.querySelector("dialog[open]")) return;
+  const opens = document.querySelector(`a[data-key="${CSS.escape(event.key)}"]`);
+  if (going && places[event.key] !== undefined) {
+    location.href = base + places[event.key];
+  } else if (event.key === "/" || event.ctrlKey) {
+    document.querySelector(".find input")?.focus();
+  } else if (event.key === "g") {
+    going = 1;
+    setTimeout(() => (going = 0), 1000);
+    return;
+  } else if (event.key === "j" || event.key === "k") {
+    mark(event.key === "j" ? 1 : -1);
+  } else if (event.key === "l") {
+    state.live = !state.live;
+    say(state.live ? "live" : "paused");
+  } else if (event.key === "r") {
+    refresh();
+  } else if (event.key === ".") {
+    turnTheme();
+  } else if (opens) {
+    opens.click();
+  } else {
+    return;
+  }
+  event.preventDefault();
+});
+
+// --- theme: as the system, light, dark -----------------------------------------------------------------------------------
+
+const themes = ["", "light", "dark"];
+function setTheme(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  document.getElementById("theme")?.setAttribute("aria-label", `Theme: ${theme || "as the system"}`);
+}
+function turnTheme() {
+  const next = themes[(themes.indexOf(stored("solocron-theme") ?? "") + 1) % themes.length];
+  store("solocron-theme", next);
+  setTheme(next);
+}
+
+setTheme(stored("solocron-theme") ?? "");
+const button = document.getElementById("theme");
+if (button) {
+  button.hidden = false;
+  button.addEventListener("click", turnTheme);
+}
+roving();
+tick();
+setInterval(tick, 1000);
+listen();
+ask();

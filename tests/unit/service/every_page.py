@@ -14,7 +14,18 @@ from solocron.service.pages.job import JobPage, band_of, durations_of, facts_of,
 from solocron.service.pages.jobs import JobsPage, by_attention, jobs_table
 from solocron.service.pages.nodes import NodePage, NodesPage, node_badge, node_facts, nodes_table, unserved_words
 from solocron.service.pages.overview import OverviewPage, accounting_of, next_of, places_of, running_of
-from solocron.service.pages.parts import Act, Choice, Choices, Column, Entry, Field, TableCell, TablePart, TableRow, badge_of
+from solocron.service.pages.parts import (
+    Act,
+    Choice,
+    Choices,
+    Column,
+    Entry,
+    Field,
+    TableCell,
+    TablePart,
+    TableRow,
+    badge_of,
+)
 from solocron.service.pages.render import Page
 from solocron.service.pages.run import RunPage, errors_of, run_acts, run_facts, run_window
 from solocron.service.pages.runs import RunsPage, runs_table
@@ -48,7 +59,9 @@ def frame(reading: Reading = UTC_READING, *, links=LINKS, role: str = "operate")
 def _choices(label: str, *words: str) -> Choices:
     return Choices(
         label=label,
-        choices=tuple(Choice(label=word, href=LINKS.overview(view=word), chosen=not place) for place, word in enumerate(words)),
+        choices=tuple(
+            Choice(label=word, href=LINKS.overview(view=word), chosen=not place) for place, word in enumerate(words)
+        ),
     )
 
 

@@ -163,7 +163,9 @@ def nodes() -> tuple[NodeView, ...]:
         node_view("worker-c", running=0, zone_data="2025c"),
         node_view("worker-d"),
         node_view("api-3", started_at=at("02:59:40"), running=0, max_running=8, pools=("default", "eu")),
-        node_view("api-2", state="ended", ended_at=at("02:58:12"), reason="lease ran out, buried by worker-b", running=0),
+        node_view(
+            "api-2", state="ended", ended_at=at("02:58:12"), reason="lease ran out, buried by worker-b", running=0
+        ),
     )
 
 
@@ -214,9 +216,13 @@ def runs() -> tuple[RunView, ...]:
     )  # fmt: skip
     dice, short = Random(7), []
     for minute in range(10, 72):
-        node = dice.choice(["worker-a", "worker-b", "worker-d", "worker-c" if minute > 40 or minute < 30 else "worker-a"])
+        node = dice.choice(
+            ["worker-a", "worker-b", "worker-d", "worker-c" if minute > 40 or minute < 30 else "worker-a"]
+        )
         slot = at("02:00") + timedelta(minutes=minute)
-        short.append(run_view("webhooks.flush", slot, node=node, finished_at=slot + timedelta(seconds=8 + dice.random() * 25)))
+        short.append(
+            run_view("webhooks.flush", slot, node=node, finished_at=slot + timedelta(seconds=8 + dice.random() * 25))
+        )
     for minute in (30, 45, 60):
         slot = at("02:00") + timedelta(minutes=minute)
         failed = {"status": "failed", "error": TRACE, "node": dice.choice(["worker-a", "worker-d", "worker-b"])}
@@ -226,7 +232,18 @@ def runs() -> tuple[RunView, ...]:
 
 def to_come() -> tuple[SlotToCome, ...]:
     every = [SlotToCome(job="webhooks.flush", slot=at("03:00") + timedelta(minutes=minute)) for minute in range(13, 25)]
-    return (*every, *(SlotToCome(job=job, slot=at(when)) for job, when in (("usage.rollup", "03:15"), ("dunning.send", "03:15"), ("fx.rates", "03:20"), ("tax.export", "03:20"))))
+    return (
+        *every,
+        *(
+            SlotToCome(job=job, slot=at(when))
+            for job, when in (
+                ("usage.rollup", "03:15"),
+                ("dunning.send", "03:15"),
+                ("fx.rates", "03:20"),
+                ("tax.export", "03:20"),
+            )
+        ),
+    )
 
 
 def sums(**changes: Any) -> Sums:
@@ -277,12 +294,23 @@ def usage_runs() -> tuple[RunView, ...]:
         late = timedelta(seconds=0.1 + dice.random() * 0.3)
         node = dice.choice(["worker-a", "worker-b", "worker-c", "worker-d"])
         if hours == 60:
-            made.append(not_run("usage.rollup", slot, "skipped", "the run of 16:15 was still running · overlap is skip"))
+            made.append(
+                not_run("usage.rollup", slot, "skipped", "the run of 16:15 was still running · overlap is skip")
+            )
         elif hours == 16:
             reason = "no live node of its pool from 00:58 to 03:49 · catch-up is latest"
             made.append(not_run("usage.rollup", slot, "missed", reason, count=3, first=slot - timedelta(hours=2)))
         else:
-            made.append(run_view("usage.rollup", slot, node=node, claimed_at=slot + late, started_at=slot + late, finished_at=slot + late + took))
+            made.append(
+                run_view(
+                    "usage.rollup",
+                    slot,
+                    node=node,
+                    claimed_at=slot + late,
+                    started_at=slot + late,
+                    finished_at=slot + late + took,
+                )
+            )
     return tuple(made)
 
 
@@ -291,12 +319,41 @@ def jobs() -> tuple[JobView, ...]:
     active = runs()
     return (
         job_view("usage.rollup"),
-        job_view("dunning.send", failures=3, last_status="failed", last_error=TRACE, schedule="Every 15 minutes", expression="*/15 * * * *", last_slot=at("03:00")),
-        job_view("invoices.generate", running=tuple(run for run in active if run.run == INVOICES and run.status == "running"), schedule="At 02:30 every day", next=at("02:30", 17), due_at=at("02:30", 17)),
+        job_view(
+            "dunning.send",
+            failures=3,
+            last_status="failed",
+            last_error=TRACE,
+            schedule="Every 15 minutes",
+            expression="*/15 * * * *",
+            last_slot=at("03:00"),
+        ),
+        job_view(
+            "invoices.generate",
+            running=tuple(run for run in active if run.run == INVOICES and run.status == "running"),
+            schedule="At 02:30 every day",
+            next=at("02:30", 17),
+            due_at=at("02:30", 17),
+        ),
         job_view("etl.load", paused=pause, next=None, due_at=None, last_slot=at("02:00")),
-        job_view("webhooks.flush", schedule="Every minute", expression="* * * * *", next=at("03:13"), due_at=at("03:13"), last_slot=at("03:11"), running=tuple(run for run in active if run.job == "webhooks.flush" and run.status == "running")),
+        job_view(
+            "webhooks.flush",
+            schedule="Every minute",
+            expression="* * * * *",
+            next=at("03:13"),
+            due_at=at("03:13"),
+            last_slot=at("03:11"),
+            running=tuple(run for run in active if run.job == "webhooks.flush" and run.status == "running"),
+        ),
         job_view("usage.rollup.eu", pool="eu", orphaned=True, last_status="missed"),
-        job_view("reports.monthly", last_status=None, last_slot=None, schedule="At 04:00 on day 1 of the month", next=at("04:00", 30), due_at=at("04:00", 30)),
+        job_view(
+            "reports.monthly",
+            last_status=None,
+            last_slot=None,
+            schedule="At 04:00 on day 1 of the month",
+            next=at("04:00", 30),
+            due_at=at("04:00", 30),
+        ),
         job_view("fx.rates", enabled=False, next=None, due_at=None),
     )
 
@@ -304,11 +361,36 @@ def jobs() -> tuple[JobView, ...]:
 def alarms() -> AlarmsView:
     return AlarmsView(
         alarms=(
-            AlarmView(kind="failing", subject="dunning.send", detail="3 slots in a row, all attempts used: SMTPServerDisconnected", since=at("02:30"), state="told", owner="billing", runbook="https://wiki.example/dunning"),
-            AlarmView(kind="missed", subject="usage.rollup.eu", detail="missed 3 slots: no live node of pool eu from 02:14:52 to 02:27:30", since=at("02:15"), state="untold"),
-            AlarmView(kind="late", subject="etl.load", detail="late by 12 s", since=at("03:00"), state="silenced", silenced_until=at("05:00")),
+            AlarmView(
+                kind="failing",
+                subject="dunning.send",
+                detail="3 slots in a row, all attempts used: SMTPServerDisconnected",
+                since=at("02:30"),
+                state="told",
+                owner="billing",
+                runbook="https://wiki.example/dunning",
+            ),
+            AlarmView(
+                kind="missed",
+                subject="usage.rollup.eu",
+                detail="missed 3 slots: no live node of pool eu from 02:14:52 to 02:27:30",
+                since=at("02:15"),
+                state="untold",
+            ),
+            AlarmView(
+                kind="late",
+                subject="etl.load",
+                detail="late by 12 s",
+                since=at("03:00"),
+                state="silenced",
+                silenced_until=at("05:00"),
+            ),
         ),
-        messages=(MessageView(kind="failing", count=1, since=at("02:30"), raised_at=at("02:31:07"), node="worker-a", delivery="done"),),
+        messages=(
+            MessageView(
+                kind="failing", count=1, since=at("02:30"), raised_at=at("02:31:07"), node="worker-a", delivery="done"
+            ),
+        ),
         silences=(SilenceView(what="late:etl.*", until=at("05:00"), since=at("02:00"), by="ana", note="schema move"),),
     )
 
@@ -325,29 +407,79 @@ def locks() -> tuple[LockView, ...]:
     forced = ({"at": "2026-11-15T09:12:00Z", "by": "ana", "why": "its host is gone", "owner": "api-2", "fence": 17},)
     common = {"since": at("03:01"), "fence": 1_794_798_123_456, "waiting": 0, "forced": ()}
     return (
-        LockView(name="ledger", state="held", owner="worker-a", until=None, session="worker-a-7f3a", **(common | {"waiting": 2})),
-        LockView(name="migrate", state="free", owner=None, until=None, session=None, **(common | {"since": None, "forced": forced})),
+        LockView(
+            name="ledger",
+            state="held",
+            owner="worker-a",
+            until=None,
+            session="worker-a-7f3a",
+            **(common | {"waiting": 2}),
+        ),
+        LockView(
+            name="migrate",
+            state="free",
+            owner=None,
+            until=None,
+            session=None,
+            **(common | {"since": None, "forced": forced}),
+        ),
         LockView(name="export", state="orphaned", owner="api-2", until=at("03:20"), session="api-2-7f3a", **common),
     )
 
 
 def calendars() -> tuple[CalendarView, ...]:
-    days = {date(2026, 12, 8): "Immaculate Conception", date(2026, 12, 25): "Christmas Day", date(2026, 1, 6): "Epiphany"}
+    days = {
+        date(2026, 12, 8): "Immaculate Conception",
+        date(2026, 12, 25): "Christmas Day",
+        date(2026, 1, 6): "Epiphany",
+    }
     return (CalendarView(name="at.bank", revision=4, weekend=("Sat", "Sun"), holidays=days, jobs=("ledger.close",)),)
 
 
 def audit() -> tuple[AuditEntry, ...]:
     return (
-        AuditEntry(at=at("02:10"), who="ana", role="operate", via="dashboard", act="pause", subject="etl.load", note="schema move", result="done"),
-        AuditEntry(at=at("01:40"), who="deploy", role="operate", via="api", act="trigger", subject="usage.rollup", note="", result="asked"),
-        AuditEntry(at=at("23:02", 15), who="ben", role="operate", via="cli", act="cancel", subject="tax.export", note="wrong month", result="refused: it had ended"),
+        AuditEntry(
+            at=at("02:10"),
+            who="ana",
+            role="operate",
+            via="dashboard",
+            act="pause",
+            subject="etl.load",
+            note="schema move",
+            result="done",
+        ),
+        AuditEntry(
+            at=at("01:40"),
+            who="deploy",
+            role="operate",
+            via="api",
+            act="trigger",
+            subject="usage.rollup",
+            note="",
+            result="asked",
+        ),
+        AuditEntry(
+            at=at("23:02", 15),
+            who="ben",
+            role="operate",
+            via="cli",
+            act="cancel",
+            subject="tax.export",
+            note="wrong month",
+            result="refused: it had ended",
+        ),
     )
 
 
 def checks() -> tuple[Check, ...]:
     return (
         Check("store", "OK", "PostgreSQL 16.4 answers in 1.8 ms"),
-        Check("clocks", "WARN", "worker-d is 1.4 s ahead of the store.", "Let it follow a time server; above 5 s its log lines mislead."),
+        Check(
+            "clocks",
+            "WARN",
+            "worker-d is 1.4 s ahead of the store.",
+            "Let it follow a time server; above 5 s its log lines mislead.",
+        ),
         Check("zone data", "WARN", "worker-c has 2025c, the others 2026b.", "Bring its package tzdata up to date."),
         Check("pools", "FAIL", "No live node serves pool eu: 1 job does not run.", "Start a node with pools=('eu',)."),
         Check("alarms", "OK", "2 told, none undelivered"),

@@ -67,11 +67,19 @@ def draw_hours(hours: Sequence[Mapping[str, int]], marks: Sequence[tuple[int, st
 
 
 def draw_durations(
-    dots: Sequence[DurationDot], *, p50: float, p95: float, limit: float | None, ticks: Sequence[tuple[float, str]], label: str
+    dots: Sequence[DurationDot],
+    *,
+    p50: float,
+    p95: float,
+    limit: float | None,
+    ticks: Sequence[tuple[float, str]],
+    label: str,
 ) -> Markup:
     """Draw how long the last attempts took, with the median, the 95th percentile and the timeout as lines."""
     shown_limit = limit is not None and limit <= 3 * max(p95, *(dot.took for dot in dots), 1e-9) if dots else False
-    top = max([p95, *(dot.took for dot in dots), *([limit] if shown_limit and limit else [])], default=1.0) * 1.08 or 1.0
+    top = (
+        max([p95, *(dot.took for dot in dots), *([limit] if shown_limit and limit else [])], default=1.0) * 1.08 or 1.0
+    )
     base, tall = 104.0, 96.0
 
     def y(took: float) -> str:
@@ -101,7 +109,9 @@ def draw_strip(cells: Sequence[tuple[str, str]]) -> Markup:
     wide, gap = 6, 1.5
     said = ", ".join(label for _, label in cells[-3:])
     width = max(1, len(cells)) * (wide + gap)
-    drawn = [f'<svg class="strip" width="{px(width)}" height="15" role="img" aria-label="{text("last slots: " + said)}">']
+    drawn = [
+        f'<svg class="strip" width="{px(width)}" height="15" role="img" aria-label="{text("last slots: " + said)}">'
+    ]
     for number, (kind, label) in enumerate(cells):
         x = px(number * (wide + gap))
         tall, y = (15, 0) if kind in ("fail", "miss") else (11, 2)

@@ -15,7 +15,19 @@ from markupsafe import Markup
 
 from solocron.service.draw.svg import link, pct, px, text
 
-__all__ = ["MOST_BARS", "Bar", "DenseColumn", "Lane", "LanePicture", "Mark", "Takeover", "Window", "axis", "draw_lanes", "draw_next"]
+__all__ = [
+    "MOST_BARS",
+    "Bar",
+    "DenseColumn",
+    "Lane",
+    "LanePicture",
+    "Mark",
+    "Takeover",
+    "Window",
+    "axis",
+    "draw_lanes",
+    "draw_next",
+]
 
 MOST_BARS = 2_000
 _MOST_ROWS = 8
@@ -139,10 +151,13 @@ def draw_lanes(
     }
     crossing = _crossings(window, takeovers, where, heights)
     grid = "".join(
-        f'<line class="grid" x1="{pct(window.share(at))}" x2="{pct(window.share(at))}" y1="0" y2="100%"/>' for at in ticks
+        f'<line class="grid" x1="{pct(window.share(at))}" x2="{pct(window.share(at))}" y1="0" y2="100%"/>'
+        for at in ticks
     )
     return tuple(
-        LanePicture(svg=_lane(window, lane, placed[number], heights[number], grid, crossing[number]), height=heights[number])
+        LanePicture(
+            svg=_lane(window, lane, placed[number], heights[number], grid, crossing[number]), height=heights[number]
+        )
         for number, lane in enumerate(lanes)
     )
 

@@ -222,9 +222,7 @@ def _node(run: RunView) -> str:
     return run.node or ""
 
 
-def _bar(
-    run: RunView, reading: Reading, links: Links, label: Callable[[RunView], str], *, slot: bool = False
-) -> Bar:
+def _bar(run: RunView, reading: Reading, links: Links, label: Callable[[RunView], str], *, slot: bool = False) -> Bar:
     assert run.claimed_at is not None
     end = "still running" if run.finished_at is None else f"to {reading.clock(run.finished_at)}"
     status = run.status.replace("_", " ")
@@ -241,9 +239,7 @@ def _bar(
     )
 
 
-def _marks(
-    node: NodeView, refused: Sequence[RefusedResult], window: Window, reading: Reading
-) -> tuple[Mark, ...]:
+def _marks(node: NodeView, refused: Sequence[RefusedResult], window: Window, reading: Reading) -> tuple[Mark, ...]:
     marks = [
         Mark(at=one.at, kind="refused", words="woke up, its result was refused")
         for one in refused

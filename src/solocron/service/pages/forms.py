@@ -89,7 +89,9 @@ def explain_page(
 ) -> ExplainPage:
     """Make the page of an expression; `problem` says why it cannot be read."""
     fields = (
-        Field(name="expression", label="Expression", value=expression, hint="for example 15 2 * * MON-FRI", required=True),
+        Field(
+            name="expression", label="Expression", value=expression, hint="for example 15 2 * * MON-FRI", required=True
+        ),
         Field(name="tz", label="Zone", value=zone, hint="for example Europe/Vienna"),
     )
     table = TablePart(

@@ -82,9 +82,7 @@ class Frame:
         return sections(self.links, self.counts, _SHARED)
 
 
-def sections(
-    links: Links, counts: dict[str, int], table: tuple[tuple[str, str, str, str], ...]
-) -> tuple[Section, ...]:
+def sections(links: Links, counts: dict[str, int], table: tuple[tuple[str, str, str, str], ...]) -> tuple[Section, ...]:
     """Return sections with their addresses and numbers; open alarms stand out."""
     return tuple(
         Section(

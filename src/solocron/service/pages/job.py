@@ -18,7 +18,17 @@ from solocron.service.pages.story import StoryPart
 from solocron.service.pages.words import Reading, number, plural, span
 from solocron.views import JobView, RunView
 
-__all__ = ["DurationsPart", "JobPage", "band_of", "durations_of", "facts_of", "job_acts", "last_badge", "policies_of", "state_of"]
+__all__ = [
+    "DurationsPart",
+    "JobPage",
+    "band_of",
+    "durations_of",
+    "facts_of",
+    "job_acts",
+    "last_badge",
+    "policies_of",
+    "state_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +149,16 @@ def facts_of(
     if job.running:
         run = job.running[0]
         more = f"{len(job.running) - 1} more · " if len(job.running) > 1 else ""
-        facts.append(Fact(name="Held by", value=run.node or "–", under=f"{more}fence {run.fence}", href=links.run(run.run)))
+        facts.append(
+            Fact(name="Held by", value=run.node or "–", under=f"{more}fence {run.fence}", href=links.run(run.run))
+        )
     else:
         facts.append(Fact(name="Held by", value="no node", under=plural(job.waiting, "run") + " waiting"))
     if job.last_status and job.last_slot:
         word = job.last_status.replace("_", " ")
-        facts.append(Fact(name="Last slot", value=word, under=reading.stamp(job.last_slot), tone=tone_of(job.last_status)))
+        facts.append(
+            Fact(name="Last slot", value=word, under=reading.stamp(job.last_slot), tone=tone_of(job.last_status))
+        )
     else:
         facts.append(Fact(name="Last slot", value="never ran", under=f"declared {reading.until(job.created_at)}"))
     limit = f", limit {format_duration(job.timeout)}" if job.timeout else ", no limit"
@@ -168,7 +182,10 @@ def durations_of(runs: Sequence[RunView], *, job: JobView, reading: Reading, lin
     ended = [run for run in runs if run.claimed_at and run.finished_at][:120][::-1]
     if not ended:
         return None
-    took = [((run.finished_at or run.slot) - (run.started_at or run.claimed_at or run.slot)).total_seconds() for run in ended]
+    took = [
+        ((run.finished_at or run.slot) - (run.started_at or run.claimed_at or run.slot)).total_seconds()
+        for run in ended
+    ]
     ordered = sorted(took)
     p50, p95 = ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
     size, unit = (3_600.0, "hours") if p50 >= 5_400 else (60.0, "minutes") if p50 >= 90 else (1.0, "seconds")
@@ -225,9 +242,21 @@ def policies_of(job: JobView, lease_s: float | None = None) -> tuple[Entry, ...]
     ]
     if job.timeout:
         limit = format_duration(job.timeout)
-        entries.append(Entry(title="If it takes too long", words=f"it is stopped after {limit}", code=f"timeout={limit}", icon="clock"))
+        entries.append(
+            Entry(
+                title="If it takes too long",
+                words=f"it is stopped after {limit}",
+                code=f"timeout={limit}",
+                icon="clock",
+            )
+        )
     entries += [
-        Entry(title="If the one before still runs", words=overlap[job.overlap.kind], code=f"overlap={job.overlap}", icon="skip"),
+        Entry(
+            title="If the one before still runs",
+            words=overlap[job.overlap.kind],
+            code=f"overlap={job.overlap}",
+            icon="skip",
+        ),
         Entry(title="If no node was there", words=missed, code=f"catch_up={catch_up}", icon="miss"),
     ]
     if job.pause_after:
@@ -241,7 +270,12 @@ def policies_of(job: JobView, lease_s: float | None = None) -> tuple[Entry, ...]
         )
     if job.calendar:
         entries.append(
-            Entry(title="On a day off", words=f"its slot is treated by {job.on_holiday or 'skip'}", code=f"calendar={job.calendar}", icon="cal")
+            Entry(
+                title="On a day off",
+                words=f"its slot is treated by {job.on_holiday or 'skip'}",
+                code=f"calendar={job.calendar}",
+                icon="cal",
+            )
         )
     return tuple(entries)
 

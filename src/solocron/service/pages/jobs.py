@@ -90,7 +90,10 @@ def _row(job: JobView, strip: Sequence[SlotFate], reading: Reading, links: Links
             TableCell(text=job.name, href=links.job(job.name), strong=True),
             following,
             last if badge else TableCell(text="never ran"),
-            TableCell(picture=draw_strip([(kind_of(fate), said(fate, reading)) for fate in strip]) if strip else None, text="" if strip else "–"),
+            TableCell(
+                picture=draw_strip([(kind_of(fate), said(fate, reading)) for fate in strip]) if strip else None,
+                text="" if strip else "–",
+            ),
             TableCell(text=held.node or "–", href=links.run(held.run)) if held else TableCell(text="–"),
             TableCell(text=job.schedule, after=job.zone, wide=True, title=f"{job.schedule}, {job.zone}"),
         ),

@@ -116,14 +116,24 @@ def alarms_page(view: AlarmsView, *, closed: bool, reading: Reading, links: Link
     """Make the page of alarms."""
     states = Choices(
         label="State",
-        choices=tuple(_choice(word, links.to("/alarms", state=word), word == ("closed" if closed else "open")) for word in ("open", "closed")),
+        choices=tuple(
+            _choice(word, links.to("/alarms", state=word), word == ("closed" if closed else "open"))
+            for word in ("open", "closed")
+        ),
     )
     counts = sum(alarm.counts for alarm in view.alarms)
     messages = TablePart(
         label="Messages",
-        columns=(Column(title="kind"), Column(title="alarms", right=True), Column(title="told"), Column(title="by"), Column(title="delivery")),
+        columns=(
+            Column(title="kind"),
+            Column(title="alarms", right=True),
+            Column(title="told"),
+            Column(title="by"),
+            Column(title="delivery"),
+        ),
         rows=tuple(
-            _row(one.kind, str(one.count), reading.stamp(one.raised_at, seconds=True), one.node, one.delivery) for one in view.messages
+            _row(one.kind, str(one.count), reading.stamp(one.raised_at, seconds=True), one.node, one.delivery)
+            for one in view.messages
         ),
         empty="No message is raised.",
     )
@@ -147,7 +157,13 @@ def limits_page(limits: Sequence[LimitView], *, reading: Reading, links: Links) 
     """Make the page of limits: a table of them, and one of the permits that are taken."""
     listed = TablePart(
         label="Limits",
-        columns=(Column(title="limit"), Column(title="taken", right=True), Column(title="of", right=True), Column(title="waiting", right=True), Column(title="jobs")),
+        columns=(
+            Column(title="limit"),
+            Column(title="taken", right=True),
+            Column(title="of", right=True),
+            Column(title="waiting", right=True),
+            Column(title="jobs"),
+        ),
         rows=tuple(
             TableRow(
                 cells=(
@@ -196,16 +212,29 @@ def locks_page(locks: Sequence[LockView], *, reading: Reading, links: Links, ope
         label="Locks",
         columns=(
             *(Column(title="lock"), Column(title="state"), Column(title="owner"), Column(title="since", narrow=False)),
-            *(Column(title="until"), Column(title="fence", narrow=False), Column(title="waiting", right=True), Column(title="")),
+            *(
+                Column(title="until"),
+                Column(title="fence", narrow=False),
+                Column(title="waiting", right=True),
+                Column(title=""),
+            ),
         ),
         rows=tuple(
             TableRow(
                 cells=(
                     TableCell(text=lock.name, strong=True),
-                    TableCell(badge=Badge(tone=_LOCK_STATES[lock.state][0], icon=_LOCK_STATES[lock.state][1], word=lock.state)),
+                    TableCell(
+                        badge=Badge(tone=_LOCK_STATES[lock.state][0], icon=_LOCK_STATES[lock.state][1], word=lock.state)
+                    ),
                     TableCell(text=lock.owner or "–"),
                     TableCell(text=reading.stamp(lock.since, seconds=True) if lock.since else "–"),
-                    TableCell(text=reading.stamp(lock.until, seconds=True) if lock.until else "its session ends" if lock.session else "–"),
+                    TableCell(
+                        text=reading.stamp(lock.until, seconds=True)
+                        if lock.until
+                        else "its session ends"
+                        if lock.session
+                        else "–"
+                    ),
                     TableCell(text=short_fence(lock.fence), title=str(lock.fence), mono=True),
                     TableCell(text=str(lock.waiting), tone="miss" if lock.waiting else ""),
                     TableCell(acts=acts(lock)),
@@ -234,7 +263,13 @@ def calendars_page(calendars: Sequence[CalendarView], *, reading: Reading, links
     today = reading.local(reading.now).date()
     table = TablePart(
         label="Calendars",
-        columns=(Column(title="calendar"), Column(title="revision", right=True), Column(title="weekend"), Column(title="next days off"), Column(title="jobs")),
+        columns=(
+            Column(title="calendar"),
+            Column(title="revision", right=True),
+            Column(title="weekend"),
+            Column(title="next days off"),
+            Column(title="jobs"),
+        ),
         rows=tuple(
             TableRow(
                 cells=(
@@ -314,7 +349,9 @@ def doctor_page(checks: Sequence[Check], *, links: Links, operates: bool, repair
     repair = (Act(label=f"Repair {repairs}", href=links.to("/doctor/repair"), icon="again", dialog=True),)
     return DoctorPage(
         title="Doctor",
-        lead=f"{plural(len(checks), 'check')}, {bad} of them not well" if bad else f"{plural(len(checks), 'check')}, all well",
+        lead=f"{plural(len(checks), 'check')}, {bad} of them not well"
+        if bad
+        else f"{plural(len(checks), 'check')}, all well",
         entries=entries,
         calm="No check was made.",
         acts=repair if operates and repairs else (),

@@ -104,7 +104,9 @@ def nodes_table(
             Column(title="revision", right=True, narrow=False),
             Column(title="since", narrow=False),
         ),
-        rows=tuple(_row(node, usual, reading, links, leases.get(node.session), skews_ms.get(node.session)) for node in nodes),
+        rows=tuple(
+            _row(node, usual, reading, links, leases.get(node.session), skews_ms.get(node.session)) for node in nodes
+        ),
         empty=empty,
     )
 
@@ -149,12 +151,27 @@ def node_facts(node: NodeView, reading: Reading, skew: float | None) -> tuple[Fa
     """Return the facts of one node."""
     clock = "–" if skew is None else f"{'+' if skew >= 0 else '−'}{span(abs(skew) / 1_000)}"
     ended = node.ended_at is not None and node.state in ("dead", "ended")
-    lease = Fact(name="Lease", value="over" if ended else reading.until(node.expires_at), under=node.reason or f"renewed until {reading.clock(node.expires_at)}")
+    lease = Fact(
+        name="Lease",
+        value="over" if ended else reading.until(node.expires_at),
+        under=node.reason or f"renewed until {reading.clock(node.expires_at)}",
+    )
     return (
         lease,
-        Fact(name="Running", value=str(node.running), under=f"of {node.max_running}" if node.max_running else "no bound"),
-        Fact(name="Clock", value=clock, under="against the store", tone="miss" if skew is not None and abs(skew) >= 1_000 else ""),
-        Fact(name="Release", value=node.version, under=f"revision {node.revision}" if node.revision is not None else "no revision"),
+        Fact(
+            name="Running", value=str(node.running), under=f"of {node.max_running}" if node.max_running else "no bound"
+        ),
+        Fact(
+            name="Clock",
+            value=clock,
+            under="against the store",
+            tone="miss" if skew is not None and abs(skew) >= 1_000 else "",
+        ),
+        Fact(
+            name="Release",
+            value=node.version,
+            under=f"revision {node.revision}" if node.revision is not None else "no revision",
+        ),
         Fact(name="Zone data", value=node.zone_data, under="of its machine"),
         Fact(name="Since", value=reading.stamp(node.started_at), under=f"{node.host}, pid {node.pid}"),
     )

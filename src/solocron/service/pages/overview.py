@@ -16,7 +16,17 @@ from solocron.service.pages.parts import Column, Entry, TableCell, TablePart, Ta
 from solocron.service.pages.words import Reading, number, plural, short_fence, span
 from solocron.views import NodeView, RunView
 
-__all__ = ["AccountingPart", "OverviewPage", "SumLine", "Sums", "accounting_of", "next_of", "places_of", "progress_of", "running_of"]
+__all__ = [
+    "AccountingPart",
+    "OverviewPage",
+    "SumLine",
+    "Sums",
+    "accounting_of",
+    "next_of",
+    "places_of",
+    "progress_of",
+    "running_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +149,9 @@ def accounting_of(sums: Sums, reading: Reading, links: Links) -> AccountingPart:
             SumLine(tone="none", count=number(sums.done_twice), words="done twice", href=None),
             SumLine(tone="none", count=number(sums.unaccounted), words="unaccounted for", href=None),
         ),
-        hours=draw_hours(sums.by_hour, _hour_marks(first, len(sums.by_hour), reading), "Slots per hour, by what became of them"),
+        hours=draw_hours(
+            sums.by_hour, _hour_marks(first, len(sums.by_hour), reading), "Slots per hour, by what became of them"
+        ),
         late="" if sums.late_p95 is None else f"started within {span(sums.late_p95)} (p95)",
     )
 
@@ -191,7 +203,12 @@ def _for(run: RunView, reading: Reading) -> TableCell:
         return TableCell(text="–")
     past = run.deadline is not None and run.deadline <= reading.now
     words = span(reading.now - run.claimed_at)
-    return TableCell(text=words, tone="miss" if past or run.stuck else "", after="past its deadline" if past else "", until=run.claimed_at.isoformat())
+    return TableCell(
+        text=words,
+        tone="miss" if past or run.stuck else "",
+        after="past its deadline" if past else "",
+        until=run.claimed_at.isoformat(),
+    )
 
 
 def next_of(slots: Sequence[SlotToCome], reading: Reading, links: Links) -> tuple[tuple[str, str, str, str], ...]:

@@ -6,7 +6,21 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-__all__ = ["Act", "Badge", "Choice", "Choices", "Column", "Entry", "Fact", "Field", "TableCell", "TablePart", "TableRow", "badge_of", "tone_of"]
+__all__ = [
+    "Act",
+    "Badge",
+    "Choice",
+    "Choices",
+    "Column",
+    "Entry",
+    "Fact",
+    "Field",
+    "TableCell",
+    "TablePart",
+    "TableRow",
+    "badge_of",
+    "tone_of",
+]
 
 _STATUSES = {
     "succeeded": ("ok", "ok"),

@@ -62,7 +62,11 @@ def errors_of(attempts: Sequence[RunView]) -> tuple[ErrorPart, ...]:
     """Return the errors, the newest first and open."""
     found = [run for run in reversed(attempts) if run.error]
     return tuple(
-        ErrorPart(title=f"Attempt {run.attempt} on {run.node}: {run.status.replace('_', ' ')}", text=run.error or "", open=not number)
+        ErrorPart(
+            title=f"Attempt {run.attempt} on {run.node}: {run.status.replace('_', ' ')}",
+            text=run.error or "",
+            open=not number,
+        )
         for number, run in enumerate(found)
     )
 
@@ -93,7 +97,15 @@ def run_facts(attempts: Sequence[RunView], reading: Reading) -> tuple[Fact, ...]
         ),
         Fact(name="Attempt", value=str(last.attempt), under=last.status.replace("_", " "), tone=tone_of(last.status)),
         Fact(name="Node", value=last.node or "–", under=f"fence {last.fence}" if last.fence else "no fence"),
-        Fact(name="Origin", value=last.origin, under=f"by {last.asked_by}" if last.asked_by else "by the schedule" if last.origin == "schedule" else "author not told"),
+        Fact(
+            name="Origin",
+            value=last.origin,
+            under=f"by {last.asked_by}"
+            if last.asked_by
+            else "by the schedule"
+            if last.origin == "schedule"
+            else "author not told",
+        ),
     ]
     return tuple(facts)
 

@@ -36,7 +36,13 @@ class RunsPage:
 
 
 def runs_table(
-    runs: Sequence[RunView], *, reading: Reading, links: Links, with_job: bool, chosen: datetime | None = None, empty: str
+    runs: Sequence[RunView],
+    *,
+    reading: Reading,
+    links: Links,
+    with_job: bool,
+    chosen: datetime | None = None,
+    empty: str,
 ) -> TablePart:
     """Make the table of attempts, newest first; attempts of one run are joined."""
     job = (Column(title="job"),) if with_job else ()
@@ -106,5 +112,3 @@ def why_of(run: RunView) -> str:
     elif run.origin != "schedule":
         parts.append(run.origin)
     return " · ".join(part for part in parts if part)
-
-

@@ -70,7 +70,9 @@ def kind_of(fate: SlotFate, *, first: bool = False) -> str:
     if fate.status == "succeeded":
         return "lost" if fate.taken_over else "retry" if fate.attempts > 1 else "ok"
     kinds = {"running": "run", "waiting": "run", "skipped": "skip", "cancelled": "skip", "missed": "miss"}
-    return kinds.get(fate.status, "miss" if fate.status == "dropped" else "gone" if fate.status == "unaccounted" else "fail")
+    return kinds.get(
+        fate.status, "miss" if fate.status == "dropped" else "gone" if fate.status == "unaccounted" else "fail"
+    )
 
 
 def said(fate: SlotFate, reading: Reading) -> str:
@@ -133,7 +135,9 @@ def lay_out(
         GridRow(
             label="today" if key == here and shape.corner == "day" else label,
             cells=tuple(
-                _cell(placed.get((key, number), []), job=job, chosen=chosen, coming=coming, reading=reading, links=links)
+                _cell(
+                    placed.get((key, number), []), job=job, chosen=chosen, coming=coming, reading=reading, links=links
+                )
                 for number in range(len(shape.columns))
             ),
             today=key == here,
@@ -152,7 +156,13 @@ def _rhythm(fates: Sequence[SlotFate]) -> timedelta:
 
 
 def _cell(
-    fates: Sequence[SlotFate], *, job: str, chosen: datetime | None, coming: datetime | None, reading: Reading, links: Links
+    fates: Sequence[SlotFate],
+    *,
+    job: str,
+    chosen: datetime | None,
+    coming: datetime | None,
+    reading: Reading,
+    links: Links,
 ) -> SlotCell:
     if not fates:
         return SlotCell()
@@ -161,7 +171,11 @@ def _cell(
     kind, fate = kinds[worst], fates[worst]
     if len(fates) == 2 and all(one.fold for one in fates) and kind == "ok":
         kind = "two"
-    label = said(fate, reading) if len(fates) == 1 else f"{len(fates)} slots, {said(fates[0], reading)}; {said(fates[-1], reading)}"
+    label = (
+        said(fate, reading)
+        if len(fates) == 1
+        else f"{len(fates)} slots, {said(fates[0], reading)}; {said(fates[-1], reading)}"
+    )
     return SlotCell(
         kind=kind,
         label=label,

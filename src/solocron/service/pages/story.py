@@ -113,7 +113,9 @@ def _attempt(run: RunView, before: RunView | None, reading: Reading) -> list[tup
         word = _HAPPENED.get(run.status, run.status.replace("_", " ").capitalize())
         more = f"{run.count} slots together" if run.count > 1 else ""
         rest = f": {run.reason}" if run.reason else ""
-        line = StoryLine(what=word, rest=rest, at=reading.time(run.slot, seconds=True), more=more, tone=tone_of(run.status))
+        line = StoryLine(
+            what=word, rest=rest, at=reading.time(run.slot, seconds=True), more=more, tone=tone_of(run.status)
+        )
         return [(run.slot, 1, line)]
     over = before is not None and before.status == "lost"
     since = before.finished_at if over and before and before.finished_at else run.slot
@@ -127,7 +129,9 @@ def _attempt(run: RunView, before: RunView | None, reading: Reading) -> list[tup
     )
     told = [(run.claimed_at, 2, claimed)]
     if run.finished_at is None:
-        told.append((reading.now, 4, StoryLine(what="Running", at=f"for {span(reading.now - run.claimed_at)}", tone="run")))
+        told.append(
+            (reading.now, 4, StoryLine(what="Running", at=f"for {span(reading.now - run.claimed_at)}", tone="run"))
+        )
         return told
     word = run.status.replace("_", " ").capitalize()
     if run.status == "lost":
@@ -136,6 +140,10 @@ def _attempt(run: RunView, before: RunView | None, reading: Reading) -> list[tup
         rest = f" in {span(run.finished_at - (run.started_at or run.claimed_at))}"
     last_line = (run.error or "").strip().rpartition("\n")[2]
     ended = StoryLine(
-        what=word, rest=rest, at=reading.time(run.finished_at, seconds=True), more=last_line or "", tone=tone_of(run.status)
+        what=word,
+        rest=rest,
+        at=reading.time(run.finished_at, seconds=True),
+        more=last_line or "",
+        tone=tone_of(run.status),
     )
     return [*told, (run.finished_at, 1, ended)]

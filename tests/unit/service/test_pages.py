@@ -1,0 +1,287 @@
+"""Every page: well formed, without inline code, each link of our own, each text escaped, both times told."""
+
+from __future__ import annotations
+
+import gzip
+import html.parser
+import re
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from solocron.service.pages.fleet import by_node, ticks_of, window_of
+from solocron.service.pages.job import state_of
+from solocron.service.pages.jobs import by_attention
+from solocron.service.pages.links import Links
+from solocron.service.pages.overview import accounting_of
+from solocron.service.pages.render import render, render_part
+from solocron.service.pages.runs import runs_table
+from solocron.service.pages.slots import SlotFate, kind_of, lay_out
+from solocron.service.pages.story import story_of
+from solocron.service.pages.words import short_fence, span
+from tests.unit.service import every_page as made
+from tests.unit.service import world
+from tests.unit.service.world import LINKS, NOW, UTC_READING, VIENNA, at
+
+PAGES = made.every_page()
+HOSTILE = "\"><img src=x onerror=alert(1)>'{{7*7}}\u202e"
+_VOID = {"meta", "link", "input", "br", "img"}
+
+
+class Reader(html.parser.HTMLParser):
+    """Collects elements and attributes, and refuses what is not nested well."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self._open: list[str] = []
+        self.feed(source)
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag, f"{tag} is not nested well"
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.found if name == tag]
+
+
+@pytest.fixture(params=sorted(PAGES))
+def source(request) -> str:
+    page, reading = PAGES[request.param]
+    return render(page, made.frame(reading))
+
+
+def test_a_page_has_no_inline_style_and_no_inline_script(source):
+    """The content security policy would refuse them, and a page without them cannot be made to run data."""
+    for tag, attrs in Reader(source).found:
+        assert tag != "style"
+        assert not [name for name in attrs if name == "style" or name.startswith("on")]
+        if tag == "script":
+            assert (attrs.get("src") or "").startswith("/a/b/static/")
+
+
+def test_a_page_leads_only_to_addresses_below_its_base(source):
+    for tag, attrs in Reader(source).found:
+        for name in ("href", "src", "action"):
+            if attrs.get(name):
+                assert attrs[name].startswith(("/a/b/", "#")), (tag, attrs[name])
+
+
+def test_a_page_has_one_title_and_a_place_for_each_reader(source):
+    read = Reader(source)
+    assert len(read.all("h1")) == 1
+    assert len(read.all("main")) == 1
+    assert read.all("html")[0]["lang"] == "en"
+    ids = [attrs["id"] for _, attrs in read.found if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    for head in read.all("th"):
+        assert head.get("scope") in ("col", "row")
+    for picture in read.all("svg"):
+        assert picture.get("aria-hidden") or picture.get("aria-label") or "x" in picture
+
+
+def test_a_page_is_small(source):
+    assert len(gzip.compress(source.encode())) <= 25_000
+
+
+def test_the_part_is_what_stands_in_the_whole_page():
+    page, reading = PAGES["overview"]
+    part = render_part(page, made.frame(reading))
+    assert part.strip()
+    assert part in render(page, made.frame(reading))
+
+
+def hostile(value: object) -> object:
+    """Return the value with every text replaced that data could fill; markup, addresses and words of ours stay."""
+    ours = {
+        "href",
+        "tone",
+        "icon",
+        "kind",
+        "action",
+        "back",
+        "template",
+        "section",
+        "until",
+        "key",
+        "state",
+        "name",
+        "verdict_href",
+    }
+    if is_dataclass(value) and not isinstance(value, type) and not isinstance(value, Links):
+        changed = {}
+        for field in fields(value):
+            before = getattr(value, field.name)
+            if field.name in ours or field.name.endswith("href"):
+                continue
+            if type(before) is str:
+                changed[field.name] = HOSTILE if before else before
+            elif isinstance(before, tuple) and before and is_dataclass(before[0]):
+                changed[field.name] = tuple(hostile(one) for one in before)
+            elif is_dataclass(before):
+                changed[field.name] = hostile(before)
+        return replace(value, **changed)
+    return value
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_hostile_text_is_shown_and_nothing_else(name):
+    page, reading = PAGES[name]
+    source = render(hostile(page), made.frame(reading))
+    read = Reader(source)
+    assert not read.all("img")
+    assert not [attrs for _, attrs in read.found if any(key.startswith("on") for key in attrs)]
+    assert "\u202e" not in source
+    assert "49" not in re.findall(r"'(\d+)", source)
+
+
+def test_a_hostile_job_name_cannot_leave_its_address():
+    links = Links("/x")
+    assert links.job("../../admin?a#b") == "/x/jobs/..%2F..%2Fadmin%3Fa%23b"
+    assert links.run("usage@06#3") == "/x/runs/usage@06%233"
+
+
+def test_only_a_reader_who_may_act_sees_acts():
+    page, reading = PAGES["job"]
+    assert "Run now" in render(page, made.frame(reading))
+    assert "Run now" not in render(page, made.frame(reading, role="read"))
+
+
+def test_the_accounting_is_green_only_when_all_is_compared_and_nothing_is_missing():
+    def verdict(**changes):
+        part = accounting_of(world.sums(**changes), UTC_READING, LINKS)
+        return part.verdict, part.verdict_tone
+
+    assert verdict() == ("Every one is accounted for.", "ok")
+    assert verdict(checked_jobs=41) == ("41 of 52 jobs checked so far.", "miss")
+    assert verdict(unaccounted=1) == ("1 slot is not.", "fail")
+    assert verdict(unaccounted=2, checked_jobs=41) == ("2 slots are not.", "fail")
+
+
+def test_the_fleet_shows_takeovers_with_both_fences_and_the_refused_result():
+    lanes = {lane.name: lane for lane in made.fleet().lanes}
+    assert "taken over by worker-a after 0.04 s" in lanes["worker-c"].svg
+    assert "fence …300212 → …471083" in lanes["worker-c"].svg
+    assert "its result was refused" in lanes["worker-c"].svg
+    assert "takehead" in lanes["worker-a"].svg
+    assert "url(#hatch-dead)" in lanes["api-2"].svg
+    assert "url(#hatch-dead)" not in lanes["worker-a"].svg
+
+
+def test_a_silent_node_says_how_long_it_is_past_its_lease():
+    node = world.node_view("worker-x", state="silent", expires_at=NOW - timedelta(seconds=7))
+    common = {"runs": (), "refused": (), "to_come": (), "reading": UTC_READING, "links": LINKS}
+    (lane,) = by_node(nodes=[node], window=window_of(NOW, 3_600), **common).lanes
+    assert ("miss", "silent, 7.0 s past its lease") in lane.words
+
+
+@pytest.mark.parametrize("seconds", [3_600, 6 * 3_600, 86_400, 7 * 86_400])
+def test_the_axis_has_few_labels_on_round_times(seconds):
+    ticks = ticks_of(window_of(NOW, seconds), VIENNA)
+    assert 2 <= len(ticks) <= 9
+    assert all(VIENNA.local(when).second == 0 for when, _ in ticks)
+
+
+def test_each_slot_stands_in_one_cell_and_the_fold_is_split():
+    fates = world.fates()
+    grid = lay_out(fates, job="usage.rollup", chosen=at("02:15"), reading=VIENNA, links=LINKS, days_off={})
+    cells = [cell for row in grid.rows for cell in row.cells if cell.kind]
+    split = [cell for cell in cells if cell.kind == "two"]
+    assert (grid.corner, len(grid.columns)) == ("day", 24)
+    assert len(cells) + len(split) == len(fates)
+    assert len(split) == 1
+    assert [cell.kind for cell in cells if cell.chosen] == ["lost"]
+    assert sum(cell.kind == "next" for cell in cells) == 1
+
+
+@pytest.mark.parametrize(
+    ("every", "corner"),
+    [
+        (timedelta(minutes=1), "hour"),
+        (timedelta(hours=1), "day"),
+        (timedelta(days=1), "week from"),
+        (timedelta(days=31), "year"),
+    ],
+)
+def test_rows_and_columns_follow_the_rhythm(every, corner):
+    fates = [SlotFate(slot=NOW - n * every, status="succeeded", attempts=1) for n in range(60, 0, -1)]
+    grid = lay_out(fates, job="j", chosen=None, reading=VIENNA, links=LINKS, days_off={})
+    assert grid.corner == corner
+    assert sum(cell.count for row in grid.rows for cell in row.cells if cell.kind) == 60
+
+
+def test_two_slots_in_one_cell_show_the_worse_and_their_number():
+    good = SlotFate(slot=at("01:00"), status="succeeded", attempts=1)
+    bad = SlotFate(slot=at("01:30"), status="failed", attempts=3)
+    others = [SlotFate(slot=at("01:00") + timedelta(hours=n), status="succeeded", attempts=1) for n in range(1, 9)]
+    grid = lay_out([good, bad, *others], job="j", chosen=None, reading=UTC_READING, links=LINKS, days_off={})
+    (cell,) = [cell for row in grid.rows for cell in row.cells if cell.count > 1]
+    assert (cell.kind, cell.count) == ("fail", 2)
+
+
+@pytest.mark.parametrize(
+    ("status", "attempts", "taken", "kind"),
+    [
+        ("succeeded", 1, False, "ok"), ("succeeded", 2, False, "retry"), ("succeeded", 2, True, "lost"),
+        ("failed", 3, False, "fail"), ("timed_out", 1, False, "fail"), ("lost", 1, False, "fail"),
+        ("missed", 0, False, "miss"), ("dropped", 0, False, "miss"), ("skipped", 0, False, "skip"),
+        ("unaccounted", 0, False, "gone"), ("running", 1, False, "run"), (None, 0, False, "far"),
+    ],
+)  # fmt: skip
+def test_each_fate_has_its_kind(status, attempts, taken, kind):
+    assert kind_of(SlotFate(slot=NOW, status=status, attempts=attempts, taken_over=taken)) == kind
+
+
+def test_the_story_is_told_in_the_order_in_which_it_happened():
+    story = story_of(at("02:15"), (world.LOST, world.SECOND), refused=(world.REFUSED,), reading=VIENNA, links=LINKS)
+    assert [line.what for line in story.lines] == [
+        "Due",
+        "Claimed by worker-c",
+        "Lost",
+        "Taken over by worker-a",
+        "Refused",
+        "Succeeded",
+    ]
+    assert story.badge.word == "succeeded on attempt 2"
+    assert story.title == "Mon 16 Nov, 03:15 in Vienna"
+
+
+def test_a_slot_that_did_not_run_has_its_reason_in_the_row():
+    missed = world.not_run("j", at("01:00"), "missed", "no live node of its pool", count=3, first=at("00:00"))
+    (row,) = runs_table([missed], reading=UTC_READING, links=LINKS, with_job=True, empty="").rows
+    assert [cell.text for cell in row.cells if cell.text] == ["00:00, 3 ×", "j", "no live node of its pool"]
+    assert [cell.badge.word for cell in row.cells if cell.badge] == ["3 missed"]
+
+
+def test_jobs_that_need_a_look_come_first():
+    states = [state_of(job, NOW).word for job in by_attention(world.jobs(), UTC_READING)]
+    assert states[:4] == ["failing 3", "orphaned", "running", "running"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.003, "3 ms"), (0.21, "0.21 s"), (1.4, "1.4 s"), (59.7, "1 m"), (133, "2 m 13 s"), (3_725, "1 h 02 m"), (-5, "−5.0 s"), (90_000, "1 d 1 h")],
+)  # fmt: skip
+def test_durations_are_told_in_two_units(seconds, words):
+    assert span(seconds) == words
+
+
+def test_times_are_told_in_the_zone_of_the_page():
+    assert VIENNA.stamp(at("02:15")) == "03:15"
+    assert VIENNA.stamp(at("22:30", 15)) == "Sun 23:30"
+    assert VIENNA.stamp(datetime(2025, 11, 16, tzinfo=UTC_READING.zone)) == "Sun 16 Nov 2025 01:00"
+    assert UTC_READING.until(NOW + timedelta(seconds=133)) == "in 2 m 13 s"
+    assert UTC_READING.until(NOW) == "now"
+
+
+def test_a_fence_is_cut_at_its_beginning():
+    assert (short_fence(1_794_798_907_441), short_fence(17)) == ("…907441", "17")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from solocron.service.pages import listing
+from solocron.service.pages import listing, shared
 from solocron.service.pages.fleet import FleetPart, by_job, by_node, window_of
 from solocron.service.pages.forms import ActPage, LoginPage, ProblemPage, explain_page
 from solocron.service.pages.frame import Frame
@@ -83,10 +83,36 @@ def fleet() -> FleetPart:
 def overview(**changes) -> OverviewPage:
     running = [run for run in world.runs() if run.status == "running"]
     looks = (
-        Entry(title="dunning.send", about="fails since 02:30", words="3 slots in a row, all attempts used:", code="SMTPServerDisconnected: Connection unexpectedly closed", tone="fail", icon="fail", href=LINKS.job("dunning.send"), acts=(Act(label="See the error", href=LINKS.job("dunning.send")), Act(label="Pause", href=LINKS.job("dunning.send", "pause"), dialog=True))),
-        Entry(title="usage.rollup.eu", about="missed 3 slots, 02:15 to 02:25", words="no live node of pool eu from 02:14:52 to 02:27:30; catch-up is latest, so only 02:25 was run, at 02:27:31", tone="miss", icon="miss", acts=(Act(label="Run the missed", href=LINKS.job("usage.rollup.eu", "backfill"), dialog=True),)),
-        Entry(title="worker-d", about="clock is 1.4 s ahead of the store", words="harmless: the store’s clock decides. Above 5 s its log lines mislead", tone="miss", icon="clock", acts=(Act(label="Doctor", href=LINKS.to("/doctor")),)),
-    )  # fmt: skip
+        Entry(
+            title="dunning.send",
+            about="fails since 02:30",
+            words="3 slots in a row, all attempts used:",
+            code="SMTPServerDisconnected: Connection unexpectedly closed",
+            tone="fail",
+            icon="fail",
+            href=LINKS.job("dunning.send"),
+            acts=(
+                Act(label="See the error", href=LINKS.job("dunning.send")),
+                Act(label="Pause", href=LINKS.job("dunning.send", "pause"), dialog=True),
+            ),
+        ),
+        Entry(
+            title="usage.rollup.eu",
+            about="missed 3 slots, 02:15 to 02:25",
+            words="no live node of pool eu from 02:14:52 to 02:27:30; catch-up is latest, so only 02:25 was run",
+            tone="miss",
+            icon="miss",
+            acts=(Act(label="Run the missed", href=LINKS.job("usage.rollup.eu", "backfill"), dialog=True),),
+        ),
+        Entry(
+            title="worker-d",
+            about="clock is 1.4 s ahead of the store",
+            words="harmless: the store’s clock decides. Above 5 s its log lines mislead",
+            tone="miss",
+            icon="clock",
+            acts=(Act(label="Doctor", href=LINKS.to("/doctor")),),
+        ),
+    )
     made = OverviewPage(
         accounting=accounting_of(world.sums(), UTC_READING, LINKS),
         looks=looks,
@@ -113,17 +139,59 @@ def job_page(job: JobView, runs: tuple[RunView, ...], **changes) -> JobPage:
         place=job.place,
         band=band_of(job, VIENNA, 4),
         acts=job_acts(job, LINKS),
-        facts=facts_of(job, reading=VIENNA, links=LINKS, took=(366.0, 462.0) if ended else None, late=(0.21, 0.4) if ended else None, accounted=(720, 720, "3 missed, 5 skipped") if ended else None),
-        slots=slots_part(fates, job=job.name, chosen=slot, reading=VIENNA, links=LINKS, days_off={date(2026, 11, 1): "All Saints"}, choices=(_choices("Zone", "Vienna", "UTC", "mine"), _choices("Span", "24 d", "3 d", "90 d"))) if ended else None,
-        story=story_of(slot, (world.LOST, world.SECOND), refused=(world.REFUSED,), reading=VIENNA, links=LINKS, before=slot - timedelta(hours=1), after=slot + timedelta(hours=1), operates=True) if ended else None,
-        runs=runs_table(runs[:20], reading=VIENNA, links=LINKS, with_job=False, chosen=slot, empty="It never ran; declared 2 h ago, the first slot is in 3 h."),
+        facts=facts_of(
+            job,
+            reading=VIENNA,
+            links=LINKS,
+            took=(366.0, 462.0) if ended else None,
+            late=(0.21, 0.4) if ended else None,
+            accounted=(720, 720, "3 missed, 5 skipped") if ended else None,
+        ),
+        slots=slots_part(
+            fates,
+            job=job.name,
+            chosen=slot,
+            reading=VIENNA,
+            links=LINKS,
+            days_off={date(2026, 11, 1): "All Saints"},
+            choices=(_choices("Zone", "Vienna", "UTC", "mine"), _choices("Span", "24 d", "3 d", "90 d")),
+        )
+        if ended
+        else None,
+        story=story_of(
+            slot,
+            (world.LOST, world.SECOND),
+            refused=(world.REFUSED,),
+            reading=VIENNA,
+            links=LINKS,
+            before=slot - timedelta(hours=1),
+            after=slot + timedelta(hours=1),
+            operates=True,
+        )
+        if ended
+        else None,
+        runs=runs_table(
+            runs[:20],
+            reading=VIENNA,
+            links=LINKS,
+            with_job=False,
+            chosen=slot,
+            empty="It never ran; declared 2 h ago, the first slot is in 3 h.",
+        ),
         filters=_choices("Filter", "all", "not well", "running"),
         older=LINKS.job(job.name, cursor="abc") if ended else None,
         durations=durations_of(runs, job=job, reading=VIENNA, links=LINKS),
-        next=tuple((VIENNA.stamp(world.at("03:15") + timedelta(hours=n)), VIENNA.until(world.at("03:15") + timedelta(hours=n)), "") for n in range(5)),
+        next=tuple(
+            (
+                VIENNA.stamp(world.at("03:15") + timedelta(hours=n)),
+                VIENNA.until(world.at("03:15") + timedelta(hours=n)),
+                "",
+            )
+            for n in range(5)
+        ),
         policies=policies_of(job, 15.0),
         notes=("On Sun 28 Mar 2027 the hour from 02:00 does not exist: 02:15 is run at 03:00.",),
-    )  # fmt: skip
+    )
     return replace(made, **changes)
 
 
@@ -151,13 +219,18 @@ def run_page() -> RunPage:
         story=story_of(world.at("02:15"), attempts, refused=(world.REFUSED,), reading=VIENNA, links=LINKS),
         attempts=runs_table(attempts[::-1], reading=VIENNA, links=LINKS, with_job=False, empty=""),
         errors=errors_of((failed, world.SECOND)),
-        steps=TablePart(label="Steps", columns=(Column(title="step"), Column(title="finished")), rows=(TableRow(cells=(TableCell(text="load", strong=True), TableCell(text="03:36:02"))),), empty="None."),
+        steps=TablePart(
+            label="Steps",
+            columns=(Column(title="step"), Column(title="finished")),
+            rows=(TableRow(cells=(TableCell(text="load", strong=True), TableCell(text="03:36:02"))),),
+            empty="None.",
+        ),
         values=(("result", '{\n  "rows": 18211\n}'),),
         values_href=None,
         output="loading 18211 rows\ndone",
         fence=world.SECOND.fence,
         key=world.SECOND.key,
-    )  # fmt: skip
+    )
 
 
 def node_page() -> NodePage:
@@ -169,9 +242,17 @@ def node_page() -> NodePage:
         head="host api-2, pools default",
         band="Dead since 02:58:12: its lease ran out, worker-b buried it. 1 run was taken over.",
         facts=node_facts(node, UTC_READING, None),
-        lanes=by_node(nodes=[node], runs=mine, refused=(), to_come=(), window=window_of(NOW, 3_600), reading=UTC_READING, links=LINKS),
+        lanes=by_node(
+            nodes=[node],
+            runs=mine,
+            refused=(),
+            to_come=(),
+            window=window_of(NOW, 3_600),
+            reading=UTC_READING,
+            links=LINKS,
+        ),
         runs=runs_table(mine, reading=UTC_READING, links=LINKS, with_job=True, empty="It ran nothing."),
-    )  # fmt: skip
+    )
 
 
 def runs_page() -> RunsPage:
@@ -206,37 +287,68 @@ def jobs_page(found: bool = True) -> JobsPage:
         lead="52 jobs, 2 not well",
         filters=filters,
         filtered=not found,
-        table=jobs_table(listed, {job.name: strip for job in listed if job.last_status}, reading=UTC_READING, links=LINKS, empty="No job has “nothing” in its name."),
+        table=jobs_table(
+            listed,
+            {job.name: strip for job in listed if job.last_status},
+            reading=UTC_READING,
+            links=LINKS,
+            empty="No job has “nothing” in its name.",
+        ),
         older=None,
         newer=None,
-    )  # fmt: skip
+    )
 
 
 def nodes_page() -> NodesPage:
-    table = nodes_table(world.nodes(), reading=UTC_READING, links=LINKS, leases=world.LEASES, skews_ms=world.SKEWS, empty="No node was ever here.")  # fmt: skip
-    return NodesPage(lead="5 live, 1 ended", missing=unserved_words({"eu": 1}), states=_choices("State", "live and dead", "ended"), table=table)  # fmt: skip
+    table = nodes_table(
+        world.nodes(),
+        reading=UTC_READING,
+        links=LINKS,
+        leases=world.LEASES,
+        skews_ms=world.SKEWS,
+        empty="No node was ever here.",
+    )
+    return NodesPage(
+        lead="5 live, 1 ended",
+        missing=unserved_words({"eu": 1}),
+        states=_choices("State", "live and dead", "ended"),
+        table=table,
+    )
 
 
 def act_page() -> ActPage:
     return ActPage(
         title="Pause usage.rollup",
-        sentences=("Nothing more of it starts by schedule.", "worker-b goes on with 02:30.", "Slots until then are on record as skipped, with your note."),
-        fields=(Field(name="note", label="Why", hint="everyone who looks sees it"), Field(name="until", label="Until", kind="datetime"), Field(name="key", label="", kind="hidden", value="k1")),
+        sentences=(
+            "Nothing more of it starts by schedule.",
+            "worker-b goes on with 02:30.",
+            "Slots until then are on record as skipped, with your note.",
+        ),
+        fields=(
+            Field(name="note", label="Why", hint="everyone who looks sees it"),
+            Field(name="until", label="Until", kind="datetime"),
+            Field(name="key", label="", kind="hidden", value="k1"),
+        ),
         action=LINKS.job("usage.rollup", "pause"),
         back=LINKS.job("usage.rollup"),
-    )  # fmt: skip
+    )
 
 
 def every_page() -> dict[str, tuple[Page, Reading]]:
     jobs = {job.name: job for job in world.jobs()}
     vienna = ZoneInfo("Europe/Vienna")
     slots = [datetime(2026, 11, 16 + n, 2, 15, tzinfo=vienna) for n in range(5)]
-    by_jobs = by_job(runs=world.runs(), to_come=world.to_come(), window=window_of(NOW, 3_600), reading=UTC_READING, links=LINKS)  # fmt: skip
-    shared = {"reading": UTC_READING, "links": LINKS}
+    by_jobs = by_job(
+        runs=world.runs(), to_come=world.to_come(), window=window_of(NOW, 3_600), reading=UTC_READING, links=LINKS
+    )
+    common = {"reading": UTC_READING, "links": LINKS}
     return {
         "overview": (overview(), UTC_READING),
         "overview-by-job": (overview(fleet=by_jobs), UTC_READING),
-        "overview-red": (overview(accounting=accounting_of(world.sums(unaccounted=2), **shared), looks=()), UTC_READING),
+        "overview-red": (
+            overview(accounting=accounting_of(world.sums(unaccounted=2), **common), looks=()),
+            UTC_READING,
+        ),
         "overview-empty": (overview(empty=True), UTC_READING),
         "wall": (overview(wall=True), UTC_READING),
         "jobs": (jobs_page(), UTC_READING),
@@ -248,15 +360,45 @@ def every_page() -> dict[str, tuple[Page, Reading]]:
         "run": (run_page(), VIENNA),
         "nodes": (nodes_page(), UTC_READING),
         "node": (node_page(), UTC_READING),
-        "alarms": (listing.alarms_page(world.alarms(), closed=False, **shared), UTC_READING),
-        "limits": (listing.limits_page(world.limits(), **shared), UTC_READING),
-        "locks": (listing.locks_page(world.locks(), operates=True, **shared), UTC_READING),
-        "calendars": (listing.calendars_page(world.calendars(), **shared), UTC_READING),
-        "audit": (listing.audit_page(world.audit(), **shared), UTC_READING),
+        "alarms": (listing.alarms_page(world.alarms(), closed=False, **common), UTC_READING),
+        "limits": (shared.limits_page(world.limits(), **common), UTC_READING),
+        "locks": (shared.locks_page(world.locks(), operates=True, **common), UTC_READING),
+        "calendars": (shared.calendars_page(world.calendars(), **common), UTC_READING),
+        "audit": (listing.audit_page(world.audit(), **common), UTC_READING),
         "doctor": (listing.doctor_page(world.checks(), links=LINKS, operates=True, repairs=1), UTC_READING),
-        "explain": (explain_page(expression="15 2 * * *", zone="Europe/Vienna", words="At 02:15 every day", slots=slots, notes=("On Sun 28 Mar 2027 02:15 does not exist.",), problem="", **shared), UTC_READING),
-        "explain-wrong": (explain_page(expression="61 * * * *", zone="UTC", words="", slots=(), notes=(), problem="61 is not a minute; minutes are 0 to 59.", **shared), UTC_READING),
+        "explain": (
+            explain_page(
+                expression="15 2 * * *",
+                zone="Europe/Vienna",
+                words="At 02:15 every day",
+                slots=slots,
+                notes=("On Sun 28 Mar 2027 02:15 does not exist.",),
+                problem="",
+                **common,
+            ),
+            UTC_READING,
+        ),
+        "explain-wrong": (
+            explain_page(
+                expression="61 * * * *",
+                zone="UTC",
+                words="",
+                slots=(),
+                notes=(),
+                problem="61 is not a minute; minutes are 0 to 59.",
+                **common,
+            ),
+            UTC_READING,
+        ),
         "act": (act_page(), UTC_READING),
         "login": (LoginPage(action=LINKS.to("/login"), wanted="/", failed=True), UTC_READING),
-        "problem": (ProblemPage(status=404, title="Not found", detail="There is no job usage.rolup; did you mean usage.rollup?", request="req-7Q2M9ZC4"), UTC_READING),
-    }  # fmt: skip
+        "problem": (
+            ProblemPage(
+                status=404,
+                title="Not found",
+                detail="There is no job usage.rolup; did you mean usage.rollup?",
+                request="req-7Q2M9ZC4",
+            ),
+            UTC_READING,
+        ),
+    }

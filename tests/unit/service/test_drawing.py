@@ -142,9 +142,23 @@ def test_no_text_becomes_markup():
         draw_sum([("ok", 3)], HOSTILE),
         draw_hours([{"ok": 3}], [(0, HOSTILE)], HOSTILE),
         draw_strip([(HOSTILE, HOSTILE)]),
-        draw_durations([DurationDot(share=0, took=1, tone="ok", title=HOSTILE)], p50=1, p95=1, limit=2, ticks=[(1, HOSTILE)], label=HOSTILE),
-        draw_grid(SlotGrid(caption=HOSTILE, corner=HOSTILE, columns=(HOSTILE,), rows=(GridRow(label=HOSTILE, note=HOSTILE, cells=(SlotCell(kind="ok", label=HOSTILE, href=HOSTILE),)),))),
-    ]  # fmt: skip
+        draw_durations(
+            [DurationDot(share=0, took=1, tone="ok", title=HOSTILE)],
+            p50=1,
+            p95=1,
+            limit=2,
+            ticks=[(1, HOSTILE)],
+            label=HOSTILE,
+        ),
+        draw_grid(
+            SlotGrid(
+                caption=HOSTILE,
+                corner=HOSTILE,
+                columns=(HOSTILE,),
+                rows=(GridRow(label=HOSTILE, note=HOSTILE, cells=(SlotCell(kind="ok", label=HOSTILE, href=HOSTILE),)),),
+            )
+        ),
+    ]
     for picture in pictures:
         root = ElementTree.fromstring(str(picture))
         assert not list(root.iter("script"))

@@ -96,8 +96,8 @@ def test_a_page_is_small(source):
 def test_the_part_is_what_stands_in_the_whole_page():
     page, reading = PAGES["overview"]
     part = render_part(page, made.frame(reading))
-    assert part.strip()
-    assert part in render(page, made.frame(reading))
+    assert part.startswith("<main")
+    assert part.strip() in render(page, made.frame(reading))
 
 
 def hostile(value: object) -> object:
@@ -231,12 +231,20 @@ def test_two_slots_in_one_cell_show_the_worse_and_their_number():
 @pytest.mark.parametrize(
     ("status", "attempts", "taken", "kind"),
     [
-        ("succeeded", 1, False, "ok"), ("succeeded", 2, False, "retry"), ("succeeded", 2, True, "lost"),
-        ("failed", 3, False, "fail"), ("timed_out", 1, False, "fail"), ("lost", 1, False, "fail"),
-        ("missed", 0, False, "miss"), ("dropped", 0, False, "miss"), ("skipped", 0, False, "skip"),
-        ("unaccounted", 0, False, "gone"), ("running", 1, False, "run"), (None, 0, False, "far"),
+        ("succeeded", 1, False, "ok"),
+        ("succeeded", 2, False, "retry"),
+        ("succeeded", 2, True, "lost"),
+        ("failed", 3, False, "fail"),
+        ("timed_out", 1, False, "fail"),
+        ("lost", 1, False, "fail"),
+        ("missed", 0, False, "miss"),
+        ("dropped", 0, False, "miss"),
+        ("skipped", 0, False, "skip"),
+        ("unaccounted", 0, False, "gone"),
+        ("running", 1, False, "run"),
+        (None, 0, False, "far"),
     ],
-)  # fmt: skip
+)
 def test_each_fate_has_its_kind(status, attempts, taken, kind):
     assert kind_of(SlotFate(slot=NOW, status=status, attempts=attempts, taken_over=taken)) == kind
 
@@ -269,8 +277,17 @@ def test_jobs_that_need_a_look_come_first():
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.003, "3 ms"), (0.21, "0.21 s"), (1.4, "1.4 s"), (59.7, "1 m"), (133, "2 m 13 s"), (3_725, "1 h 02 m"), (-5, "−5.0 s"), (90_000, "1 d 1 h")],
-)  # fmt: skip
+    [
+        (0.003, "3 ms"),
+        (0.21, "0.21 s"),
+        (1.4, "1.4 s"),
+        (59.7, "1 m"),
+        (133, "2 m 13 s"),
+        (3_725, "1 h 02 m"),
+        (-5, "−5.0 s"),
+        (90_000, "1 d 1 h"),
+    ],
+)
 def test_durations_are_told_in_two_units(seconds, words):
     assert span(seconds) == words
 

@@ -174,13 +174,27 @@ SKEWS = {"worker-a-7f3a": 3.0, "worker-b-7f3a": -2.0, "worker-c-7f3a": 1.0, "wor
 
 TAKEN = "usage.rollup@0006436d8e5a1b00"
 LOST = run_view(
-    "usage.rollup", at("02:15"), run=TAKEN, node="worker-c", status="lost", fence=1_794_795_300_212,
-    reason="its lease ran out, buried by worker-b", finished_at=at("02:34:31"),
-)  # fmt: skip
+    "usage.rollup",
+    at("02:15"),
+    run=TAKEN,
+    node="worker-c",
+    status="lost",
+    fence=1_794_795_300_212,
+    reason="its lease ran out, buried by worker-b",
+    finished_at=at("02:34:31"),
+)
 SECOND = run_view(
-    "usage.rollup", at("02:15"), run=TAKEN, attempt=2, node="worker-a", fence=1_794_796_471_083, reason="taken over",
-    claimed_at=at("02:34:31.04"), started_at=at("02:34:31.1"), finished_at=at("02:41:07.3"),
-)  # fmt: skip
+    "usage.rollup",
+    at("02:15"),
+    run=TAKEN,
+    attempt=2,
+    node="worker-a",
+    fence=1_794_796_471_083,
+    reason="taken over",
+    claimed_at=at("02:34:31.04"),
+    started_at=at("02:34:31.1"),
+    finished_at=at("02:41:07.3"),
+)
 REFUSED = RefusedResult(node="worker-c", run=TAKEN, fence=1_794_795_300_212, at=at("02:37:02.4"))
 INVOICES = "invoices.generate@0006436d8f30aa00"
 TRACE = """Traceback (most recent call last):
@@ -203,17 +217,31 @@ def runs() -> tuple[RunView, ...]:
         run_view("search.reindex", at("02:50"), node="worker-d", finished_at=at("02:58:40")),
         run_view("subscriptions.renew", at("03:00"), node="api-3", finished_at=at("03:07:50")),
         run_view(
-            "invoices.generate", at("02:30"), run=INVOICES, node="api-2", status="lost", fence=1_794_797_000_212,
-            reason="its lease ran out", finished_at=at("02:58:27"),
+            "invoices.generate",
+            at("02:30"),
+            run=INVOICES,
+            node="api-2",
+            status="lost",
+            fence=1_794_797_000_212,
+            reason="its lease ran out",
+            finished_at=at("02:58:27"),
         ),
         run_view(
-            "invoices.generate", at("02:30"), run=INVOICES, attempt=2, node="worker-b", status="running",
-            fence=1_794_798_907_441, claimed_at=at("02:58:27.1"), started_at=at("02:58:27.2"), finished_at=None,
+            "invoices.generate",
+            at("02:30"),
+            run=INVOICES,
+            attempt=2,
+            node="worker-b",
+            status="running",
+            fence=1_794_798_907_441,
+            claimed_at=at("02:58:27.1"),
+            started_at=at("02:58:27.2"),
+            finished_at=None,
             progress={"done": 8204, "total": 12_000},
         ),
         run_view("reports.daily", at("03:05"), status="running", finished_at=None, progress={"done": 61, "total": 100}),
         run_view("webhooks.flush", at("03:12"), node="worker-d", status="running", finished_at=None),
-    )  # fmt: skip
+    )
     dice, short = Random(7), []
     for minute in range(10, 72):
         node = dice.choice(
@@ -252,10 +280,24 @@ def sums(**changes: Any) -> Sums:
     for number, tone in ((3, "skip"), (4, "skip"), (14, "fail"), (21, "fail"), (22, "miss")):
         hours[number][tone] = 3
     values: dict[str, Any] = {
-        "hours": 24, "due": 2_856, "ran": 2_829, "running": 3, "waiting": 0, "failed": 9, "missed": 3, "skipped": 12,
-        "dropped": 0, "cancelled": 0, "taken_over": 2, "done_twice": 0, "unaccounted": 0, "checked_jobs": 52,
-        "of_jobs": 52, "by_hour": (*hours, {"ok": 61, "run": 3, "fail": 2}), "late_p95": 0.24,
-    }  # fmt: skip
+        "hours": 24,
+        "due": 2_856,
+        "ran": 2_829,
+        "running": 3,
+        "waiting": 0,
+        "failed": 9,
+        "missed": 3,
+        "skipped": 12,
+        "dropped": 0,
+        "cancelled": 0,
+        "taken_over": 2,
+        "done_twice": 0,
+        "unaccounted": 0,
+        "checked_jobs": 52,
+        "of_jobs": 52,
+        "by_hour": (*hours, {"ok": 61, "run": 3, "fail": 2}),
+        "late_p95": 0.24,
+    }
     return Sums(**(values | changes))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from solocron.service.draw.svg import text
+from solocron.service.draw.svg import drawn, text
 
 __all__ = ["GridRow", "SlotCell", "SlotGrid", "draw_grid", "kinds_of"]
 
@@ -75,7 +75,7 @@ def draw_grid(grid: SlotGrid) -> Markup:
             reachable = reachable and not stop
             parts.append(_cell(cell, stop))
         parts.append("</tr>")
-    return Markup("".join([*parts, "</tbody></table>"]))
+    return drawn(*parts, "</tbody></table>")
 
 
 def _cell(cell: SlotCell, stop: bool) -> str:

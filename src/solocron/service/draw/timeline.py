@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from markupsafe import Markup
 
-from solocron.service.draw.svg import link, pct, px, text
+from solocron.service.draw.svg import drawn, link, pct, px, text
 
 __all__ = [
     "MOST_BARS",
@@ -40,7 +40,7 @@ _LABEL_FROM = 0.055
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What the picture shows: from `start` to `end`; `now` stands between them, or after them in a picture of the past."""
+    """What the picture shows, from `start` to `end`; a picture of the past has `now` after its end."""
 
     start: datetime
     end: datetime
@@ -128,13 +128,13 @@ def axis(window: Window, ticks: Sequence[tuple[datetime, str]], now: str) -> Mar
         parts.append(f'<text{narrow} x="{x}" dx="4" y="17">{text(label)}</text>')
         parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="8" y2="26"/>')
     if window.now > window.end:
-        return Markup("".join([*parts, "</svg>"]))
+        return drawn(*parts, "</svg>")
     x = pct(window.share(window.now))
     # The label of the present stands left of its line, unless the line is at the left edge.
     anchor, shift = ("end", -5) if window.share(window.now) > 0.15 else ("start", 5)
     parts.append(f'<text class="nowtag" x="{x}" dx="{shift}" y="17" text-anchor="{anchor}">{text(now)}</text>')
     parts.append(f'<line class="now" x1="{x}" x2="{x}" y1="0" y2="26"/></svg>')
-    return Markup("".join(parts))
+    return drawn(*parts)
 
 
 def draw_lanes(
@@ -185,7 +185,7 @@ def _lane(
         parts.append(f'<line class="now" x1="{x}" x2="{x}" y1="0" y2="100%"/>')
     parts.append("</svg>")
     # One tab stop a lane, its first bar; the arrow keys reach the others.
-    return Markup("".join(parts).replace(' tabindex="-1"', "", 1))
+    return drawn("".join(parts).replace(' tabindex="-1"', "", 1))
 
 
 def _future(window: Window) -> str:
@@ -228,7 +228,8 @@ def _bar(window: Window, bar: Bar, row: int) -> str:
         x = pct(window.share(bar.slot))
         inside += f'<line class="tick" x1="{x}" x2="{x}" y1="{px(top - 2)}" y2="{px(top + height + 2)}"/>'
     if width >= _LABEL_FROM and bar.label:
-        inside += f'<svg {place}><text class="onbar {bar.tone}" x="6" y="{px(height / 2 + 3.8)}">{text(bar.label)}</text></svg>'
+        y = px(height / 2 + 3.8)
+        inside += f'<svg {place}><text class="onbar {bar.tone}" x="6" y="{y}">{text(bar.label)}</text></svg>'
     return link(bar.href, bar.title, inside)
 
 
@@ -254,9 +255,10 @@ def _column(window: Window, column: DenseColumn, most: int, height: int) -> str:
     total = sum(column.counts.values())
     tall = max(4.0, (height - 2 * _PAD) * total / max(most, 1))
     said = text(f"{total} attempts: " + ", ".join(f"{count} {tone}" for tone, count in sorted(column.counts.items())))
+    width = pct(max(right - left - 0.0008, _THINNEST / 2))
     return (
         f'<g role="img" aria-label="{said}"><title>{said}</title><rect class="f-{worst}" x="{pct(left)}" '
-        f'y="{px(height - _PAD - tall)}" width="{pct(max(right - left - 0.0008, _THINNEST / 2))}" height="{px(tall)}"/></g>'
+        f'y="{px(height - _PAD - tall)}" width="{width}" height="{px(tall)}"/></g>'
     )
 
 
@@ -267,7 +269,7 @@ def _crossings(
     heights: Sequence[int],
 ) -> list[list[str]]:
     """Return the parts of the takeovers' lines for each lane."""
-    drawn: list[list[str]] = [[] for _ in heights]
+    lines: list[list[str]] = [[] for _ in heights]
     for one in takeovers:
         lost, next_one = where.get((one.run, one.attempt)), where.get((one.run, one.attempt + 1))
         if lost is None:
@@ -282,20 +284,21 @@ def _crossings(
                 first, last = (0.0, from_y) if up else (from_y, heights[lane])
             elif lane == target and not up:
                 first, last = 0.0, to_y - 11
-            drawn[lane].append(f'<line class="takeover" x1="{x}" x2="{x}" y1="{px(first)}" y2="{px(last)}"/>')
+            lines[lane].append(f'<line class="takeover" x1="{x}" x2="{x}" y1="{px(first)}" y2="{px(last)}"/>')
         if source != target:
             tip = to_y + 8 if up else to_y - 8
             path = "M-4 6L0 0L4 6z" if up else "M-4-6L0 0L4-6z"
-            drawn[target].append(
-                f'<svg x="{x}" y="{px(tip)}" overflow="visible" width="1" height="1"><path class="takehead" d="{path}"/></svg>'
+            lines[target].append(
+                f'<svg x="{x}" y="{px(tip)}" overflow="visible" width="1" height="1">'
+                f'<path class="takehead" d="{path}"/></svg>'
             )
-        drawn[source].append(f'<circle class="takedot" cx="{x}" cy="{px(from_y)}" r="3.6"/>')
+        lines[source].append(f'<circle class="takedot" cx="{x}" cy="{px(from_y)}" r="3.6"/>')
         side = 'text-anchor="end" dx="-10"' if share > 0.8 else 'dx="10"'
-        drawn[source] += [
+        lines[source] += [
             f'<text class="offbar lost" x="{x}" y="{px(from_y + 20 + 14 * line)}" {side}>{text(words)}</text>'
             for line, words in enumerate(one.words)
         ]
-    return drawn
+    return lines
 
 
 def _thinned(window: Window, lanes: Sequence[Lane]) -> list[Lane]:
@@ -335,4 +338,4 @@ def draw_next(window: Window, slots: Sequence[tuple[datetime, int, str]], words:
         )
     parts.append(f'<text class="offbar" x="{now}" dx="-8" y="27" text-anchor="end">{text(words)}</text>')
     parts.append(f'<line class="now" x1="{now}" x2="{now}" y1="0" y2="{height}"/></svg>')
-    return LanePicture(svg=Markup("".join(parts)), height=height)
+    return LanePicture(svg=drawn(*parts), height=height)

@@ -1,23 +1,21 @@
-"""Pages that are one table or one list: alarms, limits, locks, calendars, audit, doctor."""
+"""Pages that are one table or one list: alarms, audit, doctor."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from typing import ClassVar
 
-from solocron.calendars.views import CalendarView
-from solocron.effects.locks.listing import LockView
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import Act, Badge, Choice, Choices, Column, Entry, TableCell, TablePart, TableRow
-from solocron.service.pages.words import Reading, plural, short_fence
+from solocron.service.pages.words import Reading, plural
 from solocron.stores.contract import Check
-from solocron.views import AlarmsView, AlarmView, LimitView
+from solocron.views import AlarmsView, AlarmView
 
 __all__ = [
-    *("AlarmsPage", "AuditEntry", "AuditPage", "CalendarsPage", "DoctorPage", "LimitsPage", "ListingPage", "LocksPage"),
-    *("alarm_entry", "alarms_page", "audit_page", "calendars_page", "doctor_page", "limits_page", "locks_page"),
+    *("AlarmsPage", "AuditEntry", "AuditPage", "DoctorPage", "ListingPage"),
+    *("alarm_entry", "alarms_page", "audit_page", "doctor_page", "plain_row"),
 ]
 
 
@@ -43,24 +41,6 @@ class AlarmsPage(ListingPage):
     """The open alarms, what was told of them, and the silences."""
 
     section: ClassVar[str] = "alarms"
-
-
-class LimitsPage(ListingPage):
-    """Limits across jobs."""
-
-    section: ClassVar[str] = "limits"
-
-
-class LocksPage(ListingPage):
-    """Locks taken by hand."""
-
-    section: ClassVar[str] = "locks"
-
-
-class CalendarsPage(ListingPage):
-    """Business calendars."""
-
-    section: ClassVar[str] = "calendars"
 
 
 class AuditPage(ListingPage):
@@ -132,7 +112,7 @@ def alarms_page(view: AlarmsView, *, closed: bool, reading: Reading, links: Link
             Column(title="delivery"),
         ),
         rows=tuple(
-            _row(one.kind, str(one.count), reading.stamp(one.raised_at, seconds=True), one.node, one.delivery)
+            plain_row(one.kind, str(one.count), reading.stamp(one.raised_at, seconds=True), one.node, one.delivery)
             for one in view.messages
         ),
         empty="No message is raised.",
@@ -140,7 +120,9 @@ def alarms_page(view: AlarmsView, *, closed: bool, reading: Reading, links: Link
     silences = TablePart(
         label="Silences",
         columns=(Column(title="what"), Column(title="until"), Column(title="by"), Column(title="note")),
-        rows=tuple(_row(one.what, reading.stamp(one.until), one.by or "–", one.note or "") for one in view.silences),
+        rows=tuple(
+            plain_row(one.what, reading.stamp(one.until), one.by or "–", one.note or "") for one in view.silences
+        ),
         empty="Nothing is silenced.",
     )
     return AlarmsPage(
@@ -151,145 +133,6 @@ def alarms_page(view: AlarmsView, *, closed: bool, reading: Reading, links: Link
         calm="No alarm is open.",
         tables=(messages, silences),
     )
-
-
-def limits_page(limits: Sequence[LimitView], *, reading: Reading, links: Links) -> LimitsPage:
-    """Make the page of limits: a table of them, and one of the permits that are taken."""
-    listed = TablePart(
-        label="Limits",
-        columns=(
-            Column(title="limit"),
-            Column(title="taken", right=True),
-            Column(title="of", right=True),
-            Column(title="waiting", right=True),
-            Column(title="jobs"),
-        ),
-        rows=tuple(
-            TableRow(
-                cells=(
-                    TableCell(text=limit.name, strong=True),
-                    TableCell(text=str(len(limit.taken)), tone="miss" if len(limit.taken) >= limit.most else ""),
-                    TableCell(text=str(limit.most)),
-                    TableCell(text=str(limit.waiting), tone="miss" if limit.waiting else ""),
-                    TableCell(text=", ".join(limit.jobs), wide=True),
-                )
-            )
-            for limit in limits
-        ),
-        empty="No job names a limit.",
-    )
-    permits = TablePart(
-        label="Permits taken",
-        columns=(Column(title="permit"), Column(title="node"), Column(title="since"), Column(title="run")),
-        rows=tuple(
-            TableRow(
-                cells=(
-                    TableCell(text=permit.permit, mono=True),
-                    TableCell(text=permit.node or "–", href=links.node(permit.session)),
-                    TableCell(text=reading.stamp(permit.since, seconds=True) if permit.since else "–"),
-                    TableCell(text=permit.run or "not claimed yet", href=links.run(permit.run) if permit.run else None),
-                )
-            )
-            for limit in limits
-            for permit in limit.taken
-        ),
-        empty="No permit is taken.",
-    )
-    return LimitsPage(title="Limits", lead="how many runs of several jobs may run at once", tables=(listed, permits))
-
-
-_LOCK_STATES = {"held": ("run", "lock"), "kept": ("wait", "clock"), "free": ("ok", "ok"), "orphaned": ("miss", "warn")}
-
-
-def locks_page(locks: Sequence[LockView], *, reading: Reading, links: Links, operates: bool) -> LocksPage:
-    """Make the page of locks; a held one can be released, with a reason."""
-
-    def acts(lock: LockView) -> tuple[Act, ...]:
-        may = operates and lock.state in ("held", "orphaned")
-        return (Act(label="Release", href=links.lock(lock.name, "release"), dialog=True),) if may else ()
-
-    table = TablePart(
-        label="Locks",
-        columns=(
-            *(Column(title="lock"), Column(title="state"), Column(title="owner"), Column(title="since", narrow=False)),
-            *(
-                Column(title="until"),
-                Column(title="fence", narrow=False),
-                Column(title="waiting", right=True),
-                Column(title=""),
-            ),
-        ),
-        rows=tuple(
-            TableRow(
-                cells=(
-                    TableCell(text=lock.name, strong=True),
-                    TableCell(
-                        badge=Badge(tone=_LOCK_STATES[lock.state][0], icon=_LOCK_STATES[lock.state][1], word=lock.state)
-                    ),
-                    TableCell(text=lock.owner or "–"),
-                    TableCell(text=reading.stamp(lock.since, seconds=True) if lock.since else "–"),
-                    TableCell(
-                        text=reading.stamp(lock.until, seconds=True)
-                        if lock.until
-                        else "its session ends"
-                        if lock.session
-                        else "–"
-                    ),
-                    TableCell(text=short_fence(lock.fence), title=str(lock.fence), mono=True),
-                    TableCell(text=str(lock.waiting), tone="miss" if lock.waiting else ""),
-                    TableCell(acts=acts(lock)),
-                )
-            )
-            for lock in locks
-        ),
-        empty="No lock was ever taken here.",
-    )
-    forced = TablePart(
-        label="Released by force",
-        columns=(Column(title="lock"), Column(title="when"), Column(title="by"), Column(title="why")),
-        rows=tuple(
-            _row(lock.name, str(one.get("at", "")), str(one.get("by") or "–"), str(one.get("why", "")))
-            for lock in locks
-            for one in lock.forced
-        ),
-        empty="None.",
-    )
-    tables = (table, forced) if forced.rows else (table,)
-    return LocksPage(title="Locks", lead="leases taken by hand, outside any job", tables=tables)
-
-
-def calendars_page(calendars: Sequence[CalendarView], *, reading: Reading, links: Links) -> CalendarsPage:
-    """Make the page of calendars, with the days off ahead."""
-    today = reading.local(reading.now).date()
-    table = TablePart(
-        label="Calendars",
-        columns=(
-            Column(title="calendar"),
-            Column(title="revision", right=True),
-            Column(title="weekend"),
-            Column(title="next days off"),
-            Column(title="jobs"),
-        ),
-        rows=tuple(
-            TableRow(
-                cells=(
-                    TableCell(text=one.name, strong=True, href=links.calendar(one.name)),
-                    TableCell(text=str(one.revision)),
-                    TableCell(text=", ".join(one.weekend) or "none"),
-                    TableCell(text=_ahead(one.holidays, today)),
-                    TableCell(text=", ".join(one.jobs) or "–", wide=True),
-                )
-            )
-            for one in calendars
-        ),
-        empty="No calendar is in the store.",
-    )
-    return CalendarsPage(title="Calendars", lead="days on which slots are left out or moved", tables=(table,))
-
-
-def _ahead(holidays: Mapping[date, str], today: date) -> str:
-    coming = sorted((day, name) for day, name in holidays.items() if day >= today)[:3]
-    return "; ".join(f"{day:%a} {day.day} {day:%b %Y} {name}" for day, name in coming) or "none on record"
 
 
 def audit_page(
@@ -362,5 +205,6 @@ def _choice(label: str, href: str, chosen: bool) -> Choice:
     return Choice(label=label, href=href, chosen=chosen)
 
 
-def _row(*texts: str) -> TableRow:
+def plain_row(*texts: str) -> TableRow:
+    """Return a row of plain texts, the first one strong."""
     return TableRow(cells=tuple(TableCell(text=text, strong=not number) for number, text in enumerate(texts)))

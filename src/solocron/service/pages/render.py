@@ -27,14 +27,17 @@ class Page(Protocol):
 
 def render(page: Page, frame: Frame) -> str:
     """Return the whole page."""
-    return _environment().get_template(page.template).render(page=page, frame=frame, link=frame.links, hatches=HATCHES)
+    return _rendered(page, frame, "base.html")
 
 
 def render_part(page: Page, frame: Frame) -> str:
-    """Return the content of `<main>` alone, for a page that is open already."""
+    """Return `<main>` alone, for a page that is open already."""
+    return _rendered(page, frame, "part.html")
+
+
+def _rendered(page: Page, frame: Frame, parent: str) -> str:
     template = _environment().get_template(page.template)
-    context = template.new_context({"page": page, "frame": frame, "link": frame.links, "hatches": HATCHES})
-    return "".join(template.blocks["main"](context))
+    return template.render(page=page, frame=frame, link=frame.links, hatches=HATCHES, parent=parent)
 
 
 @cache

@@ -10,7 +10,7 @@ from solocron.service.pages import listing, shared
 from solocron.service.pages.fleet import FleetPart, by_job, by_node, window_of
 from solocron.service.pages.forms import ActPage, LoginPage, ProblemPage, explain_page
 from solocron.service.pages.frame import Frame
-from solocron.service.pages.job import JobPage, band_of, durations_of, facts_of, job_acts, policies_of, state_of
+from solocron.service.pages.job import JobDetailPage, band_of, durations_of, facts_of, job_acts, policies_of, state_of
 from solocron.service.pages.jobs import JobsPage, by_attention, jobs_table
 from solocron.service.pages.nodes import NodePage, NodesPage, node_badge, node_facts, nodes_table, unserved_words
 from solocron.service.pages.overview import OverviewPage, accounting_of, next_of, places_of, running_of
@@ -20,14 +20,14 @@ from solocron.service.pages.parts import (
     Choices,
     Column,
     Entry,
-    Field,
+    FormField,
     TableCell,
     TablePart,
     TableRow,
     badge_of,
 )
-from solocron.service.pages.render import Page
-from solocron.service.pages.run import RunPage, errors_of, run_acts, run_facts, run_window
+from solocron.service.pages.render import DashboardPage
+from solocron.service.pages.run import RunDetailPage, errors_of, run_acts, run_facts, run_window
 from solocron.service.pages.runs import RunsPage, runs_table
 from solocron.service.pages.slots import slots_part
 from solocron.service.pages.story import story_of
@@ -126,10 +126,10 @@ def overview(**changes) -> OverviewPage:
     return replace(made, **changes)
 
 
-def job_page(job: JobView, runs: tuple[RunView, ...], **changes) -> JobPage:
+def job_page(job: JobView, runs: tuple[RunView, ...], **changes) -> JobDetailPage:
     fates, slot = world.fates(), world.at("02:15")
     ended = [run for run in runs if run.finished_at]
-    made = JobPage(
+    made = JobDetailPage(
         name=job.name,
         state=state_of(job, NOW),
         schedule=job.schedule,
@@ -195,7 +195,7 @@ def job_page(job: JobView, runs: tuple[RunView, ...], **changes) -> JobPage:
     return replace(made, **changes)
 
 
-def run_page() -> RunPage:
+def run_page() -> RunDetailPage:
     attempts = (world.LOST, world.SECOND)
     lanes = by_node(
         nodes=[node for node in world.nodes() if node.node in ("worker-a", "worker-c")],
@@ -207,7 +207,7 @@ def run_page() -> RunPage:
         links=LINKS,
     )
     failed = replace(world.LOST, error=world.TRACE)
-    return RunPage(
+    return RunDetailPage(
         run=world.TAKEN,
         job="usage.rollup",
         job_href=LINKS.job("usage.rollup"),
@@ -258,10 +258,10 @@ def node_page() -> NodePage:
 def runs_page() -> RunsPage:
     statuses = (("", "any"), ("failed", "failed"), ("lost", "lost"), ("missed", "missed"))
     filters = (
-        Field(name="job", label="Job", kind="search"),
-        Field(name="status", label="Status", kind="select", choices=statuses),
-        Field(name="node", label="Node"),
-        Field(name="since", label="Since", kind="datetime"),
+        FormField(name="job", label="Job", kind="search"),
+        FormField(name="status", label="Status", kind="select", choices=statuses),
+        FormField(name="node", label="Node"),
+        FormField(name="since", label="Since", kind="datetime"),
     )
     listed = (*world.runs()[::-1][:30], *world.usage_runs()[15:18])
     return RunsPage(
@@ -278,9 +278,9 @@ def jobs_page(found: bool = True) -> JobsPage:
     strip = world.fates()[-50:-20]
     states = (("", "any"), ("failing", "failing"), ("paused", "paused"))
     filters = (
-        Field(name="q", label="Name", kind="search", value="" if found else "nothing"),
-        Field(name="state", label="State", kind="select", choices=states),
-        Field(name="sort", label="Sort", kind="select", choices=(("attention", "attention"), ("name", "name"))),
+        FormField(name="q", label="Name", kind="search", value="" if found else "nothing"),
+        FormField(name="state", label="State", kind="select", choices=states),
+        FormField(name="sort", label="Sort", kind="select", choices=(("attention", "attention"), ("name", "name"))),
     )
     listed = by_attention(world.jobs(), UTC_READING) if found else []
     return JobsPage(
@@ -325,16 +325,16 @@ def act_page() -> ActPage:
             "Slots until then are on record as skipped, with your note.",
         ),
         fields=(
-            Field(name="note", label="Why", hint="everyone who looks sees it"),
-            Field(name="until", label="Until", kind="datetime"),
-            Field(name="key", label="", kind="hidden", value="k1"),
+            FormField(name="note", label="Why", hint="everyone who looks sees it"),
+            FormField(name="until", label="Until", kind="datetime"),
+            FormField(name="key", label="", kind="hidden", value="k1"),
         ),
         action=LINKS.job("usage.rollup", "pause"),
         back=LINKS.job("usage.rollup"),
     )
 
 
-def every_page() -> dict[str, tuple[Page, Reading]]:
+def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
     jobs = {job.name: job for job in world.jobs()}
     vienna = ZoneInfo("Europe/Vienna")
     slots = [datetime(2026, 11, 16 + n, 2, 15, tzinfo=vienna) for n in range(5)]

@@ -14,7 +14,7 @@ from solocron.service.draw import timeline
 from solocron.service.draw.bars import DurationDot, draw_durations, draw_hours, draw_strip, draw_sum
 from solocron.service.draw.slots import GridRow, SlotCell, SlotGrid, draw_grid
 from solocron.service.draw.svg import shown, text
-from solocron.service.draw.timeline import Bar, Lane, Mark, Takeover, Window, axis, draw_lanes, draw_next
+from solocron.service.draw.timeline import Bar, Lane, Mark, TakeoverLine, Window, axis, draw_lanes, draw_next
 
 START = datetime(2026, 11, 16, 2, tzinfo=UTC)
 WINDOW = Window(start=START, end=START + timedelta(hours=1), now=START + timedelta(minutes=50))
@@ -98,7 +98,9 @@ def test_a_takeover_leads_through_the_lanes_between_and_names_both_fences():
     after = bar(30, 5, run="x", attempt=2)
     lanes = [Lane(name="a", bars=(after,)), Lane(name="b"), Lane(name="c", bars=(lost,))]
     words = ("taken over after 0.04 s", "fence …212 → …083")
-    pictures = draw_lanes(WINDOW, lanes, [Takeover(run="x", attempt=1, at=START + timedelta(minutes=30), words=words)])
+    pictures = draw_lanes(
+        WINDOW, lanes, [TakeoverLine(run="x", attempt=1, at=START + timedelta(minutes=30), words=words)]
+    )
     for picture in pictures:
         (line,) = shapes(picture.svg, "line", **{"class": "takeover"})
         assert (line["x1"], line["x2"]) == ("50%", "50%")
@@ -112,7 +114,7 @@ def test_a_takeover_below_points_down():
         Lane(name="b", bars=(bar(30, 5, run="x", attempt=2),)),
     ]
     first, second = draw_lanes(
-        WINDOW, lanes, [Takeover(run="x", attempt=1, at=START + timedelta(minutes=30), words=())]
+        WINDOW, lanes, [TakeoverLine(run="x", attempt=1, at=START + timedelta(minutes=30), words=())]
     )
     (line,) = shapes(first.svg, "line", **{"class": "takeover"})
     assert float(line["y1"]) < float(line["y2"]) == first.height
@@ -136,7 +138,7 @@ def test_no_text_becomes_markup():
     hostile = bar(5, 40, label=HOSTILE, title=HOSTILE, href=f"/runs/{HOSTILE}", tone="lost")
     lane = Lane(name=HOSTILE, bars=(hostile,), marks=(Mark(at=at, kind="refused", words=HOSTILE),))
     pictures = [
-        draw_lanes(WINDOW, [lane], [Takeover(run=hostile.run, attempt=1, at=at, words=(HOSTILE,))])[0].svg,
+        draw_lanes(WINDOW, [lane], [TakeoverLine(run=hostile.run, attempt=1, at=at, words=(HOSTILE,))])[0].svg,
         axis(WINDOW, [(at, HOSTILE)], HOSTILE),
         draw_next(WINDOW, [(WINDOW.end, 2, HOSTILE)], HOSTILE).svg,
         draw_sum([("ok", 3)], HOSTILE),

@@ -22,7 +22,7 @@ __all__ = [
     "Lane",
     "LanePicture",
     "Mark",
-    "Takeover",
+    "TakeoverLine",
     "Window",
     "axis",
     "draw_lanes",
@@ -99,7 +99,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Takeover:
+class TakeoverLine:
     """A run that went from a lost attempt to the next one; `words` are told beside the lost bar."""
 
     run: str
@@ -138,7 +138,7 @@ def axis(window: Window, ticks: Sequence[tuple[datetime, str]], now: str) -> Mar
 
 
 def draw_lanes(
-    window: Window, lanes: Sequence[Lane], takeovers: Sequence[Takeover] = (), ticks: Iterable[datetime] = ()
+    window: Window, lanes: Sequence[Lane], takeovers: Sequence[TakeoverLine] = (), ticks: Iterable[datetime] = ()
 ) -> tuple[LanePicture, ...]:
     """Draw every lane; a takeover's line runs through all the lanes between its two attempts."""
     lanes = _thinned(window, lanes)
@@ -264,7 +264,7 @@ def _column(window: Window, column: DenseColumn, most: int, height: int) -> str:
 
 def _crossings(
     window: Window,
-    takeovers: Sequence[Takeover],
+    takeovers: Sequence[TakeoverLine],
     where: Mapping[tuple[str, int], tuple[int, float]],
     heights: Sequence[int],
 ) -> list[list[str]]:

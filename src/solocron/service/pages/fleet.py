@@ -14,7 +14,7 @@ from solocron.service.draw.timeline import (
     Bar,
     Lane,
     Mark,
-    Takeover,
+    TakeoverLine,
     Window,
     axis,
     draw_lanes,
@@ -267,7 +267,7 @@ def _unheld(
     return tuple(spans)
 
 
-def _takeovers(runs: Sequence[RunView]) -> tuple[Takeover, ...]:
+def _takeovers(runs: Sequence[RunView]) -> tuple[TakeoverLine, ...]:
     known = {(run.run, run.attempt): run for run in runs}
     found = []
     for run in runs:
@@ -275,7 +275,7 @@ def _takeovers(runs: Sequence[RunView]) -> tuple[Takeover, ...]:
         if run.status != "lost" or after is None or after.claimed_at is None or run.finished_at is None:
             continue
         found.append(
-            Takeover(
+            TakeoverLine(
                 run=run.run,
                 attempt=run.attempt,
                 at=run.finished_at,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Column, Field, TableCell, TablePart, TableRow
+from solocron.service.pages.parts import Column, FormField, TableCell, TablePart, TableRow
 from solocron.service.pages.words import Reading
 
 __all__ = ["ActPage", "ExplainPage", "LoginPage", "ProblemPage", "explain_page"]
@@ -23,7 +23,7 @@ class ActPage:
     title: str
     """The act with its subject, which the button says too: `Pause usage.rollup`."""
     sentences: tuple[str, ...]
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
     action: str
     back: str
     problem: str = ""
@@ -36,7 +36,7 @@ class ExplainPage:
 
     template: ClassVar[str] = "explain.html"
     section: ClassVar[str] = "explain"
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
     words: str
     problem: str
     slots: TablePart | None
@@ -89,10 +89,10 @@ def explain_page(
 ) -> ExplainPage:
     """Make the page of an expression; `problem` says why it cannot be read."""
     fields = (
-        Field(
+        FormField(
             name="expression", label="Expression", value=expression, hint="for example 15 2 * * MON-FRI", required=True
         ),
-        Field(name="tz", label="Zone", value=zone, hint="for example Europe/Vienna"),
+        FormField(name="tz", label="Zone", value=zone, hint="for example Europe/Vienna"),
     )
     table = TablePart(
         label="Next slots",

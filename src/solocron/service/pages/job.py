@@ -20,7 +20,7 @@ from solocron.views import JobView, RunView
 
 __all__ = [
     "DurationsPart",
-    "JobPage",
+    "JobDetailPage",
     "band_of",
     "durations_of",
     "facts_of",
@@ -41,7 +41,7 @@ class DurationsPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobPage:
+class JobDetailPage:
     """One job."""
 
     template: ClassVar[str] = "job.html"

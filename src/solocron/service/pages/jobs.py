@@ -9,7 +9,7 @@ from typing import ClassVar
 from solocron.service.draw.bars import draw_strip
 from solocron.service.pages.job import last_badge, state_of
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Column, Field, TableCell, TablePart, TableRow
+from solocron.service.pages.parts import Column, FormField, TableCell, TablePart, TableRow
 from solocron.service.pages.slots import SlotFate, kind_of, said
 from solocron.service.pages.words import Reading
 from solocron.views import JobView
@@ -26,7 +26,7 @@ class JobsPage:
     template: ClassVar[str] = "jobs.html"
     section: ClassVar[str] = "jobs"
     lead: str
-    filters: tuple[Field, ...]
+    filters: tuple[FormField, ...]
     filtered: bool
     table: TablePart
     older: str | None

@@ -14,7 +14,7 @@ __all__ = [
     "Column",
     "Entry",
     "Fact",
-    "Field",
+    "FormField",
     "TableCell",
     "TablePart",
     "TableRow",
@@ -155,7 +155,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class FormField:
     """An input of a form; `kind` is text, search, select, datetime, area, password or hidden."""
 
     name: str

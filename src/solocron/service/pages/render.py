@@ -10,10 +10,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from solocron.service.draw.svg import HATCHES, shown
 from solocron.service.pages.frame import Frame
 
-__all__ = ["Page", "render", "render_part"]
+__all__ = ["DashboardPage", "render", "render_part"]
 
 
-class Page(Protocol):
+class DashboardPage(Protocol):
     """A frozen value with the name of its template, its section and its title."""
 
     template: ClassVar[str]
@@ -25,17 +25,17 @@ class Page(Protocol):
         ...
 
 
-def render(page: Page, frame: Frame) -> str:
+def render(page: DashboardPage, frame: Frame) -> str:
     """Return the whole page."""
     return _rendered(page, frame, "base.html")
 
 
-def render_part(page: Page, frame: Frame) -> str:
+def render_part(page: DashboardPage, frame: Frame) -> str:
     """Return `<main>` alone, for a page that is open already."""
     return _rendered(page, frame, "part.html")
 
 
-def _rendered(page: Page, frame: Frame, parent: str) -> str:
+def _rendered(page: DashboardPage, frame: Frame, parent: str) -> str:
     template = _environment().get_template(page.template)
     return template.render(page=page, frame=frame, link=frame.links, hatches=HATCHES, parent=parent)
 

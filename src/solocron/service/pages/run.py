@@ -15,7 +15,7 @@ from solocron.service.pages.story import StoryPart
 from solocron.service.pages.words import Reading, span
 from solocron.views import RunView
 
-__all__ = ["ErrorPart", "RunPage", "errors_of", "run_acts", "run_facts", "run_window"]
+__all__ = ["ErrorPart", "RunDetailPage", "errors_of", "run_acts", "run_facts", "run_window"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class ErrorPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunPage:
+class RunDetailPage:
     """One run."""
 
     template: ClassVar[str] = "run.html"

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Choices, Column, Field, TableCell, TablePart, TableRow, badge_of
+from solocron.service.pages.parts import Choices, Column, FormField, TableCell, TablePart, TableRow, badge_of
 from solocron.service.pages.words import Reading, short_fence, span
 from solocron.views import RunView
 
@@ -21,7 +21,7 @@ class RunsPage:
 
     template: ClassVar[str] = "runs.html"
     section: ClassVar[str] = "runs"
-    filters: tuple[Field, ...]
+    filters: tuple[FormField, ...]
     presets: Choices
     table: TablePart
     older: str | None

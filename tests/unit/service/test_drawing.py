@@ -74,8 +74,8 @@ def test_bars_of_one_row_do_not_overlap(spans):
     bars = tuple(bar(begin, took, run=f"job@{n}") for n, (begin, took) in enumerate(spans))
     placed = timeline._rows(WINDOW, Lane(name="a", bars=bars))
     rows: dict[int, list[tuple[float, float]]] = {}
-    for one, row in placed:
-        rows.setdefault(row, []).append(timeline._extent(WINDOW, one))
+    for one in placed:
+        rows.setdefault(one.row, []).append((one.left, one.width))
     for row, extents in rows.items():
         if row < timeline._MOST_ROWS - 1:
             ends = [left + width for left, width in extents]

@@ -446,7 +446,7 @@ def limits() -> tuple[LimitView, ...]:
 
 
 def locks() -> tuple[LockView, ...]:
-    forced = ({"at": "2026-11-15T09:12:00Z", "by": "ana", "why": "its host is gone", "owner": "api-2", "fence": 17},)
+    forced = ({"at": at("09:12", 15), "by": "ana", "why": "its host is gone", "owner": "api-2", "fence": 17},)
     common = {"since": at("03:01"), "fence": 1_794_798_123_456, "waiting": 0, "forced": ()}
     return (
         LockView(

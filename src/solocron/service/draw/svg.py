@@ -29,6 +29,9 @@ def drawn(*parts: str) -> Markup:
 
 def shown(value: str) -> str:
     r"""Return the string with control and bidi characters spelled out, such as `\u202e`."""
+    # Every character of the pattern is unprintable; most strings have none, and a page has thousands of them.
+    if value.isprintable():
+        return value
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
 
 
@@ -39,12 +42,12 @@ def text(value: str) -> str:
 
 def pct(share: float) -> str:
     """Return a share of the width, 0 to 1, as a percentage."""
-    return f"{share * 100:.2f}".rstrip("0").rstrip(".") + "%"
+    return f"{share * 100:.4g}%"
 
 
 def px(value: float) -> str:
     """Return a length in pixels."""
-    return f"{value:.1f}".rstrip("0").rstrip(".")
+    return f"{round(value, 1):g}"
 
 
 def link(href: str | None, label: str, inside: str) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -109,6 +110,15 @@ class TakeoverLine:
     words: tuple[str, ...]
 
 
+class _Placed(NamedTuple):
+    """A bar with its row, its left edge and its width, both as shares."""
+
+    bar: Bar
+    row: int
+    left: float
+    width: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanePicture:
     """The drawing of one lane and its height in pixels."""
@@ -143,11 +153,11 @@ def draw_lanes(
     """Draw every lane; a takeover's line runs through all the lanes between its two attempts."""
     lanes = _thinned(window, lanes)
     placed = [_rows(window, lane) for lane in lanes]
-    heights = [int(2 * _PAD + max(3, max((row for _, row in rows), default=0) + 1) * _ROW - 4) for rows in placed]
+    heights = [int(2 * _PAD + max(3, max((one.row for one in rows), default=0) + 1) * _ROW - 4) for rows in placed]
     where = {
-        (bar.run, bar.attempt): (number, _PAD + row * _ROW + _BAR / 2)
+        (one.bar.run, one.bar.attempt): (number, _PAD + one.row * _ROW + _BAR / 2)
         for number, rows in enumerate(placed)
-        for bar, row in rows
+        for one in rows
     }
     crossing = _crossings(window, takeovers, where, heights)
     grid = "".join(
@@ -163,7 +173,7 @@ def draw_lanes(
 
 
 def _lane(
-    window: Window, lane: Lane, rows: Sequence[tuple[Bar, int]], height: int, grid: str, crossing: Sequence[str]
+    window: Window, lane: Lane, rows: Sequence[_Placed], height: int, grid: str, crossing: Sequence[str]
 ) -> Markup:
     parts = [f'<svg height="{height}" role="group" aria-label="{text("Attempts of " + lane.name)}">', grid]
     parts.append(_future(window))
@@ -177,7 +187,7 @@ def _lane(
         parts.append(f'<rect class="gone" {size}/><rect {size} fill="url(#hatch-dead)"/>')
     most = max((sum(column.counts.values()) for column in lane.dense), default=0)
     parts += [_column(window, column, most, height) for column in lane.dense]
-    parts += [_bar(window, bar, row) for bar, row in rows]
+    parts += [_bar(window, one) for one in rows]
     parts += crossing
     parts += [_mark(window, mark, height) for mark in lane.marks]
     if window.now <= window.end:
@@ -200,7 +210,7 @@ def _extent(window: Window, bar: Bar) -> tuple[float, float]:
     return min(left, 1.0 - width), width
 
 
-def _rows(window: Window, lane: Lane) -> list[tuple[Bar, int]]:
+def _rows(window: Window, lane: Lane) -> list[_Placed]:
     """Give each bar the first row in which it overlaps none before it; bars beyond the last row share it."""
     free: list[float] = []
     placed = []
@@ -211,12 +221,12 @@ def _rows(window: Window, lane: Lane) -> list[tuple[Bar, int]]:
             free.append(0.0)
         row = min(row, _MOST_ROWS - 1)
         free[row] = max(free[row], left + width + 0.0015)
-        placed.append((bar, row))
+        placed.append(_Placed(bar, row, left, width))
     return placed
 
 
-def _bar(window: Window, bar: Bar, row: int) -> str:
-    left, width = _extent(window, bar)
+def _bar(window: Window, placed: _Placed) -> str:
+    bar, row, left, width = placed
     # A failed attempt is taller: colour does not speak alone.
     height = _TALL if bar.tone == "fail" else _BAR
     top = _PAD + row * _ROW - (height - _BAR) / 2
@@ -294,9 +304,11 @@ def _crossings(
             )
         lines[source].append(f'<circle class="takedot" cx="{x}" cy="{px(from_y)}" r="3.6"/>')
         side = 'text-anchor="end" dx="-10"' if share > 0.8 else 'dx="10"'
+        # Within one lane the next attempt stands just below: its bar tells who took over, the words tell the fences.
+        told, below = (one.words, 20) if source != target else (one.words[-1:], 38)
         lines[source] += [
-            f'<text class="offbar lost" x="{x}" y="{px(from_y + 20 + 14 * line)}" {side}>{text(words)}</text>'
-            for line, words in enumerate(one.words)
+            f'<text class="offbar lost" x="{x}" y="{px(from_y + below + 14 * line)}" {side}>{text(words)}</text>'
+            for line, words in enumerate(told)
         ]
     return lines
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import ClassVar
 
 from solocron.calendars.views import CalendarView
@@ -130,7 +130,7 @@ def locks_page(locks: Sequence[LockView], *, reading: Reading, links: Links, ope
         label="Released by force",
         columns=(Column(title="lock"), Column(title="when"), Column(title="by"), Column(title="why")),
         rows=tuple(
-            plain_row(lock.name, str(one.get("at", "")), str(one.get("by") or "–"), str(one.get("why", "")))
+            plain_row(lock.name, _when(one.get("at"), reading), str(one.get("by") or "–"), str(one.get("why", "")))
             for lock in locks
             for one in lock.forced
         ),
@@ -138,6 +138,10 @@ def locks_page(locks: Sequence[LockView], *, reading: Reading, links: Links, ope
     )
     tables = (table, forced) if forced.rows else (table,)
     return LocksPage(title="Locks", lead="leases taken by hand, outside any job", tables=tables)
+
+
+def _when(at: object, reading: Reading) -> str:
+    return reading.stamp(at) if isinstance(at, datetime) else str(at or "–")
 
 
 def calendars_page(calendars: Sequence[CalendarView], *, reading: Reading, links: Links) -> CalendarsPage:

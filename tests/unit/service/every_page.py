@@ -7,15 +7,15 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from solocron.service.pages import listing, shared
-from solocron.service.pages.fleet import FleetPart, by_job, by_node, window_of
+from solocron.service.pages.fleet import FleetPart, by_node, window_of
 from solocron.service.pages.forms import ActPage, LoginPage, ProblemPage, explain_page
 from solocron.service.pages.frame import Frame
 from solocron.service.pages.job import JobDetailPage, band_of, durations_of, facts_of, job_acts, policies_of, state_of
 from solocron.service.pages.jobs import JobsPage, by_attention, jobs_table
+from solocron.service.pages.looks import looks_of
 from solocron.service.pages.nodes import NodePage, NodesPage, node_badge, node_facts, nodes_table, unserved_words
-from solocron.service.pages.overview import OverviewPage, accounting_of, next_of, places_of, running_of
+from solocron.service.pages.overview import OverviewPage, overview_page
 from solocron.service.pages.parts import (
-    Act,
     Choice,
     Choices,
     Column,
@@ -66,64 +66,38 @@ def _choices(label: str, *words: str) -> Choices:
 
 
 def fleet() -> FleetPart:
-    return by_node(
-        nodes=world.nodes(),
-        runs=world.runs(),
-        refused=(world.REFUSED,),
-        to_come=world.to_come(),
-        window=window_of(NOW, 3_600),
-        reading=UTC_READING,
-        links=LINKS,
-        choices=(_choices("Lanes", "by node", "by job"), _choices("Span", "1 h", "6 h", "24 h", "7 d")),
-        skews_ms=world.SKEWS,
-        leases=world.LEASES,
-    )
+    return overview().fleet
 
 
 def overview(**changes) -> OverviewPage:
-    running = [run for run in world.runs() if run.status == "running"]
-    looks = (
-        Entry(
-            title="dunning.send",
-            about="fails since 02:30",
-            words="3 slots in a row, all attempts used:",
-            code="SMTPServerDisconnected: Connection unexpectedly closed",
-            tone="fail",
-            icon="fail",
-            href=LINKS.job("dunning.send"),
-            acts=(
-                Act(label="See the error", href=LINKS.job("dunning.send")),
-                Act(label="Pause", href=LINKS.job("dunning.send", "pause"), dialog=True),
-            ),
-        ),
-        Entry(
-            title="usage.rollup.eu",
-            about="missed 3 slots, 02:15 to 02:25",
-            words="no live node of pool eu from 02:14:52 to 02:27:30; catch-up is latest, so only 02:25 was run",
-            tone="miss",
-            icon="miss",
-            acts=(Act(label="Run the missed", href=LINKS.job("usage.rollup.eu", "backfill"), dialog=True),),
-        ),
-        Entry(
-            title="worker-d",
-            about="clock is 1.4 s ahead of the store",
-            words="harmless: the store’s clock decides. Above 5 s its log lines mislead",
-            tone="miss",
-            icon="clock",
-            acts=(Act(label="Doctor", href=LINKS.to("/doctor")),),
-        ),
+    values = {
+        "sums": world.sums(),
+        "nodes": world.nodes(),
+        "runs": world.runs(),
+        "running": [run for run in world.runs() if run.status == "running"],
+        "refused": (world.REFUSED,),
+        "to_come": world.to_come(),
+        "looks": looks(),
+        "reading": UTC_READING,
+        "links": LINKS,
+        "skews_ms": world.SKEWS,
+        "leases": world.LEASES,
+        "cleared_at": NOW - timedelta(hours=4),
+    }
+    return overview_page(**(values | changes))
+
+
+def looks() -> tuple[Entry, ...]:
+    return looks_of(
+        jobs=world.jobs(),
+        nodes=world.nodes(),
+        alarms=world.alarms().alarms,
+        unserved={"eu": 1},
+        skews_ms=world.SKEWS,
+        reading=UTC_READING,
+        links=LINKS,
+        operates=True,
     )
-    made = OverviewPage(
-        accounting=accounting_of(world.sums(), UTC_READING, LINKS),
-        looks=looks,
-        calm="Nothing. The last alarm was cleared 4 h ago.",
-        running=running_of(running, UTC_READING, LINKS),
-        places=places_of(world.nodes()),
-        soon=next_of(world.to_come(), UTC_READING, LINKS),
-        soon_lead="first of 16 slots within 12 minutes",
-        fleet=fleet(),
-    )
-    return replace(made, **changes)
 
 
 def job_page(job: JobView, runs: tuple[RunView, ...], **changes) -> JobDetailPage:
@@ -338,15 +312,12 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
     jobs = {job.name: job for job in world.jobs()}
     vienna = ZoneInfo("Europe/Vienna")
     slots = [datetime(2026, 11, 16 + n, 2, 15, tzinfo=vienna) for n in range(5)]
-    by_jobs = by_job(
-        runs=world.runs(), to_come=world.to_come(), window=window_of(NOW, 3_600), reading=UTC_READING, links=LINKS
-    )
     common = {"reading": UTC_READING, "links": LINKS}
     return {
         "overview": (overview(), UTC_READING),
-        "overview-by-job": (overview(fleet=by_jobs), UTC_READING),
+        "overview-by-job": (overview(lanes="job"), UTC_READING),
         "overview-red": (
-            overview(accounting=accounting_of(world.sums(unaccounted=2), **common), looks=()),
+            overview(sums=world.sums(unaccounted=2), looks=()),
             UTC_READING,
         ),
         "overview-empty": (overview(empty=True), UTC_READING),

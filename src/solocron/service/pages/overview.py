@@ -10,19 +10,21 @@ from typing import ClassVar
 from markupsafe import Markup
 
 from solocron.service.draw.bars import draw_hours, draw_sum
-from solocron.service.pages.fleet import FleetPart, SlotToCome
+from solocron.service.pages.fleet import FleetPart, RefusedResult, SlotToCome, by_job, by_node, window_of
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Column, Entry, TableCell, TablePart, TableRow
+from solocron.service.pages.parts import Column, Entry, TableCell, TablePart, TableRow, choose
 from solocron.service.pages.words import Reading, number, plural, short_fence, span
 from solocron.views import NodeView, RunView
 
 __all__ = [
+    "SPANS",
     "AccountingPart",
     "OverviewPage",
     "SumLine",
     "Sums",
     "accounting_of",
     "next_of",
+    "overview_page",
     "places_of",
     "progress_of",
     "running_of",
@@ -231,3 +233,71 @@ def _hour_marks(first: datetime, count: int, reading: Reading) -> list[tuple[int
         for hour in range(0, max(0, count - 3), max(1, count // 3))
     ]
     return [*marks, (count - 1, "now")] if count else []
+
+
+SPANS = {"1h": 3_600, "6h": 6 * 3_600, "24h": 86_400, "7d": 7 * 86_400}
+"""Spans of the fleet picture, in seconds."""
+
+
+def overview_page(
+    *,
+    sums: Sums,
+    nodes: Sequence[NodeView],
+    runs: Sequence[RunView],
+    running: Sequence[RunView],
+    refused: Sequence[RefusedResult],
+    to_come: Sequence[SlotToCome],
+    looks: tuple[Entry, ...],
+    reading: Reading,
+    links: Links,
+    cleared_at: datetime | None = None,
+    lanes: str = "node",
+    span_name: str = "1h",
+    skews_ms: Mapping[str, float] | None = None,
+    leases: Mapping[str, float] | None = None,
+    wall: bool = False,
+    empty: bool = False,
+) -> OverviewPage:
+    """Make the overview; `runs` are the attempts of the span, `running` those that the holds name."""
+    window = window_of(reading.now, SPANS[span_name])
+    tv = 1 if wall else None
+    choices = (
+        choose(
+            "Lanes",
+            lanes,
+            [(one, f"by {one}", links.overview(lanes=one, span=span_name, tv=tv)) for one in ("node", "job")],
+        ),
+        choose(
+            "Span",
+            span_name,
+            [(one, f"{one[:-1]} {one[-1]}", links.overview(lanes=lanes, span=one, tv=tv)) for one in SPANS],
+        ),
+    )
+    if lanes == "job":
+        fleet = by_job(runs=runs, to_come=to_come, window=window, reading=reading, links=links, choices=choices)
+    else:
+        fleet = by_node(
+            nodes=nodes,
+            runs=runs,
+            refused=refused,
+            to_come=to_come,
+            window=window,
+            reading=reading,
+            links=links,
+            choices=choices,
+            skews_ms=skews_ms,
+            leases=leases,
+        )
+    ahead = [one for one in to_come if reading.now < one.slot <= window.end]
+    return OverviewPage(
+        accounting=accounting_of(sums, reading, links),
+        looks=looks,
+        calm=f"Nothing. The last alarm was cleared {reading.until(cleared_at)}." if cleared_at else "Nothing.",
+        running=running_of(running, reading, links),
+        places=places_of(nodes),
+        soon=next_of(to_come, reading, links),
+        soon_lead=f"first of {plural(len(ahead), 'slot')} within {span(window.end - reading.now)}",
+        fleet=fleet,
+        wall=wall,
+        empty=empty,
+    )

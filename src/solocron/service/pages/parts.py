@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -19,6 +20,7 @@ __all__ = [
     "TablePart",
     "TableRow",
     "badge_of",
+    "choose",
     "tone_of",
 ]
 
@@ -128,6 +130,12 @@ class Choices:
 
     label: str
     choices: tuple[Choice, ...]
+
+
+def choose(label: str, chosen: str, options: Iterable[tuple[str, str, str]]) -> Choices:
+    """Make the ways to see a page; each option is a value, its words and its address."""
+    made = tuple(Choice(label=words, href=href, chosen=value == chosen) for value, words, href in options)
+    return Choices(label=label, choices=made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

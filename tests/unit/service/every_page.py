@@ -7,13 +7,14 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from solocron.service.pages import listing, shared
-from solocron.service.pages.fleet import FleetPart, by_node, window_of
+from solocron.service.pages.details import job_page, node_page, run_page
+from solocron.service.pages.fleet import FleetPart
 from solocron.service.pages.forms import ActPage, LoginPage, ProblemPage, explain_page
 from solocron.service.pages.frame import Frame
-from solocron.service.pages.job import JobDetailPage, band_of, durations_of, facts_of, job_acts, policies_of, state_of
+from solocron.service.pages.job import JobDetailPage
 from solocron.service.pages.jobs import JobsPage, by_attention, jobs_table
 from solocron.service.pages.looks import looks_of
-from solocron.service.pages.nodes import NodePage, NodesPage, node_badge, node_facts, nodes_table, unserved_words
+from solocron.service.pages.nodes import NodePage, NodesPage, nodes_table, unserved_words
 from solocron.service.pages.overview import OverviewPage, overview_page
 from solocron.service.pages.parts import (
     Choice,
@@ -24,13 +25,10 @@ from solocron.service.pages.parts import (
     TableCell,
     TablePart,
     TableRow,
-    badge_of,
 )
 from solocron.service.pages.render import DashboardPage
-from solocron.service.pages.run import RunDetailPage, errors_of, run_acts, run_facts, run_window
+from solocron.service.pages.run import RunDetailPage
 from solocron.service.pages.runs import RunsPage, runs_table
-from solocron.service.pages.slots import slots_part
-from solocron.service.pages.story import story_of
 from solocron.service.pages.words import Reading
 from solocron.views import JobView, RunView
 from tests.unit.service import world
@@ -100,133 +98,47 @@ def looks() -> tuple[Entry, ...]:
     )
 
 
-def job_page(job: JobView, runs: tuple[RunView, ...], **changes) -> JobDetailPage:
-    fates, slot = world.fates(), world.at("02:15")
-    ended = [run for run in runs if run.finished_at]
-    made = JobDetailPage(
-        name=job.name,
-        state=state_of(job, NOW),
-        schedule=job.schedule,
-        zone=job.zone,
-        expression=job.expression,
-        about=f"pool {job.pool} · revision {job.revision}",
-        place=job.place,
-        band=band_of(job, VIENNA, 4),
-        acts=job_acts(job, LINKS),
-        facts=facts_of(
-            job,
-            reading=VIENNA,
-            links=LINKS,
-            took=(366.0, 462.0) if ended else None,
-            late=(0.21, 0.4) if ended else None,
-            accounted=(720, 720, "3 missed, 5 skipped") if ended else None,
-        ),
-        slots=slots_part(
-            fates,
-            job=job.name,
-            chosen=slot,
-            reading=VIENNA,
-            links=LINKS,
-            days_off={date(2026, 11, 1): "All Saints"},
-            choices=(_choices("Zone", "Vienna", "UTC", "mine"), _choices("Span", "24 d", "3 d", "90 d")),
-        )
-        if ended
-        else None,
-        story=story_of(
-            slot,
-            (world.LOST, world.SECOND),
-            refused=(world.REFUSED,),
-            reading=VIENNA,
-            links=LINKS,
-            before=slot - timedelta(hours=1),
-            after=slot + timedelta(hours=1),
-            operates=True,
-        )
-        if ended
-        else None,
-        runs=runs_table(
-            runs[:20],
-            reading=VIENNA,
-            links=LINKS,
-            with_job=False,
-            chosen=slot,
-            empty="It never ran; declared 2 h ago, the first slot is in 3 h.",
-        ),
-        filters=_choices("Filter", "all", "not well", "running"),
-        older=LINKS.job(job.name, cursor="abc") if ended else None,
-        durations=durations_of(runs, job=job, reading=VIENNA, links=LINKS),
-        next=tuple(
-            (
-                VIENNA.stamp(world.at("03:15") + timedelta(hours=n)),
-                VIENNA.until(world.at("03:15") + timedelta(hours=n)),
-                "",
-            )
-            for n in range(5)
-        ),
-        policies=policies_of(job, 15.0),
-        notes=("On Sun 28 Mar 2027 the hour from 02:00 does not exist: 02:15 is run at 03:00.",),
-    )
-    return replace(made, **changes)
-
-
-def run_page() -> RunDetailPage:
-    attempts = (world.LOST, world.SECOND)
-    lanes = by_node(
-        nodes=[node for node in world.nodes() if node.node in ("worker-a", "worker-c")],
-        runs=attempts,
-        refused=(world.REFUSED,),
-        to_come=(),
-        window=run_window(attempts, VIENNA),
+def job(job: JobView, runs: tuple[RunView, ...]) -> JobDetailPage:
+    slot = world.at("02:15")
+    return job_page(
+        job,
+        fates=world.fates() if runs else (),
+        runs=runs[:20],
         reading=VIENNA,
         links=LINKS,
+        operates=True,
+        chosen=slot if runs else None,
+        attempts=(world.LOST, world.SECOND),
+        refused=(world.REFUSED,),
+        older=LINKS.job(job.name, cursor="abc"),
+        upcoming=[(world.at("03:15") + timedelta(hours=n), "") for n in range(5)],
+        days_off={date(2026, 11, 1): "All Saints"},
+        notes=("On Sun 28 Mar 2027 the hour from 02:00 does not exist: 02:15 is run at 03:00.",),
+        accounted=(720, 720, "3 missed, 5 skipped"),
+        skipped=4,
+        lease_s=15.0,
     )
-    failed = replace(world.LOST, error=world.TRACE)
-    return RunDetailPage(
-        run=world.TAKEN,
-        job="usage.rollup",
-        job_href=LINKS.job("usage.rollup"),
-        head="slot Mon 16 Nov, 03:15 in Vienna",
-        state=badge_of("succeeded", "succeeded on attempt 2"),
-        acts=run_acts(world.SECOND, LINKS),
-        facts=run_facts(attempts, VIENNA),
-        lanes=lanes,
-        story=story_of(world.at("02:15"), attempts, refused=(world.REFUSED,), reading=VIENNA, links=LINKS),
-        attempts=runs_table(attempts[::-1], reading=VIENNA, links=LINKS, with_job=False, empty=""),
-        errors=errors_of((failed, world.SECOND)),
-        steps=TablePart(
-            label="Steps",
-            columns=(Column(title="step"), Column(title="finished")),
-            rows=(TableRow(cells=(TableCell(text="load", strong=True), TableCell(text="03:36:02"))),),
-            empty="None.",
-        ),
+
+
+def run() -> RunDetailPage:
+    step = TableRow(cells=(TableCell(text="load", strong=True), TableCell(text="03:36:02")))
+    columns = (Column(title="step"), Column(title="finished"))
+    return run_page(
+        (replace(world.LOST, error=world.TRACE), replace(world.SECOND, output="loading 18211 rows\ndone")),
+        nodes=[node for node in world.nodes() if node.node in ("worker-a", "worker-c")],
+        reading=VIENNA,
+        links=LINKS,
+        operates=True,
+        refused=(world.REFUSED,),
+        steps=TablePart(label="Steps", columns=columns, rows=(step,), empty="None."),
         values=(("result", '{\n  "rows": 18211\n}'),),
-        values_href=None,
-        output="loading 18211 rows\ndone",
-        fence=world.SECOND.fence,
-        key=world.SECOND.key,
     )
 
 
-def node_page() -> NodePage:
-    node = world.nodes()[5]
-    mine = [run for run in world.runs() if run.node == node.node]
-    return NodePage(
-        name=node.node,
-        state=node_badge(node, UTC_READING),
-        head="host api-2, pools default",
-        band="Dead since 02:58:12: its lease ran out, worker-b buried it. 1 run was taken over.",
-        facts=node_facts(node, UTC_READING, None),
-        lanes=by_node(
-            nodes=[node],
-            runs=mine,
-            refused=(),
-            to_come=(),
-            window=window_of(NOW, 3_600),
-            reading=UTC_READING,
-            links=LINKS,
-        ),
-        runs=runs_table(mine, reading=UTC_READING, links=LINKS, with_job=True, empty="It ran nothing."),
-    )
+def node() -> NodePage:
+    gone = world.nodes()[5]
+    mine = [run for run in world.runs() if run.node == gone.node]
+    return node_page(gone, runs=mine, reading=UTC_READING, links=LINKS)
 
 
 def runs_page() -> RunsPage:
@@ -324,13 +236,13 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         "wall": (overview(wall=True), UTC_READING),
         "jobs": (jobs_page(), UTC_READING),
         "jobs-none": (jobs_page(found=False), UTC_READING),
-        "job": (job_page(jobs["usage.rollup"], world.usage_runs()), VIENNA),
-        "job-paused": (job_page(jobs["etl.load"], world.usage_runs()), VIENNA),
-        "job-new": (job_page(jobs["reports.monthly"], ()), VIENNA),
+        "job": (job(jobs["usage.rollup"], world.usage_runs()), VIENNA),
+        "job-paused": (job(jobs["etl.load"], world.usage_runs()), VIENNA),
+        "job-new": (job(jobs["reports.monthly"], ()), VIENNA),
         "runs": (runs_page(), UTC_READING),
-        "run": (run_page(), VIENNA),
+        "run": (run(), VIENNA),
         "nodes": (nodes_page(), UTC_READING),
-        "node": (node_page(), UTC_READING),
+        "node": (node(), UTC_READING),
         "alarms": (listing.alarms_page(world.alarms(), closed=False, **common), UTC_READING),
         "limits": (shared.limits_page(world.limits(), **common), UTC_READING),
         "locks": (shared.locks_page(world.locks(), operates=True, **common), UTC_READING),

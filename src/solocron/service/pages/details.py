@@ -1,0 +1,225 @@
+"""Whole pages of one thing, from its views: a job, a run, a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+
+from solocron.service.pages.fleet import RefusedResult, by_node, window_of
+from solocron.service.pages.job import (
+    JobDetailPage,
+    band_of,
+    durations_of,
+    facts_of,
+    job_acts,
+    policies_of,
+    state_of,
+)
+from solocron.service.pages.links import Links
+from solocron.service.pages.nodes import NodePage, node_badge, node_facts
+from solocron.service.pages.parts import Entry, TablePart, choose
+from solocron.service.pages.run import RunDetailPage, errors_of, run_acts, run_facts, run_window
+from solocron.service.pages.runs import runs_table
+from solocron.service.pages.slots import SlotFate, slots_part
+from solocron.service.pages.story import story_of
+from solocron.service.pages.words import Reading, plural
+from solocron.views import JobView, NodeView, RunView
+
+__all__ = ["job_page", "node_page", "run_page"]
+
+_FILTERS = (("", "all"), ("not_well", "not well"), ("running", "running"))
+_DAYS = (3, 24, 90)
+
+
+def job_page(
+    job: JobView,
+    *,
+    fates: Sequence[SlotFate],
+    runs: Sequence[RunView],
+    reading: Reading,
+    links: Links,
+    operates: bool,
+    chosen: datetime | None = None,
+    attempts: Sequence[RunView] = (),
+    refused: Sequence[RefusedResult] = (),
+    waits: str = "",
+    zone: str = "job",
+    days: int = 24,
+    status: str = "",
+    older: str | None = None,
+    upcoming: Sequence[tuple[datetime, str]] = (),
+    days_off: Mapping[date, str] | None = None,
+    notes: Sequence[str] = (),
+    accounted: tuple[int, int, str] | None = None,
+    skipped: int | None = None,
+    lease_s: float | None = None,
+    backfills: tuple[Entry, ...] = (),
+    audit: tuple[Entry, ...] = (),
+) -> JobDetailPage:
+    """Make the page of a job; `fates` oldest first, `runs` newest first, `attempts` are those of the chosen slot."""
+
+    def seen(tz: str = zone, span_days: int = days, only: str = status) -> str:
+        return links.job(job.name, tz=tz, days=span_days, status=only)
+
+    zones = [(one, words, seen(tz=one)) for one, words in _zones(job)]
+    spans = [(str(one), f"{one} d", seen(span_days=one)) for one in _DAYS]
+    filters = [(one, words, seen(only=one)) for one, words in _FILTERS]
+    ways = (choose("Zone", zone, zones), choose("Span", str(days), spans))
+    before, after = _beside(fates, chosen)
+    took, late = _percentiles([_took(run) for run in runs]), _percentiles([_late(run) for run in runs])
+    return JobDetailPage(
+        name=job.name,
+        state=state_of(job, reading.now),
+        schedule=job.schedule,
+        zone=job.zone,
+        expression=job.expression,
+        about=f"pool {job.pool}" + ("" if job.revision is None else f" · revision {job.revision}"),
+        place=job.place,
+        band=band_of(job, reading, skipped),
+        acts=job_acts(job, links),
+        facts=facts_of(job, reading=reading, links=links, took=took, late=late, accounted=accounted),
+        slots=slots_part(
+            fates,
+            job=job.name,
+            chosen=chosen,
+            reading=reading,
+            links=links,
+            days_off=dict(days_off or {}),
+            choices=ways,
+        )
+        if fates
+        else None,
+        story=story_of(
+            chosen,
+            attempts,
+            refused=refused,
+            reading=reading,
+            links=links,
+            before=before,
+            after=after,
+            waits=waits,
+            operates=operates,
+        )
+        if chosen is not None
+        else None,
+        runs=runs_table(
+            runs, reading=reading, links=links, with_job=False, chosen=chosen, empty=_never(job, status, reading)
+        ),
+        filters=choose("Filter", status, filters),
+        older=older,
+        durations=durations_of(runs, job=job, reading=reading, links=links),
+        next=tuple((reading.stamp(slot), reading.until(slot), note) for slot, note in upcoming),
+        policies=policies_of(job, lease_s),
+        notes=tuple(notes),
+        backfills=backfills,
+        audit=audit,
+    )
+
+
+def run_page(
+    attempts: Sequence[RunView],
+    *,
+    nodes: Sequence[NodeView],
+    reading: Reading,
+    links: Links,
+    operates: bool,
+    refused: Sequence[RefusedResult] = (),
+    steps: TablePart | None = None,
+    values: tuple[tuple[str, str], ...] = (),
+    may_show_values: bool = False,
+) -> RunDetailPage:
+    """Make the page of a run; `attempts` in order, `nodes` are those that had one of them."""
+    last = attempts[-1]
+    story = story_of(last.slot, attempts, refused=refused, reading=reading, links=links, operates=False)
+    started = [run for run in attempts if run.claimed_at]
+    show = links.run(last.run, include="result,payload") if may_show_values and not values else None
+    return RunDetailPage(
+        run=last.run,
+        job=last.job,
+        job_href=links.job(last.job),
+        head=f"slot {reading.day(last.slot)}, {reading.time(last.slot)} in {reading.zone_name}",
+        state=story.badge,
+        acts=run_acts(last, links) if operates else (),
+        facts=run_facts(attempts, reading),
+        lanes=by_node(
+            nodes=nodes,
+            runs=started,
+            refused=refused,
+            to_come=(),
+            window=run_window(started, reading),
+            reading=reading,
+            links=links,
+        )
+        if started and nodes
+        else None,
+        story=story,
+        attempts=runs_table(
+            attempts[::-1], reading=reading, links=links, with_job=False, empty="No attempt is on record."
+        ),
+        errors=errors_of(attempts),
+        steps=steps,
+        values=values,
+        values_href=show,
+        output=last.output,
+        fence=last.fence,
+        key=last.key,
+    )
+
+
+def node_page(
+    node: NodeView, *, runs: Sequence[RunView], reading: Reading, links: Links, skew_ms: float | None = None
+) -> NodePage:
+    """Make the page of a node; `runs` are its last attempts, newest first."""
+    window = window_of(reading.now, 3_600)
+    lost = sum(run.status == "lost" for run in runs)
+    band = ""
+    if node.state in ("dead", "silent") or (node.state == "ended" and node.reason):
+        since = reading.clock(node.ended_at or node.expires_at)
+        taken = f" {plural(lost, 'run')} of it {'was' if lost == 1 else 'were'} lost." if lost else ""
+        band = f"{node.state.capitalize()} since {since}: {node.reason or 'its lease ran out'}.{taken}"
+    return NodePage(
+        name=node.node,
+        state=node_badge(node, reading),
+        head=f"host {node.host}, pools {', '.join(node.pools)}",
+        band=band,
+        facts=node_facts(node, reading, skew_ms),
+        lanes=by_node(nodes=[node], runs=runs, refused=(), to_come=(), window=window, reading=reading, links=links),
+        runs=runs_table(runs, reading=reading, links=links, with_job=True, empty="It ran nothing."),
+    )
+
+
+def _zones(job: JobView) -> tuple[tuple[str, str], ...]:
+    own = ("job", job.zone.rpartition("/")[2])
+    return (own, ("utc", "UTC"), ("mine", "mine")) if job.zone != "UTC" else (own, ("mine", "mine"))
+
+
+def _beside(fates: Sequence[SlotFate], chosen: datetime | None) -> tuple[datetime | None, datetime | None]:
+    """Return the slots before and after the chosen one."""
+    before = next((one.slot for one, two in pairwise(fates) if two.slot == chosen), None)
+    after = next((two.slot for one, two in pairwise(fates) if one.slot == chosen), None)
+    return before, after
+
+
+def _never(job: JobView, status: str, reading: Reading) -> str:
+    if status or job.last_status is not None:
+        return "No run fits this filter."
+    first = f"; its first slot is {reading.until(job.next)}" if job.next else ""
+    return f"It never ran. It was declared {reading.until(job.created_at)}{first}."
+
+
+def _took(run: RunView) -> timedelta | None:
+    begun = run.started_at or run.claimed_at
+    # How long a lost attempt was held says nothing of how long the job takes.
+    return None if begun is None or run.finished_at is None or run.status == "lost" else run.finished_at - begun
+
+
+def _late(run: RunView) -> timedelta | None:
+    begun = run.started_at or run.claimed_at
+    return None if begun is None or run.attempt != 1 or run.origin != "schedule" else begun - run.slot
+
+
+def _percentiles(values: Sequence[timedelta | None]) -> tuple[float, float] | None:
+    """Return median and 95th percentile in seconds; None if there is no value."""
+    known = sorted(value.total_seconds() for value in values if value is not None)
+    return (known[len(known) // 2], known[min(len(known) - 1, int(len(known) * 0.95))]) if known else None

@@ -12,9 +12,10 @@ from solocron.service.pages.fleet import FleetPart
 from solocron.service.pages.forms import ActPage, LoginPage, ProblemPage, explain_page
 from solocron.service.pages.frame import Frame
 from solocron.service.pages.job import JobDetailPage
-from solocron.service.pages.jobs import JobsPage, by_attention, jobs_table
+from solocron.service.pages.jobs import JobsPage
+from solocron.service.pages.lists import JobsAsked, RunsAsked, jobs_page, nodes_page, runs_page
 from solocron.service.pages.looks import looks_of
-from solocron.service.pages.nodes import NodePage, NodesPage, nodes_table, unserved_words
+from solocron.service.pages.nodes import NodePage, NodesPage
 from solocron.service.pages.overview import OverviewPage, overview_page
 from solocron.service.pages.parts import (
     Choice,
@@ -28,7 +29,7 @@ from solocron.service.pages.parts import (
 )
 from solocron.service.pages.render import DashboardPage
 from solocron.service.pages.run import RunDetailPage
-from solocron.service.pages.runs import RunsPage, runs_table
+from solocron.service.pages.runs import RunsPage
 from solocron.service.pages.words import Reading
 from solocron.views import JobView, RunView
 from tests.unit.service import world
@@ -104,6 +105,7 @@ def job(job: JobView, runs: tuple[RunView, ...]) -> JobDetailPage:
         job,
         fates=world.fates() if runs else (),
         runs=runs[:20],
+        history=runs,
         reading=VIENNA,
         links=LINKS,
         operates=True,
@@ -141,65 +143,25 @@ def node() -> NodePage:
     return node_page(gone, runs=mine, reading=UTC_READING, links=LINKS)
 
 
-def runs_page() -> RunsPage:
-    statuses = (("", "any"), ("failed", "failed"), ("lost", "lost"), ("missed", "missed"))
-    filters = (
-        FormField(name="job", label="Job", kind="search"),
-        FormField(name="status", label="Status", kind="select", choices=statuses),
-        FormField(name="node", label="Node"),
-        FormField(name="since", label="Since", kind="datetime"),
-    )
+def runs() -> RunsPage:
     listed = (*world.runs()[::-1][:30], *world.usage_runs()[15:18])
-    return RunsPage(
-        filters=filters,
-        presets=_choices("Presets", "all", "not well", "taken over", "did not run", "by people"),
-        table=runs_table(listed, reading=UTC_READING, links=LINKS, with_job=True, empty="No run fits these filters."),
-        older=LINKS.runs(cursor="abc"),
-        newer=None,
-        looked="looked back to 02:10",
+    older = LINKS.runs(cursor="abc")
+    return runs_page(
+        listed, asked=RunsAsked(), reading=UTC_READING, links=LINKS, older=older, looked="looked back to 02:10"
     )
 
 
-def jobs_page(found: bool = True) -> JobsPage:
+def jobs(asked: JobsAsked = JobsAsked()) -> JobsPage:  # noqa: B008 -- frozen
     strip = world.fates()[-50:-20]
-    states = (("", "any"), ("failing", "failing"), ("paused", "paused"))
-    filters = (
-        FormField(name="q", label="Name", kind="search", value="" if found else "nothing"),
-        FormField(name="state", label="State", kind="select", choices=states),
-        FormField(name="sort", label="Sort", kind="select", choices=(("attention", "attention"), ("name", "name"))),
-    )
-    listed = by_attention(world.jobs(), UTC_READING) if found else []
-    return JobsPage(
-        lead="52 jobs, 2 not well",
-        filters=filters,
-        filtered=not found,
-        table=jobs_table(
-            listed,
-            {job.name: strip for job in listed if job.last_status},
-            reading=UTC_READING,
-            links=LINKS,
-            empty="No job has “nothing” in its name.",
-        ),
-        older=None,
-        newer=None,
-    )
+    listed = () if asked.q else world.jobs()
+    strips = {job.name: strip for job in listed if job.last_status}
+    common = {"reading": UTC_READING, "links": LINKS}
+    return jobs_page(listed, strips=strips, asked=asked, total=52, not_well=2, **common)
 
 
-def nodes_page() -> NodesPage:
-    table = nodes_table(
-        world.nodes(),
-        reading=UTC_READING,
-        links=LINKS,
-        leases=world.LEASES,
-        skews_ms=world.SKEWS,
-        empty="No node was ever here.",
-    )
-    return NodesPage(
-        lead="5 live, 1 ended",
-        missing=unserved_words({"eu": 1}),
-        states=_choices("State", "live and dead", "ended"),
-        table=table,
-    )
+def nodes() -> NodesPage:
+    common = {"reading": UTC_READING, "links": LINKS, "leases": world.LEASES, "skews_ms": world.SKEWS}
+    return nodes_page(world.nodes(), unserved={"eu": 1}, ended=True, **common)
 
 
 def act_page() -> ActPage:
@@ -221,7 +183,7 @@ def act_page() -> ActPage:
 
 
 def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
-    jobs = {job.name: job for job in world.jobs()}
+    named = {job.name: job for job in world.jobs()}
     vienna = ZoneInfo("Europe/Vienna")
     slots = [datetime(2026, 11, 16 + n, 2, 15, tzinfo=vienna) for n in range(5)]
     common = {"reading": UTC_READING, "links": LINKS}
@@ -234,14 +196,14 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         ),
         "overview-empty": (overview(empty=True), UTC_READING),
         "wall": (overview(wall=True), UTC_READING),
-        "jobs": (jobs_page(), UTC_READING),
-        "jobs-none": (jobs_page(found=False), UTC_READING),
-        "job": (job(jobs["usage.rollup"], world.usage_runs()), VIENNA),
-        "job-paused": (job(jobs["etl.load"], world.usage_runs()), VIENNA),
-        "job-new": (job(jobs["reports.monthly"], ()), VIENNA),
-        "runs": (runs_page(), UTC_READING),
+        "jobs": (jobs(), UTC_READING),
+        "jobs-none": (jobs(JobsAsked(q="nothing")), UTC_READING),
+        "job": (job(named["usage.rollup"], world.usage_runs()), VIENNA),
+        "job-paused": (job(named["etl.load"], world.usage_runs()), VIENNA),
+        "job-new": (job(named["reports.monthly"], ()), VIENNA),
+        "runs": (runs(), UTC_READING),
         "run": (run(), VIENNA),
-        "nodes": (nodes_page(), UTC_READING),
+        "nodes": (nodes(), UTC_READING),
         "node": (node(), UTC_READING),
         "alarms": (listing.alarms_page(world.alarms(), closed=False, **common), UTC_READING),
         "limits": (shared.limits_page(world.limits(), **common), UTC_READING),

@@ -10,10 +10,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from solocron.service.pages.details import job_page
 from solocron.service.pages.fleet import by_node, ticks_of, window_of
 from solocron.service.pages.job import state_of
 from solocron.service.pages.jobs import by_attention
 from solocron.service.pages.links import Links
+from solocron.service.pages.lists import JobsAsked
+from solocron.service.pages.looks import looks_of
 from solocron.service.pages.overview import accounting_of
 from solocron.service.pages.render import render, render_part
 from solocron.service.pages.runs import runs_table
@@ -302,3 +305,59 @@ def test_times_are_told_in_the_zone_of_the_page():
 
 def test_a_fence_is_cut_at_its_beginning():
     assert (short_fence(1_794_798_907_441), short_fence(17)) == ("…907441", "17")
+
+
+def looks(**changes):
+    values = {"jobs": (), "nodes": (), "alarms": (), "unserved": {}, "skews_ms": {}, "operates": True}
+    return looks_of(**(values | changes), reading=UTC_READING, links=LINKS)
+
+
+def test_the_worst_is_looked_at_first_and_at_most_eight():
+    told = made.looks()
+    assert [entry.title for entry in told[:2]] == ["pool eu", "dunning.send"]
+    assert "SMTPServerDisconnected" in told[1].code
+    many = tuple(world.job_view(f"job{n}", failures=1, last_error="E") for n in range(30))
+    assert len(looks(jobs=many)) == 8
+
+
+def test_a_job_is_not_told_again_by_its_alarm():
+    alarm = world.alarms().alarms[0]
+    job = world.job_view(alarm.subject, failures=3)
+    assert [entry.title for entry in looks(jobs=(job,), alarms=(alarm,))] == [alarm.subject]
+    assert [entry.title for entry in looks(alarms=(alarm,))] == [alarm.subject]
+
+
+def test_a_paused_job_is_not_late_and_a_reader_is_offered_no_act():
+    due = NOW - timedelta(minutes=3)
+    assert [entry.about for entry in looks(jobs=(world.job_view("j", due_at=due),))] == ["is late by 3 m"]
+    paused = next(job for job in world.jobs() if job.paused)
+    assert looks(jobs=(replace(paused, due_at=due),)) == ()
+    failing = (world.job_view("j", failures=2),)
+    assert [act.label for act in looks(jobs=failing)[0].acts] == ["See the error", "Pause"]
+    assert [act.label for act in looks(jobs=failing, operates=False)[0].acts] == ["See the error"]
+
+
+def test_a_dead_node_and_a_clock_that_is_off_need_a_look():
+    dead = world.node_view("a", state="dead", ended_at=NOW, reason="its lease ran out")
+    ahead = world.node_view("b")
+    told = looks(nodes=(ahead, dead), skews_ms={ahead.session: -2_500.0})
+    assert [entry.about for entry in told] == ["is dead", "clock is 2.5 s behind the store"]
+
+
+def test_a_lost_attempt_says_nothing_of_how_long_a_job_takes():
+    page = job_page(
+        world.job_view("j"),
+        fates=(),
+        runs=(),
+        history=(world.SECOND, world.LOST),
+        reading=VIENNA,
+        links=LINKS,
+        operates=False,
+    )
+    assert [fact.value for fact in page.facts if fact.name == "Takes"] == ["6 m 36 s"]
+
+
+def test_a_filter_that_finds_nothing_says_what_was_looked_for():
+    page = made.jobs(JobsAsked(q="rolup", state="never_ran"))
+    assert page.table.empty == "There is no job with “rolup” in its name, that is never ran."
+    assert page.filtered

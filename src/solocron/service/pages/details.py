@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
@@ -37,6 +37,7 @@ def job_page(
     *,
     fates: Sequence[SlotFate],
     runs: Sequence[RunView],
+    history: Sequence[RunView],
     reading: Reading,
     links: Links,
     operates: bool,
@@ -57,7 +58,10 @@ def job_page(
     backfills: tuple[Entry, ...] = (),
     audit: tuple[Entry, ...] = (),
 ) -> JobDetailPage:
-    """Make the page of a job; `fates` oldest first, `runs` newest first, `attempts` are those of the chosen slot."""
+    """Make the page of a job; `fates` oldest first, `attempts` are those of the chosen slot.
+
+    `runs` are the rows of the table and `history` the last attempts for the durations, both newest first.
+    """
 
     def seen(tz: str = zone, span_days: int = days, only: str = status) -> str:
         return links.job(job.name, tz=tz, days=span_days, status=only)
@@ -67,7 +71,7 @@ def job_page(
     filters = [(one, words, seen(only=one)) for one, words in _FILTERS]
     ways = (choose("Zone", zone, zones), choose("Span", str(days), spans))
     before, after = _beside(fates, chosen)
-    took, late = _percentiles([_took(run) for run in runs]), _percentiles([_late(run) for run in runs])
+    took, late = _percentiles(map(_took, history)), _percentiles(map(_late, history))
     return JobDetailPage(
         name=job.name,
         state=state_of(job, reading.now),
@@ -108,7 +112,7 @@ def job_page(
         ),
         filters=choose("Filter", status, filters),
         older=older,
-        durations=durations_of(runs, job=job, reading=reading, links=links),
+        durations=durations_of(history, job=job, reading=reading, links=links),
         next=tuple((reading.stamp(slot), reading.until(slot), note) for slot, note in upcoming),
         policies=policies_of(job, lease_s),
         notes=tuple(notes),
@@ -219,7 +223,7 @@ def _late(run: RunView) -> timedelta | None:
     return None if begun is None or run.attempt != 1 or run.origin != "schedule" else begun - run.slot
 
 
-def _percentiles(values: Sequence[timedelta | None]) -> tuple[float, float] | None:
+def _percentiles(values: Iterable[timedelta | None]) -> tuple[float, float] | None:
     """Return median and 95th percentile in seconds; None if there is no value."""
     known = sorted(value.total_seconds() for value in values if value is not None)
     return (known[len(known) // 2], known[min(len(known) - 1, int(len(known) * 0.95))]) if known else None

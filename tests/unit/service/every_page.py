@@ -21,8 +21,8 @@ from solocron.service.pages.parts import (
     Choice,
     Choices,
     Column,
-    Entry,
     FormField,
+    ListEntry,
     TableCell,
     TablePart,
     TableRow,
@@ -86,7 +86,7 @@ def overview(**changes) -> OverviewPage:
     return overview_page(**(values | changes))
 
 
-def looks() -> tuple[Entry, ...]:
+def looks() -> tuple[ListEntry, ...]:
     return looks_of(
         jobs=world.jobs(),
         nodes=world.nodes(),

@@ -14,7 +14,7 @@ from solocron.service.draw import timeline
 from solocron.service.draw.bars import DurationDot, draw_durations, draw_hours, draw_strip, draw_sum
 from solocron.service.draw.slots import GridRow, SlotCell, SlotGrid, draw_grid
 from solocron.service.draw.svg import shown, text
-from solocron.service.draw.timeline import Bar, Lane, Mark, TakeoverLine, Window, axis, draw_lanes, draw_next
+from solocron.service.draw.timeline import Bar, Lane, LaneMark, TakeoverLine, Window, axis, draw_lanes, draw_next
 
 START = datetime(2026, 11, 16, 2, tzinfo=UTC)
 WINDOW = Window(start=START, end=START + timedelta(hours=1), now=START + timedelta(minutes=50))
@@ -136,7 +136,7 @@ def test_each_lane_is_one_tab_stop():
 def test_no_text_becomes_markup():
     at = START + timedelta(minutes=20)
     hostile = bar(5, 40, label=HOSTILE, title=HOSTILE, href=f"/runs/{HOSTILE}", tone="lost")
-    lane = Lane(name=HOSTILE, bars=(hostile,), marks=(Mark(at=at, kind="refused", words=HOSTILE),))
+    lane = Lane(name=HOSTILE, bars=(hostile,), marks=(LaneMark(at=at, kind="refused", words=HOSTILE),))
     pictures = [
         draw_lanes(WINDOW, [lane], [TakeoverLine(run=hostile.run, attempt=1, at=at, words=(HOSTILE,))])[0].svg,
         axis(WINDOW, [(at, HOSTILE)], HOSTILE),

@@ -21,8 +21,8 @@ __all__ = [
     "Bar",
     "DenseColumn",
     "Lane",
+    "LaneMark",
     "LanePicture",
-    "Mark",
     "TakeoverLine",
     "Window",
     "axis",
@@ -70,7 +70,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class LaneMark:
     """Something that happened at an instant in a lane; `kind` is `refused` or `began`."""
 
     at: datetime
@@ -93,7 +93,7 @@ class Lane:
 
     name: str
     bars: tuple[Bar, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[LaneMark, ...] = ()
     unheld: tuple[tuple[datetime, datetime], ...] = ()
     began: datetime | None = None
     dense: tuple[DenseColumn, ...] = ()
@@ -243,7 +243,7 @@ def _bar(window: Window, placed: _Placed) -> str:
     return link(bar.href, bar.title, inside)
 
 
-def _mark(window: Window, mark: Mark, height: int) -> str:
+def _mark(window: Window, mark: LaneMark, height: int) -> str:
     share = window.share(mark.at)
     x, words = pct(share), text(mark.words)
     middle = height / 2 if mark.kind == "began" else _PAD + _BAR / 2

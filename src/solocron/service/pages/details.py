@@ -18,7 +18,7 @@ from solocron.service.pages.job import (
 )
 from solocron.service.pages.links import Links
 from solocron.service.pages.nodes import NodePage, node_badge, node_facts
-from solocron.service.pages.parts import Entry, TablePart, choose
+from solocron.service.pages.parts import ListEntry, TablePart, choose
 from solocron.service.pages.run import RunDetailPage, errors_of, run_acts, run_facts, run_window
 from solocron.service.pages.runs import runs_table
 from solocron.service.pages.slots import SlotFate, slots_part
@@ -55,8 +55,8 @@ def job_page(
     accounted: tuple[int, int, str] | None = None,
     skipped: int | None = None,
     lease_s: float | None = None,
-    backfills: tuple[Entry, ...] = (),
-    audit: tuple[Entry, ...] = (),
+    backfills: tuple[ListEntry, ...] = (),
+    audit: tuple[ListEntry, ...] = (),
 ) -> JobDetailPage:
     """Make the page of a job; `fates` oldest first, `attempts` are those of the chosen slot.
 

@@ -13,7 +13,7 @@ from solocron.service.draw.bars import draw_lease
 from solocron.service.draw.timeline import (
     Bar,
     Lane,
-    Mark,
+    LaneMark,
     TakeoverLine,
     Window,
     axis,
@@ -239,15 +239,15 @@ def _bar(run: RunView, reading: Reading, links: Links, label: Callable[[RunView]
     )
 
 
-def _marks(node: NodeView, refused: Sequence[RefusedResult], window: Window, reading: Reading) -> tuple[Mark, ...]:
+def _marks(node: NodeView, refused: Sequence[RefusedResult], window: Window, reading: Reading) -> tuple[LaneMark, ...]:
     marks = [
-        Mark(at=one.at, kind="refused", words="woke up, its result was refused")
+        LaneMark(at=one.at, kind="refused", words="woke up, its result was refused")
         for one in refused
         if one.node == node.node and window.start <= one.at <= window.end
     ]
     # The words stand left of the line, where there must be room for them.
     if window.share(node.started_at) > 0.15:
-        marks.append(Mark(at=node.started_at, kind="began", words=f"started {reading.clock(node.started_at)}"))
+        marks.append(LaneMark(at=node.started_at, kind="began", words=f"started {reading.clock(node.started_at)}"))
     return tuple(marks)
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from solocron.duration import format_duration
 from solocron.service.draw.bars import DurationDot, draw_durations
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Act, Badge, Choices, Entry, Fact, TablePart, badge_of, tone_of
+from solocron.service.pages.parts import ActLink, Badge, Choices, Fact, ListEntry, TablePart, badge_of, tone_of
 from solocron.service.pages.slots import SlotsPart
 from solocron.service.pages.story import StoryPart
 from solocron.service.pages.words import Reading, number, plural, span
@@ -55,7 +55,7 @@ class JobDetailPage:
     place: str | None
     band: str
     """Why it does not run at present: a pause, a missing handler; empty if it does."""
-    acts: tuple[Act, ...]
+    acts: tuple[ActLink, ...]
     facts: tuple[Fact, ...]
     slots: SlotsPart | None
     story: StoryPart | None
@@ -65,10 +65,10 @@ class JobDetailPage:
     durations: DurationsPart | None
     next: tuple[tuple[str, str, str], ...]
     """Slots to come: local time, how far away, note."""
-    policies: tuple[Entry, ...]
+    policies: tuple[ListEntry, ...]
     notes: tuple[str, ...]
-    backfills: tuple[Entry, ...] = ()
-    audit: tuple[Entry, ...] = ()
+    backfills: tuple[ListEntry, ...] = ()
+    audit: tuple[ListEntry, ...] = ()
 
     @property
     def title(self) -> str:
@@ -116,17 +116,17 @@ def band_of(job: JobView, reading: Reading, skipped: int | None = None) -> str:
     return " ".join(said)
 
 
-def job_acts(job: JobView, links: Links) -> tuple[Act, ...]:
+def job_acts(job: JobView, links: Links) -> tuple[ActLink, ...]:
     """Return the acts on a job, each of which opens a dialog."""
     pause = (
-        Act(label="Pause", href=links.job(job.name, "pause"), icon="pause", dialog=True, key="p")
+        ActLink(label="Pause", href=links.job(job.name, "pause"), icon="pause", dialog=True, key="p")
         if job.paused is None
-        else Act(label="Resume", href=links.job(job.name, "resume"), icon="run", dialog=True, key="p")
+        else ActLink(label="Resume", href=links.job(job.name, "resume"), icon="run", dialog=True, key="p")
     )
     return (
-        Act(label="Run now", href=links.job(job.name, "trigger"), icon="run", dialog=True, key="t"),
+        ActLink(label="Run now", href=links.job(job.name, "trigger"), icon="run", dialog=True, key="t"),
         pause,
-        Act(label="Backfill", href=links.job(job.name, "backfill"), icon="again", dialog=True),
+        ActLink(label="Backfill", href=links.job(job.name, "backfill"), icon="again", dialog=True),
     )
 
 
@@ -215,7 +215,7 @@ def _nice() -> Sequence[float]:
     return [digit * 10.0**power for power in range(-3, 7) for digit in (1, 2, 5)]
 
 
-def policies_of(job: JobView, lease_s: float | None = None) -> tuple[Entry, ...]:
+def policies_of(job: JobView, lease_s: float | None = None) -> tuple[ListEntry, ...]:
     """Return each policy as a sentence with the option beside it: what happens when."""
     lease = f" ({span(lease_s)})" if lease_s else ""
     times = plural(job.retries, "time") if job.retries else "not at all"
@@ -237,13 +237,13 @@ def policies_of(job: JobView, lease_s: float | None = None) -> tuple[Entry, ...]
         "latest": "the latest missed slot is run, the others are put on record",
     }.get(catch_up, "the missed slots are run, within the bounds")
     entries = [
-        Entry(title="If its node dies", words=crash, code=f"on_crash={job.on_crash}", icon="lost"),
-        Entry(title="If it raises", words=f"it is tried again {times}", code=f"retries={job.retries}", icon="fail"),
+        ListEntry(title="If its node dies", words=crash, code=f"on_crash={job.on_crash}", icon="lost"),
+        ListEntry(title="If it raises", words=f"it is tried again {times}", code=f"retries={job.retries}", icon="fail"),
     ]
     if job.timeout:
         limit = format_duration(job.timeout)
         entries.append(
-            Entry(
+            ListEntry(
                 title="If it takes too long",
                 words=f"it is stopped after {limit}",
                 code=f"timeout={limit}",
@@ -251,17 +251,17 @@ def policies_of(job: JobView, lease_s: float | None = None) -> tuple[Entry, ...]
             )
         )
     entries += [
-        Entry(
+        ListEntry(
             title="If the one before still runs",
             words=overlap[job.overlap.kind],
             code=f"overlap={job.overlap}",
             icon="skip",
         ),
-        Entry(title="If no node was there", words=missed, code=f"catch_up={catch_up}", icon="miss"),
+        ListEntry(title="If no node was there", words=missed, code=f"catch_up={catch_up}", icon="miss"),
     ]
     if job.pause_after:
         entries.append(
-            Entry(
+            ListEntry(
                 title="If it keeps failing",
                 words=f"it is paused after {plural(job.pause_after, 'failure')} in a row",
                 code=f"pause_after={job.pause_after}",
@@ -270,7 +270,7 @@ def policies_of(job: JobView, lease_s: float | None = None) -> tuple[Entry, ...]
         )
     if job.calendar:
         entries.append(
-            Entry(
+            ListEntry(
                 title="On a day off",
                 words=f"its slot is treated by {job.on_holiday or 'skip'}",
                 code=f"calendar={job.calendar}",

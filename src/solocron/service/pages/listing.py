@@ -8,13 +8,23 @@ from datetime import datetime
 from typing import ClassVar
 
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Act, Badge, Choice, Choices, Column, Entry, TableCell, TablePart, TableRow
+from solocron.service.pages.parts import (
+    ActLink,
+    Badge,
+    Choice,
+    Choices,
+    Column,
+    ListEntry,
+    TableCell,
+    TablePart,
+    TableRow,
+)
 from solocron.service.pages.words import Reading, plural
 from solocron.stores.contract import Check
 from solocron.views import AlarmsView, AlarmView
 
 __all__ = [
-    *("AlarmsPage", "AuditEntry", "AuditPage", "DoctorPage", "ListingPage"),
+    *("AlarmsPage", "AuditEntry", "AuditListPage", "DoctorPage", "ListingPage"),
     *("alarm_entry", "alarms_page", "audit_page", "doctor_page", "plain_row"),
 ]
 
@@ -28,11 +38,11 @@ class ListingPage:
     title: str
     lead: str
     choices: tuple[Choices, ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ListEntry, ...] = ()
     calm: str = ""
     """What stands there when there are no entries."""
     tables: tuple[TablePart, ...] = ()
-    acts: tuple[Act, ...] = ()
+    acts: tuple[ActLink, ...] = ()
     older: str | None = None
     newer: str | None = None
 
@@ -43,7 +53,7 @@ class AlarmsPage(ListingPage):
     section: ClassVar[str] = "alarms"
 
 
-class AuditPage(ListingPage):
+class AuditListPage(ListingPage):
     """Acts of people and programs."""
 
     section: ClassVar[str] = "audit"
@@ -70,14 +80,14 @@ class AuditEntry:
     """`asked` while its outcome is unknown."""
 
 
-def alarm_entry(alarm: AlarmView, reading: Reading, links: Links) -> Entry:
+def alarm_entry(alarm: AlarmView, reading: Reading, links: Links) -> ListEntry:
     """Make the entry of an alarm, with its next step."""
-    acts = [Act(label="Open", href=links.to(_subject(alarm.subject, links)))] if alarm.subject else []
+    acts = [ActLink(label="Open", href=links.to(_subject(alarm.subject, links)))] if alarm.subject else []
     owner = f"; {alarm.owner} answers for it" if alarm.owner else ""
     runbook = f"; runbook: {alarm.runbook}" if alarm.runbook else ""
     silenced = f" · silenced until {reading.stamp(alarm.silenced_until)}" if alarm.silenced_until else ""
     tone = "fail" if alarm.counts else "skip"
-    return Entry(
+    return ListEntry(
         title=alarm.subject or alarm.kind,
         about=f"{alarm.kind.replace('_', ' ')} since {reading.stamp(alarm.since)}{silenced}",
         words=f"{alarm.detail}{owner}{runbook}",
@@ -137,7 +147,7 @@ def alarms_page(view: AlarmsView, *, closed: bool, reading: Reading, links: Link
 
 def audit_page(
     entries: Iterable[AuditEntry], *, reading: Reading, links: Links, older: str | None = None, newer: str | None = None
-) -> AuditPage:
+) -> AuditListPage:
     """Make the page of acts, newest first; one whose outcome was never written is said to be unknown."""
     table = TablePart(
         label="Audit",
@@ -162,7 +172,7 @@ def audit_page(
         empty="No act is on record.",
     )
     lead = "acts of people and programs, newest first; kept for a year"
-    return AuditPage(title="Audit", lead=lead, tables=(table,), older=older, newer=newer)
+    return AuditListPage(title="Audit", lead=lead, tables=(table,), older=older, newer=newer)
 
 
 def _result(result: str) -> TableCell:
@@ -179,7 +189,7 @@ def doctor_page(checks: Sequence[Check], *, links: Links, operates: bool, repair
     """Make the page of checks, the worst first; `repairs` is how many findings can be repaired."""
     order = ("FAIL", "WARN", "OK")
     entries = tuple(
-        Entry(
+        ListEntry(
             title=check.name,
             about=check.level,
             words=check.detail + (f" {check.remedy}" if check.remedy else ""),
@@ -189,7 +199,7 @@ def doctor_page(checks: Sequence[Check], *, links: Links, operates: bool, repair
         for check in sorted(checks, key=lambda check: order.index(check.level))
     )
     bad = sum(check.level != "OK" for check in checks)
-    repair = (Act(label=f"Repair {repairs}", href=links.to("/doctor/repair"), icon="again", dialog=True),)
+    repair = (ActLink(label=f"Repair {repairs}", href=links.to("/doctor/repair"), icon="again", dialog=True),)
     return DoctorPage(
         title="Doctor",
         lead=f"{plural(len(checks), 'check')}, {bad} of them not well"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Act, Entry
+from solocron.service.pages.parts import ActLink, ListEntry
 from solocron.service.pages.words import Reading, plural, span
 from solocron.views import AlarmView, JobView, NodeView
 
@@ -25,7 +25,7 @@ def looks_of(
     reading: Reading,
     links: Links,
     operates: bool,
-) -> tuple[Entry, ...]:
+) -> tuple[ListEntry, ...]:
     """Return at most eight entries; a job that has an entry of its own is not told again by its alarm."""
     found = [(0, _pool(pool, count, links)) for pool, count in sorted(unserved.items())]
     told = set()
@@ -38,11 +38,11 @@ def looks_of(
     found += [entry for node in nodes if (entry := _node(node, skews_ms.get(node.session), reading, links))]
     if len({node.zone_data for node in nodes if node.state == "live"}) > 1:
         words = "nodes with older data may run a slot at another instant after a zone changed its rules"
-        doctor = (Act(label="Doctor", href=links.to("/doctor")),)
+        doctor = (ActLink(label="Doctor", href=links.to("/doctor")),)
         found.append(
             (
                 5,
-                Entry(
+                ListEntry(
                     title="Zone data",
                     about="differs between nodes",
                     words=words,
@@ -55,28 +55,30 @@ def looks_of(
     return tuple(entry for _, entry in sorted(found, key=lambda one: one[0])[:MOST_LOOKS])
 
 
-def _pool(pool: str, count: int, links: Links) -> Entry:
-    return Entry(
+def _pool(pool: str, count: int, links: Links) -> ListEntry:
+    return ListEntry(
         title=f"pool {pool}",
         about="has no live node",
         words=f"{plural(count, 'job')} of it {'does' if count == 1 else 'do'} not run until a node of this pool starts",
         tone="fail",
         icon="warn",
-        acts=(Act(label="Nodes", href=links.nodes()),),
+        acts=(ActLink(label="Nodes", href=links.nodes()),),
     )
 
 
-def _job(job: JobView, reading: Reading, links: Links, operates: bool) -> tuple[int, Entry] | None:
+def _job(job: JobView, reading: Reading, links: Links, operates: bool) -> tuple[int, ListEntry] | None:
     href = links.job(job.name)
     stuck = next((run for run in job.running if run.stuck), None)
     if stuck is not None:
         words = f"its body on {stuck.node} still runs although it was asked to stop: {stuck.stopping}"
-        step = (Act(label="Open the run", href=links.run(stuck.run)),)
-        return 0, Entry(title=job.name, about="is stuck", words=words, tone="fail", icon="warn", href=href, acts=step)
+        step = (ActLink(label="Open the run", href=links.run(stuck.run)),)
+        return 0, ListEntry(
+            title=job.name, about="is stuck", words=words, tone="fail", icon="warn", href=href, acts=step
+        )
     if job.failures:
-        pause = Act(label="Pause", href=links.job(job.name, "pause"), dialog=True)
-        see = Act(label="See the error", href=links.job(job.name, status="failed"))
-        return 1, Entry(
+        pause = ActLink(label="Pause", href=links.job(job.name, "pause"), dialog=True)
+        see = ActLink(label="See the error", href=links.job(job.name, status="failed"))
+        return 1, ListEntry(
             title=job.name,
             about=f"fails, last at {reading.stamp(job.last_slot)}" if job.last_slot else "fails",
             words=f"{plural(job.failures, 'slot')} in a row, all attempts used:",
@@ -88,12 +90,12 @@ def _job(job: JobView, reading: Reading, links: Links, operates: bool) -> tuple[
         )
     if job.orphaned and job.enabled:
         words = f"no live node of pool {job.pool} has the handler {job.handler}"
-        return 3, Entry(title=job.name, about="is orphaned", words=words, tone="miss", icon="warn", href=href)
+        return 3, ListEntry(title=job.name, about="is orphaned", words=words, tone="miss", icon="warn", href=href)
     late = (reading.now - job.due_at).total_seconds() if job.due_at is not None else 0.0
     if late > 5 and job.paused is None and not job.pauses and job.enabled:
         words = "it is due and not claimed: no place is free, or its limit is used up"
-        why = (Act(label="Why", href=links.job(job.name, "why")),)
-        return 2, Entry(
+        why = (ActLink(label="Why", href=links.job(job.name, "why")),)
+        return 2, ListEntry(
             title=job.name,
             about=f"is late by {span(late)}",
             words=words,
@@ -105,33 +107,37 @@ def _job(job: JobView, reading: Reading, links: Links, operates: bool) -> tuple[
     return None
 
 
-def _alarm(alarm: AlarmView, reading: Reading, links: Links) -> Entry:
-    return Entry(
+def _alarm(alarm: AlarmView, reading: Reading, links: Links) -> ListEntry:
+    return ListEntry(
         title=alarm.subject or alarm.kind,
         about=f"{alarm.kind.replace('_', ' ')} since {reading.stamp(alarm.since)}",
         words=alarm.detail,
         tone="miss",
         icon="miss",
-        acts=(Act(label="Alarms", href=links.to("/alarms")),),
+        acts=(ActLink(label="Alarms", href=links.to("/alarms")),),
     )
 
 
-def _node(node: NodeView, skew: float | None, reading: Reading, links: Links) -> tuple[int, Entry] | None:
-    href, step = links.node(node.session), (Act(label="Open", href=links.node(node.session)),)
+def _node(node: NodeView, skew: float | None, reading: Reading, links: Links) -> tuple[int, ListEntry] | None:
+    href, step = links.node(node.session), (ActLink(label="Open", href=links.node(node.session)),)
     if node.state == "silent":
         words = (
             f"its lease ran out {span(reading.now - node.expires_at)} ago; the sweeper buries it and others take over"
         )
-        return 2, Entry(
+        return 2, ListEntry(
             title=node.node, about="is silent", words=words, tone="miss", icon="clock", href=href, acts=step
         )
     if node.state == "dead":
         words = f"{node.reason or 'its lease ran out'}; its runs are still to be taken over"
-        return 1, Entry(title=node.node, about="is dead", words=words, tone="lost", icon="lost", href=href, acts=step)
+        return 1, ListEntry(
+            title=node.node, about="is dead", words=words, tone="lost", icon="lost", href=href, acts=step
+        )
     if skew is not None and abs(skew) >= _SKEW_MS:
         side = "ahead of" if skew > 0 else "behind"
         about = f"clock is {span(abs(skew) / 1_000)} {side} the store"
         words = "harmless: the store’s clock decides. Above 5 s its log lines mislead"
-        doctor = (Act(label="Doctor", href=links.to("/doctor")),)
-        return 4, Entry(title=node.node, about=about, words=words, tone="miss", icon="clock", href=href, acts=doctor)
+        doctor = (ActLink(label="Doctor", href=links.to("/doctor")),)
+        return 4, ListEntry(
+            title=node.node, about=about, words=words, tone="miss", icon="clock", href=href, acts=doctor
+        )
     return None

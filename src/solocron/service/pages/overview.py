@@ -12,7 +12,7 @@ from markupsafe import Markup
 from solocron.service.draw.bars import draw_hours, draw_sum
 from solocron.service.pages.fleet import FleetPart, RefusedResult, SlotToCome, by_job, by_node, window_of
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Column, Entry, TableCell, TablePart, TableRow, choose
+from solocron.service.pages.parts import Column, ListEntry, TableCell, TablePart, TableRow, choose
 from solocron.service.pages.words import Reading, number, plural, short_fence, span
 from solocron.views import NodeView, RunView
 
@@ -87,7 +87,7 @@ class OverviewPage:
     template: ClassVar[str] = "overview.html"
     section: ClassVar[str] = "overview"
     accounting: AccountingPart
-    looks: tuple[Entry, ...]
+    looks: tuple[ListEntry, ...]
     calm: str
     """What stands there when nothing needs a look."""
     running: TablePart
@@ -247,7 +247,7 @@ def overview_page(
     running: Sequence[RunView],
     refused: Sequence[RefusedResult],
     to_come: Sequence[SlotToCome],
-    looks: tuple[Entry, ...],
+    looks: tuple[ListEntry, ...],
     reading: Reading,
     links: Links,
     cleared_at: datetime | None = None,

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 __all__ = [
-    "Act",
+    "ActLink",
     "Badge",
     "Choice",
     "Choices",
     "Column",
-    "Entry",
     "Fact",
     "FormField",
+    "ListEntry",
     "TableCell",
     "TablePart",
     "TableRow",
@@ -78,7 +78,7 @@ class TableCell:
     until: str | None = None
     """ISO instant from which the script counts down; the text is the value without script."""
     span: int = 1
-    acts: tuple[Act, ...] = ()
+    acts: tuple[ActLink, ...] = ()
     share: float | None = None
     """Progress, 0 to 1, drawn as a bar before the text."""
 
@@ -139,7 +139,7 @@ def choose(label: str, chosen: str, options: Iterable[tuple[str, str, str]]) -> 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class ActLink:
     """A next step: a link to a page, or to the dialog of an act."""
 
     label: str
@@ -176,7 +176,7 @@ class FormField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ListEntry:
     """An entry of a list: an icon with its tone, a title, a sentence, something at the right, next steps."""
 
     title: str
@@ -187,6 +187,6 @@ class Entry:
     """What is quoted behind the sentence: an error, an option."""
     right: str = ""
     href: str | None = None
-    acts: tuple[Act, ...] = ()
+    acts: tuple[ActLink, ...] = ()
     about: str = ""
     """What the title says of its subject."""

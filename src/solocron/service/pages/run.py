@@ -10,7 +10,7 @@ from typing import ClassVar
 from solocron.service.draw.timeline import Window
 from solocron.service.pages.fleet import FleetPart
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Act, Badge, Fact, TablePart, tone_of
+from solocron.service.pages.parts import ActLink, Badge, Fact, TablePart, tone_of
 from solocron.service.pages.story import StoryPart
 from solocron.service.pages.words import Reading, span
 from solocron.views import RunView
@@ -38,7 +38,7 @@ class RunDetailPage:
     job_href: str
     head: str
     state: Badge
-    acts: tuple[Act, ...]
+    acts: tuple[ActLink, ...]
     facts: tuple[Fact, ...]
     lanes: FleetPart | None
     story: StoryPart
@@ -71,12 +71,12 @@ def errors_of(attempts: Sequence[RunView]) -> tuple[ErrorPart, ...]:
     )
 
 
-def run_acts(run: RunView, links: Links) -> tuple[Act, ...]:
+def run_acts(run: RunView, links: Links) -> tuple[ActLink, ...]:
     """Return the acts on a run: cancel while it runs or waits, run again when it has ended."""
     if run.status in ("running", "waiting"):
-        return (Act(label="Cancel", href=links.run(run.run, "cancel"), icon="fail", dialog=True, key="c"),)
+        return (ActLink(label="Cancel", href=links.run(run.run, "cancel"), icon="fail", dialog=True, key="c"),)
     again = links.job(run.job, "rerun", slot=run.slot.isoformat())
-    return (Act(label="Run again", href=again, icon="again", dialog=True, key="t"),)
+    return (ActLink(label="Run again", href=again, icon="again", dialog=True, key="t"),)
 
 
 def run_facts(attempts: Sequence[RunView], reading: Reading) -> tuple[Fact, ...]:

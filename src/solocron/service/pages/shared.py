@@ -10,7 +10,7 @@ from solocron.calendars.views import CalendarView
 from solocron.effects.locks.listing import LockView
 from solocron.service.pages.links import Links
 from solocron.service.pages.listing import ListingPage, plain_row
-from solocron.service.pages.parts import Act, Badge, Column, TableCell, TablePart, TableRow
+from solocron.service.pages.parts import ActLink, Badge, Column, TableCell, TablePart, TableRow
 from solocron.service.pages.words import Reading, short_fence
 from solocron.views import LimitView
 
@@ -86,9 +86,9 @@ _LOCK_STATES = {"held": ("run", "lock"), "kept": ("wait", "clock"), "free": ("ok
 def locks_page(locks: Sequence[LockView], *, reading: Reading, links: Links, operates: bool) -> LocksPage:
     """Make the page of locks; a held one can be released, with a reason."""
 
-    def acts(lock: LockView) -> tuple[Act, ...]:
+    def acts(lock: LockView) -> tuple[ActLink, ...]:
         may = operates and lock.state in ("held", "orphaned")
-        return (Act(label="Release", href=links.lock(lock.name, "release"), dialog=True),) if may else ()
+        return (ActLink(label="Release", href=links.lock(lock.name, "release"), dialog=True),) if may else ()
 
     table = TablePart(
         label="Locks",

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from solocron.service.pages.fleet import RefusedResult
 from solocron.service.pages.links import Links
-from solocron.service.pages.parts import Act, Badge, badge_of, tone_of
+from solocron.service.pages.parts import ActLink, Badge, badge_of, tone_of
 from solocron.service.pages.words import Reading, span
 from solocron.views import RunView
 
@@ -44,7 +44,7 @@ class StoryPart:
     lines: tuple[StoryLine, ...]
     before: str | None
     after: str | None
-    acts: tuple[Act, ...] = ()
+    acts: tuple[ActLink, ...] = ()
     waits: str = ""
     """Why nothing has happened yet."""
 
@@ -77,12 +77,12 @@ def story_of(
     last = attempts[-1] if attempts else None
     job = last.job if last else ""
     badge = badge_of("waiting", "to come") if last is None else _verdict(last)
-    acts: list[Act] = []
+    acts: list[ActLink] = []
     if last is not None and last.attempt:
-        acts.append(Act(label="Open the run", href=links.run(last.run)))
+        acts.append(ActLink(label="Open the run", href=links.run(last.run)))
     if last is not None and operates and last.status not in ("running", "waiting"):
         acts.append(
-            Act(label="Run again", href=links.job(job, "rerun", slot=slot.isoformat()), icon="again", dialog=True)
+            ActLink(label="Run again", href=links.job(job, "rerun", slot=slot.isoformat()), icon="again", dialog=True)
         )
     return StoryPart(
         title=f"{reading.day(slot)}, {reading.time(slot)} in {reading.zone_name}",

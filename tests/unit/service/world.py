@@ -498,7 +498,7 @@ def audit() -> tuple[AuditEntry, ...]:
             act="trigger",
             subject="usage.rollup",
             note="",
-            result="asked",
+            result="outcome unknown",
         ),
         AuditEntry(
             at=at("23:02", 15),

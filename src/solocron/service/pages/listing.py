@@ -70,14 +70,14 @@ class AuditEntry:
     """One act: when, by whom, through what, on what, and how it ended."""
 
     at: datetime
-    who: str
-    role: str
+    who: str | None
+    role: str | None
     via: str
     act: str
     subject: str
-    note: str
+    note: str | None
     result: str
-    """`asked` while its outcome is unknown."""
+    """`done`, the sentence in which it was refused, or `outcome unknown`."""
 
 
 def alarm_entry(alarm: AlarmView, reading: Reading, links: Links) -> ListEntry:
@@ -159,12 +159,12 @@ def audit_page(
             TableRow(
                 cells=(
                     TableCell(text=reading.stamp(one.at, seconds=True)),
-                    TableCell(text=one.who, after=one.role, strong=True),
+                    TableCell(text=one.who or "not told", after=one.role or "", strong=True),
                     TableCell(text=one.act),
                     TableCell(text=one.subject, href=links.job(one.subject)),
                     _result(one.result),
                     TableCell(text=one.via),
-                    TableCell(text=one.note, wide=True, title=one.note or None),
+                    TableCell(text=one.note or "", wide=True, title=one.note),
                 )
             )
             for one in entries
@@ -176,8 +176,8 @@ def audit_page(
 
 
 def _result(result: str) -> TableCell:
-    if result == "asked":
-        return TableCell(badge=Badge(tone="miss", icon="miss", word="outcome unknown"))
+    if result == "outcome unknown":
+        return TableCell(badge=Badge(tone="miss", icon="miss", word=result))
     good = result == "done"
     return TableCell(badge=Badge(tone="ok" if good else "fail", icon="ok" if good else "fail", word=result))
 

@@ -15,10 +15,10 @@ from solocron.service.pages.links import Links
 from solocron.service.pages.parts import Choices
 from solocron.service.pages.words import Reading, span
 
-__all__ = ["SlotFate", "SlotsPart", "kind_of", "lay_out", "said", "slots_part"]
+__all__ = ["TO_COME", "SlotFate", "SlotsPart", "kind_of", "lay_out", "said", "slots_part"]
 
 MOST_CELLS = 2_000
-_WORST = ("gone", "fail", "miss", "skip", "lost", "retry", "run", "ok", "next", "far")
+_WORST = ("gone", "fail", "miss", "skip", "lost", "retry", "run", "wait", "ok", "next", "far", "")
 _WORDS = {
     "ok": "succeeded",
     "retry": "after a retry",
@@ -27,12 +27,28 @@ _WORDS = {
     "skip": "skipped by choice",
     "miss": "missed",
     "run": "running",
+    "wait": "due or waiting",
     "two": "came twice",
     "next": "next",
     "far": "to come",
     "gone": "unaccounted for",
     "gap": "does not exist on this day",
 }
+
+
+TO_COME = "to come"
+_KINDS = {
+    "running": "run",
+    "waiting": "wait",
+    "due": "wait",
+    "skipped": "skip",
+    "cancelled": "skip",
+    "missed": "miss",
+    "dropped": "miss",
+    "unaccounted": "gone",
+    "not defined": "",
+}
+"""Kinds of the statuses other than succeeded; any other one is a failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,20 +80,17 @@ class SlotsPart:
 
 
 def kind_of(fate: SlotFate, *, first: bool = False) -> str:
-    """Return the kind of a cell; `first` marks the next slot among those to come."""
-    if fate.status is None:
+    """Return the kind of a cell; `first` marks the next slot among those to come; empty: the job had no such slot."""
+    if fate.status in (None, TO_COME):
         return "next" if first else "far"
     if fate.status == "succeeded":
         return "lost" if fate.taken_over else "retry" if fate.attempts > 1 else "ok"
-    kinds = {"running": "run", "waiting": "run", "skipped": "skip", "cancelled": "skip", "missed": "miss"}
-    return kinds.get(
-        fate.status, "miss" if fate.status == "dropped" else "gone" if fate.status == "unaccounted" else "fail"
-    )
+    return _KINDS.get(fate.status or "", "fail")
 
 
 def said(fate: SlotFate, reading: Reading) -> str:
     """Return the whole label of a slot: when, what became of it, why."""
-    what = fate.status.replace("_", " ") if fate.status else "to come"
+    what = fate.status.replace("_", " ") if fate.status else TO_COME
     if fate.status == "succeeded" and fate.attempts > 1:
         what += f" on attempt {fate.attempts}" + (", taken over" if fate.taken_over else "")
     if fate.took_s is not None:
@@ -126,7 +139,7 @@ def lay_out(
         shape = _weeks_by_days(local_times)
     else:
         shape = _years_by_months(local_times)
-    coming = next((fate.slot for fate in fates if fate.status is None), None)
+    coming = next((fate.slot for fate in fates if fate.status in (None, TO_COME)), None)
     placed: dict[tuple[datetime, int], list[SlotFate]] = defaultdict(list)
     for fate, local in zip(fates, local_times, strict=True):
         placed[shape.row(local), shape.column(local)].append(fate)

@@ -364,3 +364,27 @@ def test_a_filter_that_finds_nothing_says_what_was_looked_for():
     page = made.jobs(JobsAsked(q="rolup", state="never_ran"))
     assert page.table.empty == "There is no job with “rolup” in its name, that is never ran."
     assert page.filtered
+
+
+def test_a_slot_without_a_record_of_its_own_still_tells_its_fate():
+    """Missed slots are recorded together: only the last of them has a record."""
+    fate = SlotFate(slot=at("02:15"), status="missed", reason="no live node of its pool")
+    story = story_of(fate.slot, (), reading=VIENNA, links=LINKS, job="j", fate=fate, before=at("01:15"))
+    assert [line.what + line.rest for line in story.lines] == ["Due", "Missed: no live node of its pool"]
+    assert (story.badge.tone, story.badge.word) == ("miss", "missed")
+    assert story.before == LINKS.job("j", slot=at("01:15").isoformat())
+    coming = story_of(at("04:15"), (), reading=VIENNA, links=LINKS, job="j")
+    assert (len(coming.lines), coming.badge.word) == (1, "to come")
+
+
+def test_a_busy_day_is_one_small_page_and_no_attempt_is_left_out():
+    runs = [
+        world.run_view("flush", NOW - timedelta(seconds=20 * n), run=f"flush@{n}", node=f"worker-{'abcd'[n % 4]}")
+        for n in range(1, 4_000)
+    ]
+    page = made.overview(runs=runs, span_name="24h")
+    source = render(page, made.frame())
+    assert len(gzip.compress(source.encode())) <= 25_000
+    exact = len(re.findall(r'class="bar ', source))
+    together = sum(int(count) for count in re.findall(r'aria-label="(\d+) attempts', source))
+    assert exact + together == len(runs)

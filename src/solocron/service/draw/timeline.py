@@ -30,7 +30,8 @@ __all__ = [
     "draw_next",
 ]
 
-MOST_BARS = 2_000
+MOST_BARS = 700
+"""A bar costs some 24 bytes of a compressed page, of which all may have 25 kB."""
 _MOST_ROWS = 8
 _ROW, _BAR, _TALL, _PAD = 17.0, 13.0, 17.0, 8.0
 _THINNEST = 0.003

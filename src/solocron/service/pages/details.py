@@ -104,6 +104,8 @@ def job_page(
             after=after,
             waits=waits,
             operates=operates,
+            job=job.name,
+            fate=next((fate for fate in fates if fate.slot == chosen), None),
         )
         if chosen is not None
         else None,

@@ -9,6 +9,7 @@ from datetime import datetime
 from solocron.service.pages.fleet import RefusedResult
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import ActLink, Badge, badge_of, tone_of
+from solocron.service.pages.slots import TO_COME, SlotFate
 from solocron.service.pages.words import Reading, span
 from solocron.views import RunView
 
@@ -60,8 +61,13 @@ def story_of(
     after: datetime | None = None,
     waits: str = "",
     operates: bool = False,
+    job: str = "",
+    fate: SlotFate | None = None,
 ) -> StoryPart:
-    """Tell what became of a slot; `attempts` in order, the one of a slot that did not run alone."""
+    """Tell what became of a slot; `attempts` in order, the one of a slot that did not run alone.
+
+    Without attempts the fate is told: a slot in the middle of several that were recorded together has no record.
+    """
     told = [(slot, 0, StoryLine(what="Due", at=reading.time(slot, seconds=True), more=_origin(attempts)))]
     for number, run in enumerate(attempts):
         told += _attempt(run, attempts[number - 1] if number else None, reading)
@@ -75,8 +81,13 @@ def story_of(
         )
         told.append((one.at, 3, line))
     last = attempts[-1] if attempts else None
-    job = last.job if last else ""
-    badge = badge_of("waiting", "to come") if last is None else _verdict(last)
+    job = last.job if last else job
+    badge = badge_of("waiting", TO_COME) if last is None else _verdict(last)
+    if last is None and fate is not None and fate.status not in (None, TO_COME):
+        badge = badge_of(fate.status or "")
+        rest = f": {fate.reason}" if fate.reason else ""
+        line = StoryLine(what=badge.word.capitalize(), rest=rest, at=reading.time(slot, seconds=True), tone=badge.tone)
+        told.append((slot, 1, line))
     acts: list[ActLink] = []
     if last is not None and last.attempt:
         acts.append(ActLink(label="Open the run", href=links.run(last.run)))

@@ -7,6 +7,10 @@ import re
 from importlib import resources
 
 from scripts import vendor
+from solocron.service.pages.assets import static_files, static_hash
+from solocron.service.pages.links import Links
+from solocron.service.pages.render import render
+from tests.unit.service import every_page as made
 
 STATIC = resources.files("solocron.service") / "static"
 
@@ -36,3 +40,11 @@ def test_templates_escape_everything():
         assert not re.search(r"\|\s*safe|autoescape|Markup", re.sub(r"\{#.*?#\}", "", source, flags=re.DOTALL)), (
             template.name
         )
+
+
+def test_only_files_with_a_type_are_served_and_the_pages_ask_for_no_others():
+    assert set(static_files()) == {"app.js", "icon.svg", "style.css", "vendor/idiomorph.min.js"}
+    page, reading = made.every_page()["overview"]
+    source = render(page, made.frame(reading, links=Links("", static_hash())))
+    asked = set(re.findall(rf'"/static/{static_hash()}/([^"]+)"', source))
+    assert asked == set(static_files())

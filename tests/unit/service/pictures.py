@@ -1,8 +1,8 @@
 """Pictures of every page, to look at: `python -m tests.unit.service.pictures FOLDER [--axe axe.min.js] [PAGE...]`.
 
 Needs the package playwright and a Chromium (CHROMIUM names it). Pages are served with the content security policy of
-the service; a report of the browser is printed, and so is a page that is wider than its window. With `--axe` the pages are
-examined for accessibility instead of being drawn.
+the service. A report of the browser is printed, and so is a page that is wider than its window. With `--axe` the pages
+are examined for accessibility instead of being drawn.
 """
 
 from __future__ import annotations

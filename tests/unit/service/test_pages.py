@@ -184,7 +184,7 @@ def test_a_silent_node_says_how_long_it_is_past_its_lease():
     node = world.node_view("worker-x", state="silent", expires_at=NOW - timedelta(seconds=7))
     common = {"runs": (), "refused": (), "to_come": (), "reading": UTC_READING, "links": LINKS}
     (lane,) = by_node(nodes=[node], window=window_of(NOW, 3_600), **common).lanes
-    assert ("miss", "silent, 7.0 s past its lease") in lane.words
+    assert ("miss", "silent, 7 s past its lease") in lane.words
 
 
 @pytest.mark.parametrize("seconds", [3_600, 6 * 3_600, 86_400, 7 * 86_400])
@@ -290,7 +290,7 @@ def test_jobs_that_need_a_look_come_first():
         (59.7, "1 m"),
         (133, "2 m 13 s"),
         (3_725, "1 h 02 m"),
-        (-5, "−5.0 s"),
+        (-5, "−5 s"),
         (90_000, "1 d 1 h"),
     ],
 )

@@ -28,7 +28,7 @@ def span(value: timedelta | float) -> str:
     if seconds < 1:
         return f"{seconds:.2f} s" if seconds >= 0.01 or seconds == 0 else f"{seconds * 1_000:.0f} ms"
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f} s".replace(".0 s", " s")
     whole = round(seconds)
     if whole < _MINUTE:
         return f"{whole} s"

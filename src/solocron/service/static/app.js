@@ -293,6 +293,8 @@ document.addEventListener("keydown", (event) => {
     say(state.live ? "live" : "paused");
   } else if (event.key === "r") {
     refresh();
+  } else if (event.key === "?") {
+    showKeys();
   } else if (event.key === ".") {
     turnTheme();
   } else if (opens) {
@@ -302,6 +304,16 @@ document.addEventListener("keydown", (event) => {
   }
   event.preventDefault();
 });
+
+const showKeys = () => document.getElementById("keys")?.showModal();
+const keysOn = document.getElementById("keys-on");
+const keysOpen = document.getElementById("keys-open");
+if (keysOn && keysOpen) {
+  keysOn.checked = stored("solocron-keys") !== "off";
+  keysOn.addEventListener("change", () => store("solocron-keys", keysOn.checked ? "on" : "off"));
+  keysOpen.hidden = false;
+  keysOpen.addEventListener("click", showKeys);
+}
 
 // --- theme: as the system, light, dark -----------------------------------------------------------------------------------
 

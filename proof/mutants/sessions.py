@@ -107,9 +107,11 @@ def _l03(bites: Bites) -> Patches:
 
 
 def _l04(bites: Bites) -> Patches:
-    def as_it_was_seen(doc: Session | Absent, *, now: int, reason: str, seen: int) -> Change | None:
+    def as_it_was_seen(
+        doc: Session | Absent, *, now: int, reason: str, seen: int, by: str | None = None
+    ) -> Change | None:
         bites(isinstance(doc, Session) and doc.beats != seen)
-        return session_model.bury(doc, now=now, reason=reason)
+        return session_model.bury(doc, now=now, reason=reason, by=by)
 
     return [(liveness_module, "bury", as_it_was_seen)]
 

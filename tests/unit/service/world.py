@@ -91,6 +91,13 @@ def node_view(name: str, **changes: Any) -> NodeView:
         "running": 1,
         "max_running": 32,
         "reason": None,
+        "lease": timedelta(seconds=15),
+        "last_renewal": NOW - timedelta(seconds=4),
+        "buried_by": None,
+        "skew_s": None,
+        "late_s": 0.0,
+        "late_at": None,
+        "refused": (),
     }
     return NodeView(**(values | changes))
 
@@ -152,6 +159,7 @@ def job_view(name: str, **changes: Any) -> JobView:
         "defined_by": None,
         "defined_note": None,
         "declared": True,
+        "waits": (),
     }
     return JobView(**(values | changes))
 

@@ -6,7 +6,8 @@ local tries = {
   { 'HSET', key, 'f', 'x' }, { 'HGET', key, 'f' }, { 'HMGET', key, 'f' }, { 'HGETALL', key }, { 'HKEYS', key },
   { 'HINCRBY', key, 'n', 1 }, { 'HDEL', key, 'f' }, { 'DEL', key },
   { 'ZADD', key, 1, 'm' }, { 'ZRANGE', key, 0, 0 }, { 'ZRANGEBYSCORE', key, 0, 0 }, { 'ZREVRANGEBYSCORE', key, 0, 0 },
-  { 'ZRANGEBYLEX', key, '-', '+' }, { 'ZCOUNT', key, 0, 0 }, { 'ZREMRANGEBYSCORE', key, 0, 0 }, { 'ZREM', key, 'm' },
+  { 'ZRANGEBYLEX', key, '-', '+' }, { 'ZCOUNT', key, 0, 0 }, { 'ZCARD', key }, { 'ZDIFF', 1, key },
+  { 'ZREMRANGEBYSCORE', key, 0, 0 }, { 'ZREM', key, 'm' },
   { 'SADD', key, 'm' }, { 'SMEMBERS', key }, { 'SMISMEMBER', key, 'm' }, { 'SREM', key, 'm' }, { 'EXPIRE', key, 1 },
 }
 -- Errors that are not about rights: they come up again where they belong.

@@ -7,6 +7,7 @@ at once: a slow store must not fill the memory with requests whose callers have 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -14,12 +15,17 @@ from urllib.parse import quote
 
 from solocron.service.access_log import AccessLog
 from solocron.service.bodies import LARGEST_BODY
+from solocron.service.guard import Admission
 from solocron.service.handle import Service
 from solocron.service.host_auth import HostAuthentication
+from solocron.service.live import FOREIGN, LiveTimes, Streams
 from solocron.service.problems import ProblemError
 from solocron.service.request import RequestHead, Response, make_request_id
+from solocron.service.watch_loop import WatchLoop
 
 __all__ = ["AsgiService"]
+
+log = logging.getLogger("solocron.service")
 
 T = TypeVar("T")
 Scope = MutableMapping[str, Any]
@@ -36,13 +42,23 @@ _POLICY_VIOLATION = 1008
 class AsgiService:
     """An ASGI application. It needs no lifespan, and starts no thread before the first request."""
 
-    def __init__(self, service: Service, *, auth: HostAuthentication | None = None, base: str | None = None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        *,
+        auth: HostAuthentication | None = None,
+        base: str | None = None,
+        live: LiveTimes = FOREIGN,
+    ) -> None:
         self._service = service
         self._auth = auth
         self._base = base
         self._log = AccessLog()
         self._pool: ThreadPoolExecutor | None = None
         self._waiting = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._streams = Streams(service.watcher, times=live)
+        self._watch = WatchLoop(service.watcher, self._streams, self._in_pool)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
@@ -56,6 +72,13 @@ class AsgiService:
             case other:
                 raise ValueError(f"{other!r} is not served")
 
+    def end_streams(self) -> None:
+        """End every open stream, and let no new one begin. May be called by a signal handler or another thread."""
+        if self._loop is None:
+            self._streams.stopping = True
+        else:
+            self._loop.call_soon_threadsafe(self._streams.end)
+
     def close(self) -> None:
         """End the threads; a question that is under way ends first."""
         if self._pool is not None:
@@ -68,6 +91,7 @@ class AsgiService:
             if message["type"] == "lifespan.startup":
                 await send({"type": "lifespan.startup.complete"})
             else:
+                self._watch.end()
                 self.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
@@ -76,17 +100,24 @@ class AsgiService:
         head = self._head(scope)
         timed = self._log.begin(head)
         try:
-            response = await self._answer(head, receive, timed.known)
+            admission = await self._admit(head)
+            if isinstance(admission, Response):
+                response = admission
+            else:
+                timed.known(admission)
+                if admission.route.streams and head.method == "GET":
+                    await self._stream(admission, timed.end, receive, send)
+                    return
+                response = await self._answer(admission, receive)
         except ProblemError as problem:
             response = self._service.refused(head, problem)
         except Exception:  # noqa: BLE001 - logged with its trace; the caller gets a constant text
             response = self._service.failed(head)
         timed.end(response)
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send(_start(response))
         await send({"type": "http.response.body", "body": response.body})
 
-    async def _answer(self, head: RequestHead, receive: Receive, known: Callable[[Any], None]) -> Response:
+    async def _admit(self, head: RequestHead) -> Admission | Response:
         service = self._service
         opened = service.check(head)
         if isinstance(opened, Response):
@@ -94,21 +125,53 @@ class AsgiService:
         caller = service.find_caller(head)
         if caller is None and self._auth is not None and not service.is_public(head):
             caller = await self._auth.find(head, lambda call: self._in_thread(call))
-        admission = service.admit(head, caller)
-        if isinstance(admission, Response):
-            return admission
-        known(admission)
+        return service.admit(head, caller)
+
+    async def _answer(self, admission: Admission, receive: Receive) -> Response:
+        service = self._service
         body = await _body(receive) if admission.route.writes else b""
         if not admission.route.asks_store:
             return service.answer(admission, body)
-        return await self._in_thread(lambda: service.answer(admission, body))
+        response = await self._in_thread(lambda: service.answer(admission, body))
+        if admission.route.writes:
+            self._watch.hasten()
+        return response
+
+    async def _stream(
+        self, admission: Admission, known: Callable[[Response], None], receive: Receive, send: Send
+    ) -> None:
+        """Keep a stream open. It is refused, by a ProblemError, before anything is sent."""
+        assert admission.caller is not None
+        who, (wanted, response) = admission.caller.identity.name, self._service.subscribe(admission)
+        self._streams.check_room(who)
+        self._loop = asyncio.get_running_loop()
+        self._watch.keep()
+        known(response)
+
+        async def is_known() -> bool:
+            return isinstance(await self._admit(admission.head), Admission)
+
+        try:
+            await self._streams.serve(
+                wanted, who=who, is_known=is_known, start=_start(response), receive=receive, send=send
+            )
+        except Exception:
+            # The response has begun, so there is nothing to answer any more; the client comes again with its last id.
+            log.exception("request %s: its stream ended early", admission.head.id)
+        self._watch.keep()
+
+    async def _in_pool(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._made_pool(), call)
+
+    def _made_pool(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="solocron-service")
+        return self._pool
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
         if self._waiting >= _WORKERS + _WAITING:
             raise ProblemError(503, "Too many requests wait for the store.", headers=[("Retry-After", "5")])
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="solocron-service")
-        future = asyncio.get_running_loop().run_in_executor(self._pool, call)
+        future = asyncio.get_running_loop().run_in_executor(self._made_pool(), call)
         self._waiting += 1
         future.add_done_callback(self._left)
         try:
@@ -144,6 +207,11 @@ class AsgiService:
             secure=scope.get("scheme") == "https",
             base=shown,
         )
+
+
+def _start(response: Response) -> MutableMapping[str, Any]:
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
+    return {"type": "http.response.start", "status": response.status, "headers": headers}
 
 
 async def _body(receive: Receive) -> bytes:

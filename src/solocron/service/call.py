@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from solocron.service.board.watcher import Watcher
 from solocron.service.identity import KnownCaller
 from solocron.service.logins import Logins
 from solocron.service.reads import Reads
@@ -13,7 +14,7 @@ from solocron.service.request import RequestHead
 from solocron.service.roles import Role
 from solocron.service.writes import Writes
 
-__all__ = ["Answer", "ApiCall", "Redirect", "Text", "Values"]
+__all__ = ["Answer", "ApiCall", "EventText", "Redirect", "Text", "Values"]
 
 T = TypeVar("T")
 
@@ -39,6 +40,7 @@ class ApiCall:
     """The Idempotency-Key; empty where none is needed."""
     reads: Reads
     writes: Writes
+    watcher: Watcher
     logins: Logins
     is_ready: Callable[[], bool]
     values: Values = "operate"
@@ -63,6 +65,13 @@ class Text:
 
     content: str
     status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EventText:
+    """Server-sent events for a client that asks again; an adapter that can keeps a stream open instead."""
+
+    content: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,10 @@ _ONCE = (
 """Headers of which two are refused: the service and a proxy before it might each look at another one."""
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::[0-9]{1,5})?")
 _KINDS = frozenset(
-    [*("*/*", "application/*", "application/json", "application/problem+json"), *("text/*", "text/html", "text/plain")]
+    [
+        *("*/*", "application/*", "application/json", "application/problem+json"),
+        *("text/*", "text/html", "text/plain", "text/event-stream"),
+    ]
 )
 _CREATED_A_MINUTE = 60
 _WRITES_A_MINUTE = 30
@@ -105,7 +108,7 @@ class Guard:
         if caller is not None and not is_allowed(caller.identity.role, route.access):
             raise ProblemError(403, "The role of this token is too small for it.")
         if not _takes_our_kinds(head.header("accept")):
-            raise ProblemError(406, "The answers are application/json, text/html or text/plain.")
+            raise ProblemError(406, "The answers are application/json, text/html, text/plain or text/event-stream.")
         if route.writes:
             self._check_write(head, caller, route)
         return Admission(head, caller, found)

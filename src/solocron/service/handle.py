@@ -16,11 +16,14 @@ from typing import Any
 from solocron.client import Client
 from solocron.clock import SystemClock
 from solocron.errors import ConfigurationError, SolocronError
+from solocron.service.api.events import subscription
+from solocron.service.board.watcher import Watcher
 from solocron.service.bodies import LARGEST_BODY, read_body, read_form
-from solocron.service.call import Answer, ApiCall, Redirect, Text, Values
+from solocron.service.call import Answer, ApiCall, EventText, Redirect, Text, Values
 from solocron.service.guard import LOOPBACK, Admission, Guard, check_csrf
 from solocron.service.health import Readiness
 from solocron.service.identity import KnownCaller, identify
+from solocron.service.live import EVENTS, Subscription
 from solocron.service.logins import Logins
 from solocron.service.parameters import read_query
 from solocron.service.problems import ProblemError, bug, problem_of, render
@@ -63,6 +66,8 @@ class Service:
         self._table = table
         self._values = values
         self._reads = Reads(client)
+        self.watcher = Watcher(client, clock=self._clock.boot)
+        """What all who look at this service share; an adapter lets it look."""
         self._writes = Writes(client)
         self._logins = Logins(tokens, clock=self._clock, pause=pause)
         self._readiness = Readiness(client.store.clock, clock=self._clock.boot)
@@ -108,11 +113,21 @@ class Service:
         except ProblemError as problem:
             return self.refused(head, problem)
 
+    def subscribe(self, admission: Admission) -> tuple[Subscription, Response]:
+        """Return what a client wants to hear of, and the head of its stream; raise a ProblemError if it cannot be."""
+        head, given = admission.head, read_query(admission.head.query, admission.route.parameters)
+        wanted = subscription(given, head)
+        start = Response(status=200, kind=EVENTS, headers=(("X-Accel-Buffering", "no"),), endless=True)
+        return wanted, sealed(head, start)
+
     def answer(self, admission: Admission, body: bytes) -> Response:
         """Carry out a request that was admitted."""
         head = admission.head
         try:
-            return sealed(head, self._respond(admission, body))
+            response = sealed(head, self._respond(admission, body))
+            if admission.route.writes:
+                self.watcher.hasten()
+            return response
         except ProblemError as problem:
             return self.refused(head, problem)
         except SolocronError as error:
@@ -151,6 +166,7 @@ class Service:
             path=route.path,
             key=head.header("idempotency-key") or "",
             writes=self._writes,
+            watcher=self.watcher,
             logins=self._logins,
             reads=self._reads,
             is_ready=self._readiness.is_ready,
@@ -162,6 +178,8 @@ class Service:
 def _response(value: Any) -> Response:
     if isinstance(value, Redirect):
         return Response(status=303, headers=(("Location", value.to), *value.headers))
+    if isinstance(value, EventText):
+        return Response(status=200, body=value.content, kind=EVENTS)
     if isinstance(value, Text):
         body = value.content.encode("utf-8", "backslashreplace")
         return Response(status=value.status, body=body, kind=_PLAIN, tag=None if value.status != 200 else tag_of(body))

@@ -91,6 +91,8 @@ class Response:
     headers: tuple[tuple[str, str], ...] = ()
     tag: str | None = None
     """Weak entity tag, without its quotes."""
+    endless: bool = False
+    """True if the body is sent bit by bit by the adapter: it has no length."""
 
     def header(self, name: str) -> str | None:
         """Return the first header of a name, whatever its case."""
@@ -109,12 +111,12 @@ def sealed(head: RequestHead, response: Response) -> Response:
         extra.append(("ETag", f'W/"{response.tag}"'))
         if status == 200 and head.reads and _knows(head.header("if-none-match"), response.tag):
             body, status = b"", 304
-    if body:
+    if body or response.endless:
         extra.append(("Content-Type", response.kind))
         if len(body) >= _COMPRESSED_FROM and _takes_gzip(head.header("accept-encoding")):
             body = gzip.compress(body, 5, mtime=0)
             extra.append(("Content-Encoding", "gzip"))
-    if status not in (204, 304):
+    if status not in (204, 304) and not response.endless:
         extra.append(("Content-Length", str(len(body))))
     if head.method == "HEAD":
         body = b""

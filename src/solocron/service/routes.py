@@ -13,7 +13,7 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from solocron.service import forms
-from solocron.service.api import audit, commands, explain, jobs, nodes, runs, shared, slots, status
+from solocron.service.api import audit, commands, events, explain, jobs, nodes, runs, shared, slots, status
 from solocron.service.bodies import BodyField
 from solocron.service.call import ApiCall, Text
 from solocron.service.paging import PAGED
@@ -43,6 +43,8 @@ class Route:
     """False if it may be answered at once, on the event loop."""
     form: bool = False
     """True for the forms of the dashboard: they take form encoding and nothing else, and are not part of the API."""
+    streams: bool = False
+    """True if its answer goes on as long as the client stays, where the adapter can do that."""
     any_host: bool = False
     """True for probes, which address a machine by its IP."""
     statuses: tuple[int, ...] = (200,)
@@ -54,6 +56,7 @@ class Route:
         found = [400, 405, 406, 414, 421, 431, 500, 503] if not self.any_host else [400, 405, 406, 414, 431]
         found += [] if self.access is RouteAccess.PUBLIC else [401, 403, 404]
         found += [408, 409, 413, 415, 429] if self.writes else []
+        found += [429] if self.streams else []
         found += [428] if self.creates_runs else []
         return tuple(sorted(found))
 
@@ -91,7 +94,13 @@ def _description() -> dict[str, Any]:
     return openapi(ROUTES)
 
 
-def _look(path: str, handler: Callable[[ApiCall], Any], *parameters: Parameter, asks_store: bool = True) -> Route:
+def _look(
+    path: str,
+    handler: Callable[[ApiCall], Any],
+    *parameters: Parameter,
+    asks_store: bool = True,
+    streams: bool = False,
+) -> Route:
     return Route(
         method="GET",
         path=API + path,
@@ -99,6 +108,7 @@ def _look(path: str, handler: Callable[[ApiCall], Any], *parameters: Parameter, 
         handler=handler,
         parameters=parameters,
         asks_store=asks_store,
+        streams=streams,
     )
 
 
@@ -258,6 +268,7 @@ ROUTES: tuple[Route, ...] = (
         *PAGED,
     ),
     _look("/explain", explain.explain, *_EXPLAIN),
+    _look("/events", events.events, events.TOPICS, streams=True),
     _ask("/jobs/{job}/trigger", commands.trigger, *_TRIGGER, creates_runs=True, statuses=(202,)),
     _ask("/jobs/{job}/pause", commands.pause, _NOTE, BodyField.instant("until", "when it ends by itself")),
     _ask(

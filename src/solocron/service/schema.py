@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from solocron.model.policy import Backoff, CatchUp, Overlap
-from solocron.service.call import Answer, Text
+from solocron.service.call import Answer, EventText, Text
 from solocron.service.parameters import PATH_PATTERNS
 from solocron.service.problems import TITLES
 from solocron.service.roles import RouteAccess
@@ -153,6 +153,9 @@ def _responses(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
         good = {"200": {"description": "The text.", "content": content}}
         if route.path.startswith("/health/ready"):
             good["503"] = {"description": "The store does not answer.", "content": content}
+    elif returned is EventText:
+        content = {"text/event-stream": {"schema": {"type": "string"}}}
+        good = {"200": {"description": "The events.", "content": content}}
     else:
         if get_origin(returned) is Answer:
             returned = get_args(returned)[0]

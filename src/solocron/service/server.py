@@ -116,9 +116,13 @@ def make_server(app: AsgiService, wanted: Listening) -> uvicorn.Server:
         ) from None
 
     class Server(uvicorn.Server):
-        """Ends with exit code 0 at a signal: uvicorn's own would raise it again after the requests have ended."""
+        """Ends the streams at a signal, and then itself, with exit code 0.
+
+        uvicorn's own would wait for the streams, and raise the signal again after the requests have ended.
+        """
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            app.end_streams()
             if self.should_exit and sig == signal.SIGINT:
                 self.force_exit = True
             self.should_exit = True

@@ -105,7 +105,11 @@ def test_it_serves_until_it_is_told_to_stop_and_ends_with_0(cli: Cli, write: Wri
         assert ask("api/v1/jobs")[0] == 401
         assert ask("api/v1/jobs", Authorization=f"Bearer {token}", Host="evil.example")[0] == 421
         assert ask("health/ready") == (200, b"ok\n")
-        served.send_signal(signal.SIGTERM)
+        wanted = urllib.request.Request(f"{url}api/v1/events", headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(wanted, timeout=30) as stream, urllib.request.urlopen(wanted, timeout=30) as other:
+            assert stream.readline() == other.readline() == b"event: hello\n"
+            served.send_signal(signal.SIGTERM)
+            assert b"event: bye\n" in stream.read()
         _, log = served.communicate(timeout=30)
     assert served.returncode == 0
     assert "GET /api/v1/jobs 200" in log

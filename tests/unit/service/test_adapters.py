@@ -53,8 +53,9 @@ async def ask(app: AsgiService, given: dict[str, Any], *parts: bytes) -> Answer:
         sent.append(message)
 
     await app(given, receive, send)
-    start, body = sent
-    return start["status"], {name.decode().lower(): value.decode() for name, value in start["headers"]}, body["body"]
+    start, *bodies = sent
+    content = b"".join(one["body"] for one in bodies)
+    return start["status"], {name.decode().lower(): value.decode() for name, value in start["headers"]}, content
 
 
 def ask_wsgi(app: WsgiService, path: str, *, body: bytes = b"", **environ: Any) -> Answer:

@@ -42,6 +42,7 @@ def execute(args: Namespace) -> int:
     from solocron.service.asgi import AsgiService
     from solocron.service.guard import LOOPBACK
     from solocron.service.handle import Service
+    from solocron.service.live import LiveTimes
     from solocron.service.server import Listening, check_listening, make_server, opened_socket
 
     wanted = Listening(
@@ -61,7 +62,9 @@ def execute(args: Namespace) -> int:
         )
     with opened(args) as client, logging_to_stderr(args.log_format, args.log_level):
         app = AsgiService(
-            Service(client, tokens=tokens, allowed_hosts=hosts, read_only=args.read_only), base=wanted.base
+            Service(client, tokens=tokens, allowed_hosts=hosts, read_only=args.read_only),
+            base=wanted.base,
+            live=LiveTimes(),
         )
         server = make_server(app, wanted)
         with opened_socket(wanted) as listener:

@@ -1,0 +1,188 @@
+"""`Watcher`: looks at the store for all who look at the service, and numbers what has changed.
+
+One pass serves every open page. It is bounded: the holds, at most 200 records, the last acts, and at every fifth pass
+the nodes, the alarms and the pauses. A pass that takes long makes the next one later. Nothing here runs by itself: an
+adapter calls `look` for as long as it has readers, so that a service that no one looks at asks nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from threading import Lock
+
+from solocron.client import Client
+from solocron.clock import SECOND
+from solocron.errors import StoreError
+from solocron.model.change import Kind
+from solocron.model.documents import audit
+from solocron.model.documents.alarm import is_open
+from solocron.model.documents.run import Record, job_of
+from solocron.model.documents.session import is_live
+from solocron.service.board.changes import Changes, SeenRun
+from solocron.stores.contract import All, Mark, Query
+from solocron.stores.paging import iter_documents, read_documents, read_held, sessions_since
+
+__all__ = ["QUIET", "Watcher"]
+
+log = logging.getLogger("solocron.service")
+
+QUIET = 60.0
+"""Seconds without a look after which what was kept is not continued."""
+_EVERY = 2.0
+_EVERY_WHEN_SLOW = 10.0
+_SLOW = 0.1
+_RECORDS = 200
+_ACTS = 20
+_MARKED = 1_000
+_OVERLAP = 5 * SECOND
+"""Microseconds that each pass looks back behind the last: commits become visible out of order."""
+_REMEMBERED = 5_000
+_SELDOM = 5
+"""Every how many passes the nodes, the alarms and the pauses are read."""
+
+
+class Watcher:
+    """What is known of a namespace as of the last pass. `look` may be called by any thread; two do not look at once."""
+
+    def __init__(self, client: Client, *, clock: Callable[[], float]) -> None:
+        self._store = client.store
+        self._clock = clock
+        self._lock = Lock()
+        self._passes = 0
+        self._looked_at: float | None = None
+        self._next = 0.0
+        self._time: tuple[int, float] | None = None
+        self._mark = 0
+        self._ended: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._running: dict[tuple[str, int], SeenRun] = {}
+        self._parts: dict[str, Mapping[str, Hashable]] = {}
+        self.changes = Changes(lambda: secrets.token_hex(4))
+        self.answers = True
+        """False since the store did not answer a pass."""
+
+    @property
+    def now(self) -> int | None:
+        """The store's time by its last answer and this machine's boot time; None before the first pass."""
+        if self._time is None:
+            return None
+        store, boot = self._time
+        return store + int((self._clock() - boot) * SECOND)
+
+    def look(self, *, at_once: bool = False) -> float:
+        """Do a pass if it is due, and return the seconds until the next one."""
+        with self._lock:
+            begun = self._clock()
+            if not at_once and begun < self._next:
+                return self._next - begun
+            fresh = self._looked_at is None or begun - self._looked_at > QUIET
+            if fresh:
+                self._begin()
+            try:
+                self._pass(told=not fresh)
+                self._answered(True)
+            except StoreError as error:
+                log.warning("the store does not answer the service: %s", type(error).__name__)
+                self._answered(False)
+            except Exception:
+                log.exception("a pass over the store failed")
+                self._answered(False)
+            self._looked_at = ended = self._clock()
+            pause = _EVERY_WHEN_SLOW if ended - begun > _SLOW else _EVERY
+            self._next = ended + pause
+            return pause
+
+    def hasten(self) -> None:
+        """Let the next pass be due: this process has changed something."""
+        self._next = 0.0
+
+    def _begin(self) -> None:
+        self.changes.restart()
+        self._passes = self._mark = 0
+        self._ended.clear()
+
+    def _answered(self, answers: bool) -> None:
+        if answers is not self.answers:
+            self.answers = answers
+            self.changes.add((), everything=True)
+
+    def _pass(self, *, told: bool) -> None:
+        seldom = self._passes % _SELDOM == 0
+        if seldom:
+            asked = self._clock()
+            self._time = (self._store.clock(), asked)
+        topics, runs, more = self._runs()
+        topics |= self._acts()
+        if seldom:
+            topics |= self._seldom()
+        self._passes += 1
+        if told and (topics or more):
+            self.changes.add(topics, runs, everything=more)
+
+    def _runs(self) -> tuple[set[str], list[SeenRun], bool]:
+        """Return what began and what ended. The holds are read before the log: what ends in between is in the log."""
+        held = {
+            (hold.run, hold.attempt): SeenRun(hold.run, job.name, "running", hold.node, hold.attempt)
+            for job in read_held(self._store)
+            for hold in job.active
+        }
+        first = self._mark or self.now or 0
+        page = self._store.history(Query(since=first - _OVERLAP, limit=_RECORDS))
+        ended = [_seen(one) for one in reversed(page.records) if self._is_new(one)]
+        over = {(one.run, one.attempt) for one in ended}
+        begun = [one for key, one in held.items() if key not in self._running and key not in over]
+        gone = [one for key, one in self._running.items() if key not in held and key not in over]
+        self._running = held
+        self._mark = max((one.recorded_at for one in page.records), default=first)
+        changed = [*begun, *ended]
+        topics = {f"job:{one.job}" for one in (*changed, *gone)}
+        # If none of a full page was known, older ones may be new as well: which, this pass does not tell.
+        more = page.next is not None and len(ended) == len(page.records)
+        return (topics | {"runs"} if topics else topics), changed, more
+
+    def _is_new(self, record: Record) -> bool:
+        key = record.run, record.attempt
+        if key in self._ended:
+            return False
+        self._ended[key] = None
+        if len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+        return True
+
+    def _acts(self) -> set[str]:
+        """Return the topics of acts that are new on record: a pause by another process shows at once."""
+        entries = map(audit.read, read_documents(self._store, All(Kind.AUDIT, limit=_ACTS)))
+        subjects = {entry.name: (entry.act.subject, entry.result) for entry in entries}
+        changed = self._changed("acts", subjects)
+        topics = {f"job:{job_of(subjects[name][0]) or subjects[name][0]}" for name in changed if name in subjects}
+        return topics | {"audit", "jobs"} if topics else set()
+
+    def _seldom(self) -> set[str]:
+        now = self.now or 0
+        sessions = {one.name: (one.state, is_live(one, now=now)) for one in sessions_since(self._store)}
+        alarms = {doc.name: doc.body.get("opened") for doc in iter_documents(self._store, Kind.ALARM) if is_open(doc)}
+        marked = dict.fromkeys(self._store.marked(Mark.PAUSED | Mark.DISABLED, limit=_MARKED))
+        count = {"": self._store.count_jobs().all}
+        topics = {"nodes"} if self._changed("nodes", sessions) else set[str]()
+        topics |= {"alarms"} if self._changed("alarms", alarms) else set()
+        jobs = self._changed("marks", marked)
+        topics |= {"jobs", *(f"job:{name}" for name in jobs)} if jobs else set()
+        return topics | ({"jobs"} if self._changed("count", count) else set())
+
+    def _changed(self, part: str, found: Mapping[str, Hashable]) -> set[str]:
+        """Keep what was found, and return the names that came, went or changed."""
+        known = self._parts.get(part, {})
+        self._parts[part] = found
+        return {name for name, _ in _differences(known.items(), found.items())}
+
+
+def _differences(
+    known: Iterable[tuple[str, Hashable]], found: Iterable[tuple[str, Hashable]]
+) -> frozenset[tuple[str, Hashable]]:
+    return frozenset(known) ^ frozenset(found)
+
+
+def _seen(record: Record) -> SeenRun:
+    return SeenRun(record.run, record.job, str(record.status), record.node, record.attempt)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from solocron.service.board.changes import Position, told
 from solocron.service.board.watcher import Watcher
 from solocron.service.problems import ProblemError
 
-__all__ = ["EVENTS", "FOREIGN", "LiveTimes", "Streams", "Subscription", "polled", "read_topic"]
+__all__ = ["EVENTS", "FOREIGN", "TOPIC", "LiveTimes", "Streams", "Subscription", "polled", "read_topic"]
 
 EVENTS = "text/event-stream; charset=utf-8"
 _POLLED_EVERY = 5
@@ -28,6 +29,7 @@ _STREAMS = 200
 _OF_ONE_CALLER = 6
 _MOST_TOPICS = 50
 _PLAIN_TOPICS = ("runs", "nodes", "alarms", "jobs", "audit")
+TOPIC = re.compile(rf"{'|'.join(_PLAIN_TOPICS)}|job:{NAME.pattern}")
 _COMMENT = b":\n\n"
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -73,7 +75,7 @@ class Subscription:
 
 def read_topic(given: str) -> str:
     """Return a topic; raise ValueError for anything else."""
-    if given not in _PLAIN_TOPICS and not (given.startswith("job:") and NAME.fullmatch(given[4:])):
+    if not TOPIC.fullmatch(given):
         raise ValueError(f"{', '.join(_PLAIN_TOPICS)} or job:NAME")
     return given
 

@@ -46,6 +46,16 @@ _BACKOFF = {
     },
     "required": ["first", "factor", "cap", "jitter"],
 }
+_EVENT = {
+    "type": "object",
+    "description": "One event of the stream.",
+    "properties": {
+        "event": {"type": "string", "enum": ["hello", "changed", "gap", "bye"]},
+        "id": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
 _PROBLEM = {
     "type": "object",
     "description": "Why a request was refused.",
@@ -154,7 +164,7 @@ def _responses(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
         if route.path.startswith("/health/ready"):
             good["503"] = {"description": "The store does not answer.", "content": content}
     elif returned is EventText:
-        content = {"text/event-stream": {"schema": {"type": "string"}}}
+        content = {"text/event-stream": {"schema": _EVENT}}
         good = {"200": {"description": "The events.", "content": content}}
     else:
         if get_origin(returned) is Answer:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from solocron.service.call import ApiCall, EventText
-from solocron.service.live import Subscription, polled, read_topic
+from solocron.service.live import TOPIC, Subscription, polled, read_topic
 from solocron.service.parameters import Parameter
 from solocron.service.request import RequestHead
 
@@ -22,7 +22,7 @@ def _read_topics(given: str) -> tuple[str, ...]:
 TOPICS = Parameter(
     name="topics",
     read=_read_topics,
-    schema={"type": "array", "items": {"type": "string"}},
+    schema={"type": "array", "items": {"type": "string", "pattern": f"^({TOPIC.pattern})(,({TOPIC.pattern}))*$"}},
     summary=f"what to hear of, with commas between: runs, nodes, alarms, jobs, audit, job:NAME "
     f"(default: {', '.join(_DEFAULT)})",
     default=(),

@@ -6,11 +6,12 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Status
+from tests.properties import calm
 from tests.simulation.model_driver import EVENTS, Driver, play
 from tests.simulation.model_history import books
 from tests.simulation.model_world import CHECKERS, check
@@ -115,7 +116,7 @@ def test_every_checker_is_used_above() -> None:
     assert used == set(CHECKERS)
 
 
-@settings(max_examples=40)
+@calm(40)
 @given(first=st.integers(0, 2**32), codes=st.lists(st.integers(0, 2**32), max_size=120))
 def test_any_short_history_keeps_every_invariant(first: int, codes: list[int]) -> None:
     check(play(first, codes).world)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import redis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from solocron import Lock
@@ -23,6 +23,7 @@ from solocron.model.documents.session import Session, begin, renew
 from solocron.stores.contract import Due, Named, Verdict
 from solocron.stores.redis import RedisStore
 from solocron.testing.conformance.kit import everything, job, put, session, take
+from tests.properties import calm
 from tests.servers import Redis
 
 HANDLERS, POOLS = ("h", "g", "h:g", "é"), ("default", "a", "a:b")
@@ -54,7 +55,7 @@ jobs = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@calm(60, HealthCheck.function_scoped_fixture)
 @given(
     jobs=jobs,
     moves=jobs,

@@ -29,7 +29,7 @@ from solocron.schedules import spread
 from solocron.stores.paging import find_job
 from solocron.testing.clock import ManualClock
 from solocron.views import to_json
-from tests.unit.schedules.test_properties import calm
+from tests.properties import calm
 
 EVERYTHING: AddOptions = {
     "tz": "Europe/Vienna",

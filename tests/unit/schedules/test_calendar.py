@@ -7,13 +7,14 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.clock import from_us, to_us
 from solocron.errors import InvalidError, ScheduleError
 from solocron.schedules import Cron, Every, Schedule, instants
 from solocron.schedules.calendar import Calendar, Calendared
+from tests.properties import calm
 
 DAY = timedelta(days=1)
 START = to_us(datetime(2025, 1, 1, tzinfo=UTC))
@@ -81,7 +82,7 @@ points = st.integers(FROM, TO) | st.integers(FROM // 3_600_000_000, TO // 3_600_
 
 
 @pytest.mark.invariant("I18: every node finds the same slots")
-@settings(max_examples=150, deadline=None)
+@calm(60)
 @given(
     st.sampled_from(SCHEDULES),
     st.integers(0, len(CALENDARS) - 1),

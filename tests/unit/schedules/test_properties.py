@@ -7,12 +7,13 @@ import pickle
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from solocron.errors import ScheduleError
 from solocron.schedules import At, Cron, Every, Schedule, dump, instants, lint, load, spread
 from solocron.schedules.zone import load_zone, zone_names
+from tests.properties import calm
 from tests.unit.schedules.oracle import (
     FIRST,
     LAST,
@@ -24,12 +25,6 @@ from tests.unit.schedules.oracle import (
     moment,
     seconds,
 )
-
-
-def calm(examples: int) -> settings:
-    """No deadline: a machine with other work is slow, not wrong."""
-    unhurried = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-    return settings(max_examples=examples, deadline=None, suppress_health_check=unhurried)
 
 
 def number(low: int, high: int) -> st.SearchStrategy[str]:
@@ -77,7 +72,7 @@ def around_a_change(draw: st.DrawFn) -> tuple[str, datetime]:
     return tz, moment(change.at + draw(st.integers(-7200, 7200)))
 
 
-@calm(150)
+@calm(60)
 @given(st.data(), around_a_change())
 def test_around_a_change_the_slots_are_those_of_the_rules(data, place):
     tz, middle = place
@@ -86,7 +81,7 @@ def test_around_a_change_the_slots_are_those_of_the_rules(data, place):
     assert_all_agree(cron, a, b, by_the_rules(cron, a, b))
 
 
-@calm(300)
+@calm(100)
 @given(crons(), st.datetimes(datetime(2020, 1, 1), datetime(2039, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001
 def test_by_default_the_next_slots_are_those_of_cronsim(cron, t):
     cron = Cron(cron.expression, tz=cron.zone)
@@ -106,7 +101,7 @@ def test_by_default_the_next_slots_are_those_of_cronsim(cron, t):
     assert len(ours) == 3
 
 
-@calm(300)
+@calm(100)
 @given(crons(), instants_of_time)
 def test_the_next_slot_is_later_and_the_last_one_earlier(cron, t):
     later, earlier = cron.after(t), cron.before(t)
@@ -121,7 +116,7 @@ def test_the_next_slot_is_later_and_the_last_one_earlier(cron, t):
         assert cron.after(earlier) == (t if cron.count(earlier, t) else later)
 
 
-@calm(120)
+@calm(40)
 @given(crons(), st.lists(instants_of_time, min_size=3, max_size=3).map(sorted))
 def test_counts_add_up(cron, three):
     a, b, c = three
@@ -130,7 +125,7 @@ def test_counts_add_up(cron, three):
     assert cron.count(a, a) == 0
 
 
-@calm(200)
+@calm(60)
 @given(crons(st.sampled_from(sorted(zone_names()))), instants_of_time)
 def test_a_local_reading_leads_back_to_its_slot(cron, t):
     slot = cron.after(t)
@@ -148,7 +143,7 @@ schedules: st.SearchStrategy[Schedule] = st.one_of(
 
 
 @pytest.mark.invariant("I18: every node finds the same slots")
-@calm(100)
+@calm(40)
 @given(schedules, st.none() | st.timedeltas(timedelta(milliseconds=1), timedelta(days=400)), st.text(min_size=1))
 def test_a_schedule_survives_every_journey(schedule, within, name):
     """Written and read, pickled, copied: the same schedule, with the same slots."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.errors import ScheduleError
 from solocron.schedules import Cron
+from tests.properties import calm
 from tests.unit.model.effort import effort
 
 
@@ -126,7 +127,7 @@ def test_a_time_that_the_clocks_always_skip_is_refused(expression):
     assert Cron("30 2 * 3 SUN#2", tz="America/New_York")
 
 
-@settings(max_examples=400, deadline=None)
+@calm(100)
 @given(
     st.one_of(
         st.text(max_size=10_000),

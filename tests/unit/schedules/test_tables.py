@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from cronsim import CronSim
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.schedules.days import Days
 from solocron.schedules.field import ANY_TIME
 from solocron.schedules.readings import Wall
 from solocron.schedules.time_of_day import DAY, Dial
+from tests.properties import calm
 
 EPOCH = date(1970, 1, 1)
 
@@ -48,7 +49,7 @@ DATES = [
 ]
 
 
-@settings(max_examples=60)
+@calm(60)
 @given(st.sampled_from(DATES), st.dates(date(1900, 1, 1), date(2200, 1, 1)), st.integers(0, 1200))
 def test_days_are_those_that_cronsim_names(text, start, length):
     fields, days = CronSim(f"0 0 {text}", ANY_TIME), Days(text)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.clock import SECOND
 from solocron.model.documents.run import Origin
 from solocron.model.policy import Overlap, allow
 from solocron.model.transitions import backfill
+from tests.properties import calm
 from tests.unit.model.one_job import T0, OneJob, seconds
 
 
 @pytest.mark.invariant("I5: no slot is lost")
 @pytest.mark.invariant("I10: after an outage each slot fares as its policy promises")
-@settings(max_examples=80, deadline=None)
+@calm(60)
 @given(
     st.sampled_from([Overlap.parse("skip"), Overlap.parse("queue"), Overlap.parse("queue-all"), allow(2)]),
     st.sampled_from([None, 1, 10]),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from solocron.model.policy import allow, catch_up_all
 from solocron.schedules import Cron
+from tests.properties import calm
 from tests.unit.model.one_job import LATE_FOR, OneJob, seconds
 
 LATE = 60 + LATE_FOR
@@ -174,7 +175,7 @@ def test_catching_up_twice_records_nothing_twice() -> None:
 
 
 @pytest.mark.invariant("I10: after an outage each slot fares as its policy promises")
-@settings(max_examples=100, deadline=None)
+@calm(60)
 @given(
     st.sampled_from([1, 7, 60, 600]),
     st.lists(st.tuples(st.integers(1, 900), st.sampled_from([0, 0, 1, 7])), min_size=1, max_size=60),

@@ -13,8 +13,14 @@ from solocron.testing.clock import ManualClock
 
 pytestmark = pytest.mark.filterwarnings("default")
 
-PLUGIN = ("-p", "no:solocron", "-p", "solocron.testing.plugin", "-p", "no:cacheprovider")
+PLUGIN = ("-p", "solocron.testing.plugin", "-p", "no:cacheprovider")
 """By its module, so that this copy is tested, whether or not it is installed."""
+
+
+@pytest.fixture(autouse=True)
+def no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test processes load no plug-in that the environment happens to have: it takes longer than the tests."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 def test_the_fixtures_are_there_and_clean_up(pytester: pytest.Pytester) -> None:

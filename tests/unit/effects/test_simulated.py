@@ -19,8 +19,7 @@ from solocron.model.documents import key as key_model
 from solocron.model.documents import lock as lock_model
 from solocron.model.documents import steps as steps_model
 
-SEEDS = (4, 7, 9, *(seed for seed in range(20) if seed not in (4, 7, 9)))
-"""The first ones find every bug as the histories go today; the others are tried when a change has moved them."""
+SEEDS = range(20)
 
 
 def world(seed: int) -> Options:
@@ -115,25 +114,26 @@ def key_of_the_attempt(original: Any) -> Any:
     return init
 
 
-BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], set[str]]] = {
-    "X-01 release without owner": (lock_model, "release", release_without_owner, {"I4"}),
-    "X-02 extend without owner": (lock_model, "extend", extend_without_owner, {"I4", "I1"}),
-    "X-34 extend adds": (lock_model, "extend", extend_adds, {"I14"}),
-    "X-06 lock's fence not raised": (lock_model, "acquire", fence_not_raised, {"I3"}),
-    "X-25 step saved without its fence": (steps_model, "save", step_saved_without_fence, {"I17"}),
-    "X-26 saved step carried out again": (Steps, "find", step_carried_out_again, {"I17"}),
-    "X-24 key of the attempt": (Once, "__init__", key_of_the_attempt, {"I16"}),
-    "key ended by anybody": (key_model, "close", key_ends_without_owner, {"I4", "I16"}),
-    "everybody counts as dead": (Liveness, "is_dead", everybody_is_dead, {"I1", "I4"}),
+BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], set[str], int]] = {
+    "X-01 release without owner": (lock_model, "release", release_without_owner, {"I4"}, 0),
+    "X-02 extend without owner": (lock_model, "extend", extend_without_owner, {"I4", "I1"}, 14),
+    "X-34 extend adds": (lock_model, "extend", extend_adds, {"I14"}, 5),
+    "X-06 lock's fence not raised": (lock_model, "acquire", fence_not_raised, {"I3"}, 3),
+    "X-25 step saved without its fence": (steps_model, "save", step_saved_without_fence, {"I17"}, 12),
+    "X-26 saved step carried out again": (Steps, "find", step_carried_out_again, {"I17"}, 3),
+    "X-24 key of the attempt": (Once, "__init__", key_of_the_attempt, {"I16"}, 7),
+    "key ended by anybody": (key_model, "close", key_ends_without_owner, {"I4", "I16"}, 7),
+    "everybody counts as dead": (Liveness, "is_dead", everybody_is_dead, {"I1", "I4"}, 1),
 }
+"""The place, the bug, the invariants that may find it, and the world that finds it soonest as the histories go today."""
 
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_an_injected_bug_is_caught(monkeypatch: pytest.MonkeyPatch, bug: str) -> None:
-    where, name, make, invariants = BUGS[bug]
+    where, name, make, invariants, likely = BUGS[bug]
     monkeypatch.setattr(where, name, make(getattr(where, name)))
     report: Report | None = None
-    for seed in SEEDS:
+    for seed in (likely, *SEEDS):
         report = simulate(world(seed))
         if report.violation is not None:
             break

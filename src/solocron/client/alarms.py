@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
+from solocron.author import check_author
 from solocron.client.job_documents import JobDocuments
 from solocron.clock import from_us, to_us
 from solocron.effects.locks.writing import write
@@ -60,9 +61,7 @@ class AlarmDesk:
     def silence(self, what: str, *, until: datetime, note: str | None = None, by: str | None = None) -> SilenceView:
         """Tell nothing of some alarms until an instant: a kind, a pattern of jobs, or `kind:pattern`."""
         self._check_what(what)
-        for name, value in (("note", note), ("by", by)):
-            if value is not None and (not isinstance(value, str) or len(value) > 1_000):
-                raise InvalidError(f"{name}={value!r:.60}: give a text of at most 1000 characters. {_NOTHING}")
+        check_author(by, note, undone="nothing was silenced")
         if not isinstance(until, datetime) or until.utcoffset() is None:
             raise InvalidError(f"until={until!r} is not an aware datetime; every silence has an end. {_NOTHING}")
         now = self._store.clock()

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal, get_args, overload
 
-from solocron.client.commands import check_author, check_key
+from solocron.author import check_author
+from solocron.client.commands import check_key
 from solocron.client.job_documents import JobDocuments
 from solocron.client.recorded_slots import (
     backfill_view,

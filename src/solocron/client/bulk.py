@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from solocron.author import check_author
 from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.client.proposals import Proposals
 from solocron.errors import ConflictError, InvalidError, StoreError
@@ -20,10 +21,12 @@ from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.calendar import calendar_of
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
+from solocron.model.documents.run import plain
 from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
 from solocron.model.transitions import registration
+from solocron.model.transitions.commands import reason_of
 from solocron.stores.contract import Named, Result, Verdict
 from solocron.stores.paging import iter_jobs_below, read_jobs, sessions_since
 from solocron.stores.until_known import update_until_known
@@ -45,16 +48,18 @@ class BulkDefinitions:
         self._documents = documents
         self._store = documents.store
 
-    def add_all(self, jobs: Iterable[JobSpec]) -> list[str]:
-        """Add or change jobs as data; return the names of those that were not so already."""
+    def add_all(self, jobs: Iterable[JobSpec], *, by: str | None = None, note: str | None = None) -> list[str]:
+        """Add or change jobs as data; return the names of those that were not so already, which get this author."""
+        check_author(by, note, undone="nothing was changed")
         specs = _by_name(jobs)
         known = self._read(list(specs))
         wanted = self._definitions(specs, known)
-        answers = self._write(wanted, {})
+        answers = self._write(wanted, {}, by, note)
         return [name for name, answer in answers.items() if answer != _SAME]
 
-    def remove_all(self, names: Iterable[str]) -> list[str]:
+    def remove_all(self, names: Iterable[str], *, by: str | None = None, note: str | None = None) -> list[str]:
         """Remove jobs that no live code declares; return the names of those that were there."""
+        check_author(by, note, undone="nothing was removed")
         given = [check_name(name) for name in check_names(names, "names", untouched="Nothing was removed.")]
         found = self._read(given)
         sessions, now = sessions_since(self._store), self._store.clock()
@@ -65,15 +70,24 @@ class BulkDefinitions:
             raise ConflictError(
                 f"{_listed(declared)} declared in code that runs now, so nothing was removed; take it out of the code."
             )
-        answers = self._write({}, dict.fromkeys(found))
+        answers = self._write({}, dict.fromkeys(found), by, note)
         return [name for name, answer in answers.items() if answer is not None]
 
-    def sync(self, jobs: Iterable[JobSpec], *, within: str, dry_run: bool = False) -> SyncView:
+    def sync(
+        self,
+        jobs: Iterable[JobSpec],
+        *,
+        within: str,
+        dry_run: bool = False,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> SyncView:
         """Make the jobs that were added below a prefix equal to a list; `dry_run` only compares.
 
         Jobs that code declares are not touched. A job that another process has changed since it was compared is not
         removed: it is in `left`, and the next sync decides.
         """
+        check_author(by, note, undone="nothing was changed")
         if not isinstance(within, str) or not within:
             raise InvalidError(
                 f'within={within!r:.40}: give the beginning of the names that the list is about, such as "invoice:". '
@@ -97,7 +111,7 @@ class BulkDefinitions:
         view = partial(SyncView, within=within, same=len(wanted) - len(added) - len(changed))
         if dry_run:
             return view(added=tuple(added), changed=changed, removed=tuple(gone), left=(), applied=False)
-        answers = self._write({name: wanted[name] for name in (*added, *changed)}, gone)
+        answers = self._write({name: wanted[name] for name in (*added, *changed)}, gone, by, note)
         left = tuple(name for name in gone if answers[name] == _LEFT)
         removed = tuple(name for name in gone if name not in left)
         return view(added=tuple(added), changed=changed, removed=removed, left=left, applied=True)
@@ -130,13 +144,21 @@ class BulkDefinitions:
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def _write(self, wanted: Mapping[str, Definition], gone: Mapping[str, Job | None]) -> dict[str, object]:
+    def _write(
+        self, wanted: Mapping[str, Definition], gone: Mapping[str, Job | None], by: str | None, note: str | None
+    ) -> dict[str, object]:
         """Write the definitions, and remove the rest; return the answer for each, None for a job that was not there.
 
         A job that is to be removed is removed only as it was seen; None: however it is.
         """
         documents = self._documents
-        decide = _Rules(late_for=documents.late_for, resolve=documents.resolve, pauses=documents.pauses())
+        decide = _Rules(
+            late_for=documents.late_for,
+            resolve=documents.resolve,
+            pauses=documents.pauses(),
+            by=plain(by),
+            note=plain(note),
+        )
         names, results = [*wanted, *gone], dict[str, Result]()
 
         def change(doc: Job | Absent, now: int) -> Change | None:
@@ -163,6 +185,8 @@ class _Rules:
     late_for: int
     resolve: Resolve
     pauses: Sequence[ScopedPause]
+    by: str | None
+    note: str | None
 
     def define(self, doc: Job | Absent, definition: Definition, now: int) -> Change | None:
         if isinstance(doc, Job) and not doc.removed:
@@ -170,7 +194,7 @@ class _Rules:
                 return Change(doc, answer=Refusal(Refused.DECLARED))
             if _is(doc, definition):
                 return Change(doc, answer=_SAME)
-        proposal = registration.Proposal(definition=definition, source=None)
+        proposal = registration.Proposal(definition=definition, source=None, by=self.by, note=self.note)
         return registration.define(
             doc, proposal=proposal, now=now, late_for=self.late_for, resolve=self.resolve, pauses=self.pauses
         )
@@ -180,7 +204,14 @@ class _Rules:
             same = (doc.incarnation, doc.source) == (seen.incarnation, seen.source) and _is(doc, seen.definition)
             if not same:
                 return Change(doc, answer=_LEFT)
-        return registration.remove(doc, now=now, late_for=self.late_for, resolve=self.resolve, pauses=self.pauses)
+        return registration.remove(
+            doc,
+            now=now,
+            late_for=self.late_for,
+            resolve=self.resolve,
+            pauses=self.pauses,
+            reason=reason_of("the job was removed", self.by, self.note),
+        )
 
 
 def _raise_for(results: Mapping[str, Result], wanted: Mapping[str, Definition]) -> None:

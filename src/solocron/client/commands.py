@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from solocron.author import check_author
 from solocron.client.job_documents import JobDocuments
 from solocron.client.refusals import error_of
 from solocron.client.run_lookup import RunLookup
@@ -24,7 +25,7 @@ from solocron.model.transitions.shards import labels
 from solocron.stores.log import is_recorded
 from solocron.views import JobView, ResumeView, RunView
 
-__all__ = ["Commands", "check_author", "check_key"]
+__all__ = ["Commands", "check_key"]
 
 Span = timedelta | int | float | str
 
@@ -171,6 +172,7 @@ class Commands:
         self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
     ) -> JobView:
         """Start nothing more of this job by schedule, until it is resumed or until an instant."""
+        check_author(by, note, undone="nothing was paused")
         if until is not None and until.utcoffset() is None:
             raise InvalidError(f"until={until!r} has no time zone; nothing was paused. Pass an aware datetime.")
         end = None if until is None else to_us(until)
@@ -221,13 +223,6 @@ class Commands:
             waiting=plan.waiting,
             next=self._documents.view_of(plan.job, [], now, pauses).next,
         )
-
-
-def check_author(by: str | None, note: str | None, *, undone: str) -> None:
-    """Refuse an author or a note that is not a string of a sensible length."""
-    for what, text, most in (("by", by, 200), ("note", note, 500)):
-        if text is not None and (not isinstance(text, str) or len(text) > most):
-            raise InvalidError(f"{what}={text!r:.60} cannot be used: a string of at most {most} characters; {undone}.")
 
 
 def check_key(key: str | None) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Unpack
 
+from solocron.author import check_author
 from solocron.calendars.content import days_off
 from solocron.calendars.saving import save
 from solocron.calendars.views import CalendarView
 from solocron.calendars.views import view as calendar_view
-from solocron.client.commands import check_author
 from solocron.client.job_documents import JobDocuments, is_orphaned
 from solocron.client.proposals import Proposals
 from solocron.client.refusals import error_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from solocron.client.commands import check_author
+from solocron.author import check_author
 from solocron.client.job_documents import JobDocuments
 from solocron.clock import to_us
 from solocron.errors import ConflictError, InvalidError, StoreError

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from solocron.author import check_author
 from solocron.client import Client
 from solocron.clock import iso
 from solocron.errors import InvalidError, SolocronError, StoreError
@@ -70,12 +71,21 @@ def there_already(store: Store, job: ImportedJob) -> Added | None:
     return Added(job, ImportResult.REFUSED, f"there is another job named {job.name}; it was not changed.")
 
 
-def add_jobs(client: Client, jobs: Iterable[ImportedJob], receipt: Path, origin: str) -> Iterator[Added]:
-    """Add each job that is not there.
+def add_jobs(
+    client: Client,
+    jobs: Iterable[ImportedJob],
+    receipt: Path,
+    origin: str,
+    *,
+    by: str | None = None,
+    note: str | None = None,
+) -> Iterator[Added]:
+    """Add each job that is not there; each keeps the author and the note.
 
     The receipt is made first. It lists each job before anything of it is written, so that an import which is cut off at
     any place can be undone, and once more when it is there.
     """
+    check_author(by, note, undone="nothing was imported")
     store = client.store
     head = {"solocron_import": _FORMAT, "from": origin, "namespace": store.namespace, "at": iso(store.clock())}
     try:
@@ -85,43 +95,46 @@ def add_jobs(client: Client, jobs: Iterable[ImportedJob], receipt: Path, origin:
     except OSError as error:
         raise InvalidError(f"{receipt} cannot be written: {error.strerror}. Nothing was imported.") from None
 
-    def note(line: dict[str, Any]) -> None:
+    def enter(line: dict[str, Any]) -> None:
         print(json.dumps(line), file=file, flush=True)
 
     with file:
-        note(head)
+        enter(head)
         for job in jobs:
-            yield there_already(store, job) or _add(client, job, note)
+            yield there_already(store, job) or _add(client, job, enter, by, note)
 
 
-def _add(client: Client, job: ImportedJob, note: Callable[[dict[str, Any]], None]) -> Added:
+def _add(
+    client: Client, job: ImportedJob, enter: Callable[[dict[str, Any]], None], by: str | None, note: str | None
+) -> Added:
     removed = find_job(client.store, job.name)
     stages = [check_job(job, enabled=False), check_job(job)] if job.paused else [check_job(job)]
-    note({"job": job.name, "adding": stages, "instead_of": None if removed is None else removed.incarnation})
+    enter({"job": job.name, "adding": stages, "instead_of": None if removed is None else removed.incarnation})
     begun = False
     try:
         if job.paused:
             # Off first, so that no slot can start before the pause is written.
             off: dict[str, Any] = {**job.options, "enabled": False}
-            client.add(job.name, job.handler, job.schedule, **off)
+            client.add(job.name, job.handler, job.schedule, by=by, note=note, **off)
             begun = True
-            client.pause(job.name, by="import", note="it was switched off where it came from")
-        client.add(job.name, job.handler, job.schedule, **job.options)
+            client.pause(job.name, by=by or "import", note="it was switched off where it came from")
+        client.add(job.name, job.handler, job.schedule, by=by, note=note, **job.options)
     except StoreError:
         raise
     except SolocronError as error:
         if begun:
-            client.remove(job.name)
-        note({"job": job.name, "refused": True})
+            client.remove(job.name, by=by, note=note)
+        enter({"job": job.name, "refused": True})
         return Added(job, ImportResult.REFUSED, reason(error))
     doc = find_job(client.store, job.name)
     if doc is not None:
-        note({"job": job.name, "incarnation": doc.incarnation, "fingerprint": doc.definition.fingerprint})
+        enter({"job": job.name, "incarnation": doc.incarnation, "fingerprint": doc.definition.fingerprint})
     return Added(job, ImportResult.ADDED)
 
 
-def undo(client: Client, receipt: Path) -> Iterator[Undone]:
+def undo(client: Client, receipt: Path, *, by: str | None = None, note: str | None = None) -> Iterator[Undone]:
     """Remove the jobs of a receipt that are as the import left them; keep what was changed or declared since."""
+    check_author(by, note, undone="nothing was removed")
     for name, line in _read(receipt, client.store.namespace).items():
         doc = find_job(client.store, name)
         if "adding" in line:
@@ -138,7 +151,7 @@ def undo(client: Client, receipt: Path) -> Iterator[Undone]:
         elif doc.definition.fingerprint not in fingerprints:
             yield Undone(name, ImportResult.KEPT, "it was changed since")
         else:
-            client.remove(name)
+            client.remove(name, by=by, note=note)
             yield Undone(name, ImportResult.REMOVED)
 
 

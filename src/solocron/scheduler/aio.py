@@ -349,24 +349,32 @@ class AsyncScheduler:
         """
         return await self._call(self._scheduler.add, name, handler, schedule, by=by, note=note, **options)
 
-    async def add_all(self, jobs: Iterable[JobSpec]) -> list[str]:
+    async def add_all(self, jobs: Iterable[JobSpec], *, by: str | None = None, note: str | None = None) -> list[str]:
         """Add or change jobs as data, many in one write; return the names of those that were not so already.
 
-        Every job is checked before the first is written. Each is changed by itself.
+        Every job is checked before the first is written. Each is changed by itself, and keeps its author and note.
         """
-        return await self._call(self._scheduler.add_all, jobs)
+        return await self._call(self._scheduler.add_all, jobs, by=by, note=note)
 
-    async def remove_all(self, names: Iterable[str]) -> list[str]:
+    async def remove_all(self, names: Iterable[str], *, by: str | None = None, note: str | None = None) -> list[str]:
         """Remove jobs that no live code declares, many in one write; return the names of those that were there."""
-        return await self._call(self._scheduler.remove_all, names)
+        return await self._call(self._scheduler.remove_all, names, by=by, note=note)
 
-    async def sync(self, jobs: Iterable[JobSpec], *, within: str, dry_run: bool = False) -> SyncView:
+    async def sync(
+        self,
+        jobs: Iterable[JobSpec],
+        *,
+        within: str,
+        dry_run: bool = False,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> SyncView:
         """Make the jobs that were added below a prefix equal to a list; `dry_run` only compares.
 
         Jobs that code declares are not touched. Every job is checked before the first is written, and each is changed
         by itself. Two processes may sync at once: a job that the other has changed meanwhile is not removed.
         """
-        return await self._call(self._scheduler.sync, jobs, within=within, dry_run=dry_run)
+        return await self._call(self._scheduler.sync, jobs, within=within, dry_run=dry_run, by=by, note=note)
 
     async def remove(self, name: str, *, by: str | None = None, note: str | None = None) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""

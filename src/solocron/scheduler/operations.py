@@ -251,24 +251,32 @@ class Operations:
         """
         return self.open().add(name, self._core.registry.handler_of(handler), schedule, by=by, note=note, **options)
 
-    def add_all(self, jobs: Iterable[JobSpec]) -> list[str]:
+    def add_all(self, jobs: Iterable[JobSpec], *, by: str | None = None, note: str | None = None) -> list[str]:
         """Add or change jobs as data, many in one write; return the names of those that were not so already.
 
-        Every job is checked before the first is written. Each is changed by itself.
+        Every job is checked before the first is written. Each is changed by itself, and keeps its author and note.
         """
-        return self.open().add_all(jobs)
+        return self.open().add_all(jobs, by=by, note=note)
 
-    def remove_all(self, names: Iterable[str]) -> list[str]:
+    def remove_all(self, names: Iterable[str], *, by: str | None = None, note: str | None = None) -> list[str]:
         """Remove jobs that no live code declares, many in one write; return the names of those that were there."""
-        return self.open().remove_all(names)
+        return self.open().remove_all(names, by=by, note=note)
 
-    def sync(self, jobs: Iterable[JobSpec], *, within: str, dry_run: bool = False) -> SyncView:
+    def sync(
+        self,
+        jobs: Iterable[JobSpec],
+        *,
+        within: str,
+        dry_run: bool = False,
+        by: str | None = None,
+        note: str | None = None,
+    ) -> SyncView:
         """Make the jobs that were added below a prefix equal to a list; `dry_run` only compares.
 
         Jobs that code declares are not touched. Every job is checked before the first is written, and each is changed
         by itself. Two processes may sync at once: a job that the other has changed meanwhile is not removed.
         """
-        return self.open().sync(jobs, within=within, dry_run=dry_run)
+        return self.open().sync(jobs, within=within, dry_run=dry_run, by=by, note=note)
 
     def remove(self, name: str, *, by: str | None = None, note: str | None = None) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""

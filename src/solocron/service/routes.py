@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote
 
+from solocron.author import NOTE_LIMIT
 from solocron.service import forms
 from solocron.service.api import audit, commands, events, explain, jobs, nodes, runs, shared, slots, status
 from solocron.service.bodies import BodyField
@@ -155,7 +156,7 @@ _EXPLAIN = (
     choice("fold", "a time that comes twice", ("first", "last", "both")),
     whole("n", "how many slots", least=1, most=100, default=5),
 )
-_NOTE = BodyField.text("note", "why, for the record", most=500)
+_NOTE = BodyField.text("note", "why, for the record", most=NOTE_LIMIT)
 _TRIGGER = (
     BodyField.json("payload", "what the function gets; the job's own by default"),
     BodyField.instant("at", "when; now by default"),
@@ -279,12 +280,12 @@ ROUTES: tuple[Route, ...] = (
     ),
     _ask("/jobs/{job}/rerun", commands.rerun, *_RERUN, creates_runs=True, statuses=(202,)),
     _ask("/jobs/{job}/backfill", commands.backfill, *_BACKFILL_BODY, creates_runs=True, statuses=(202,)),
-    _ask("/runs/{run}/cancel", commands.cancel, BodyField.text("reason", "why", most=500), statuses=(200, 202)),
+    _ask("/runs/{run}/cancel", commands.cancel, BodyField.text("reason", "why", most=NOTE_LIMIT), statuses=(200, 202)),
     _ask("/bulk", commands.bulk, *_BULK),
     _ask(
         "/locks/{lock}/release",
         commands.release,
-        BodyField.text("reason", "why; stays on record", most=500, required=True),
+        BodyField.text("reason", "why; stays on record", most=NOTE_LIMIT, required=True),
         BodyField.whole("fence", "the fence as it was shown", least=0, most=2**63 - 1, required=True),
     ),
     _ask("/set-aside/{kind}/{document}/unblock", commands.unblock),

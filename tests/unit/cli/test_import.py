@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,26 @@ def test_what_an_import_adds_can_be_read_back_and_undone(cli: Cli, shop: None, e
     assert (undone.code, undone.lines[-1]) == (0, "3 of 3 jobs removed")
     assert definitions() == {}
     assert cli("import", "--undo", receipt, "--store", "sqlite:///jobs.db").code == 3  # nothing is left there
+
+
+def test_an_import_and_its_undoing_say_who_and_why(cli: Cli, shop: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "robin")
+    given = ("import", "--from", "celery", "shop_celery:app", "--for", "shop_handlers")
+    cli(*given, "--receipt", "r.jsonl", "--note", "move")
+    scheduler = Scheduler("sqlite:///jobs.db")
+    assert {(job.defined_by, job.defined_note) for job in scheduler.jobs()} == {("robin", "move")}
+    run = scheduler.trigger("poll", at=datetime.now(UTC) + timedelta(hours=1))
+    undone = cli("import", "--undo", "r.jsonl", "--by", "kim", "--note", "too early", "--store", "sqlite:///jobs.db")
+    assert undone.code == 0
+    assert scheduler.get_run(run).reason == "the job was removed by kim: too early"
+
+
+def test_an_author_that_is_too_long_imports_nothing(cli: Cli, shop: None, elsewhere: Path) -> None:
+    given = ("import", "--from", "celery", "shop_celery:app", "--for", "shop_handlers", "--note", "x" * 501)
+    answer = cli(*given)
+    assert answer.code == 2
+    assert "a string of at most 500 characters; nothing was imported." in answer.err
+    assert list(elsewhere.glob("solocron-import-*")) == []
 
 
 def test_undo_keeps_what_was_changed_or_added_anew_and_other_jobs(cli: Cli, shop: None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from solocron import InvalidError, Run, Scheduler, every
+from solocron import InvalidError, JobSpec, Run, Scheduler, every
 from solocron.model.change import Change, Kind
 from solocron.stores.contract import Named
 from solocron.testing.clock import ManualClock
@@ -22,6 +22,7 @@ def work(run: Run) -> None:
 
 
 FAILING: list[bool] = []
+SPEC = JobSpec("data", "work", "0 3 * * *")
 
 
 @every("1h")
@@ -114,6 +115,29 @@ def test_a_job_as_data_says_who_added_and_who_removed_it() -> None:
     run = scheduler.trigger("data", at=clock.now + timedelta(hours=5))
     scheduler.remove("data", by="cy", note="old")
     assert scheduler.get_run(run).reason == "the job was removed by cy: old"
+
+
+def test_many_jobs_as_data_say_who_added_changed_and_removed_them() -> None:
+    clock = ManualClock()
+    scheduler = started(clock)
+    specs = [JobSpec(f"data:{number}", "work", "0 3 * * *") for number in range(3)]
+    assert len(scheduler.add_all(specs, by="ana", note="ticket 7")) == 3
+    assert authors_of_data(scheduler) == [("ana", "ticket 7")] * 3
+    scheduler.add_all([JobSpec("data:0", "work", "0 4 * * *"), *specs[1:]], by="bo")
+    assert authors_of_data(scheduler) == [("bo", None), *[("ana", "ticket 7")] * 2], (
+        "what is so already keeps its author"
+    )
+    removed = {name: scheduler.trigger(name, at=clock.now + timedelta(hours=5)) for name in ("data:1", "data:2")}
+    scheduler.remove_all(["data:1"], by="cy", note="old")
+    assert scheduler.get_run(removed["data:1"]).reason == "the job was removed by cy: old"
+    new = JobSpec("data:new", "work", "0 5 * * *")
+    scheduler.sync([new], within="data:", by="di", note="release 8")
+    assert authors_of_data(scheduler) == [("di", "release 8")]
+    assert scheduler.get_run(removed["data:2"]).reason == "the job was removed by di: release 8"
+
+
+def authors_of_data(scheduler: Scheduler) -> list[tuple[str | None, str | None]]:
+    return [(one.defined_by, one.defined_note) for one in scheduler.jobs() if one.name.startswith("data")]
 
 
 def test_a_backfill_with_the_same_key_is_one_backfill() -> None:
@@ -221,6 +245,12 @@ def test_the_async_face_passes_it_on() -> None:
         assert view.asked_by == "cy"
         assert (await aio.add("data", "work", "0 3 * * *", by="ana")).defined_by == "ana"
         await aio.remove("data", by="ana", note="n")
+        spec = JobSpec("data", "work", "0 3 * * *")
+        await aio.add_all([spec], by="bo")
+        assert (await aio.get_job("data")).defined_by == "bo"
+        await aio.remove_all(["data"], by="ana", note="n")
+        await aio.sync([spec], within="data", by="cy", note="n")
+        assert (await aio.get_job("data")).defined_by == "cy"
         await aio.pause("work")
         await aio.resume("work", by="ana", note="n")
 
@@ -238,6 +268,13 @@ def test_the_async_face_passes_it_on() -> None:
         (lambda s, now, **a: s.backfill("work", now - timedelta(hours=2), now, **a), "nothing was asked for"),
         (lambda s, now, **a: s.add("data", "work", "0 3 * * *", **a), "nothing was added"),
         (lambda s, now, **a: s.remove("work", **a), "nothing was removed"),
+        (lambda s, now, **a: s.add_all([SPEC], **a), "nothing was changed"),
+        (lambda s, now, **a: s.remove_all(["work"], **a), "nothing was removed"),
+        (lambda s, now, **a: s.sync([SPEC], within="data", **a), "nothing was changed"),
+        (lambda s, now, **a: s.pause("work", **a), "nothing was paused"),
+        (lambda s, now, **a: s.pause_all(**a), "nothing was paused"),
+        (lambda s, now, **a: s.resume_all(**a), "nothing was resumed"),
+        (lambda s, now, **a: s.silence("work", until=now + timedelta(hours=1), **a), "nothing was silenced"),
     ],
 )
 def test_an_author_that_is_no_short_string_changes_nothing(

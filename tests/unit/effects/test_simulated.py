@@ -125,7 +125,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], set[str], int]] = {
     "key ended by anybody": (key_model, "close", key_ends_without_owner, {"I4", "I16"}, 7),
     "everybody counts as dead": (Liveness, "is_dead", everybody_is_dead, {"I1", "I4"}, 1),
 }
-"""The place, the bug, the invariants that may find it, and the world that finds it soonest as the histories go today."""
+"""The place, the bug, the invariants that may find it, and the world that finds it soonest, as histories go today."""
 
 
 @pytest.mark.parametrize("bug", BUGS)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from solocron.cli import output
 from solocron.cli.arguments import add_listing
+from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.opening import named_store, opened
 from solocron.errors import EmptyStore, InvalidError, StoreError
@@ -46,6 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--table", metavar="NAME", default="apscheduler_jobs", help="its table (apscheduler-store)")
     parser.add_argument("--receipt", metavar="FILE", help="list what was added there (default: a new file here)")
     parser.add_argument("--undo", metavar="RECEIPT", help="remove what an import added")
+    add_author(parser, "imports them")
     add_listing(parser)
 
 
@@ -251,7 +253,7 @@ def _add(args: Namespace, jobs: Sequence[ImportedJob], receipt: Path) -> list[di
     rows: list[dict[str, Any]] = []
     try:
         with _client(args) as client:
-            for one in add_jobs(client, jobs, receipt, args.origin):
+            for one in add_jobs(client, jobs, receipt, args.origin, by=author_of(args), note=args.note):
                 rows.append(_row(one.job, one.result, one.why))
     except StoreError:
         if receipt.exists():
@@ -266,7 +268,7 @@ def _undo(args: Namespace) -> int:
     if args.origin or args.source or args.handlers or args.dry_run:
         raise InvalidError("--undo takes a receipt and nothing else but the store. Nothing was removed.")
     with opened(args) as client:
-        found: list[Undone] = list(undo(client, Path(args.undo)))
+        found: list[Undone] = list(undo(client, Path(args.undo), by=author_of(args), note=args.note))
     if args.json:
         output.dump({"jobs": [{"job": one.job, "result": one.result, "why": one.why} for one in found]})
     else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from solocron.author import check_author
 from solocron.clock import from_us
 from solocron.effects.locks.writing import write
 from solocron.errors import ConflictError, InvalidError, NotFoundError
@@ -48,6 +49,7 @@ def force_release(store: Store, runtime: Runtime, name: str, *, reason: str, by:
     """Take a lock away from its holder, which finds out at its next write or check."""
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidError(f"lock {name!r}: say why it is released by force; nothing was changed.")
+    check_author(by, reason, undone="nothing was changed", called="reason")
     result, _ = write(store, Kind.LOCK, name, lambda doc, at: force(doc, by=by, why=reason, now=at), runtime=runtime)
     if result.verdict != "applied":
         if not isinstance(result.doc, SmallDocument):

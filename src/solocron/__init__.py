@@ -48,7 +48,19 @@ if TYPE_CHECKING:
     from solocron.schedules import At, Cron, Every, Schedule
     from solocron.telemetry.log import RunFilter
     from solocron.version import __version__
-    from solocron.views import HealthView, JobView, NodeView, RunView, StatusView
+    from solocron.views import (
+        AccountingView,
+        AuditPage,
+        AuditView,
+        HealthView,
+        HoldView,
+        JobView,
+        NodeView,
+        RunView,
+        SlotView,
+        StatusView,
+        WhyView,
+    )
 
 _HOMES = {
     "solocron.runs.async_run": ("AsyncRun",),
@@ -83,14 +95,20 @@ _HOMES = {
     "solocron.schedules": ("At", "Cron", "Every", "Schedule"),
     "solocron.telemetry.log": ("RunFilter",),
     "solocron.version": ("__version__",),
-    "solocron.views": ("HealthView", "JobView", "NodeView", "RunView", "StatusView"),
+    "solocron.views": (
+        *("AccountingView", "AuditPage", "AuditView", "HealthView", "HoldView", "JobView", "NodeView", "RunView"),
+        *("SlotView", "StatusView", "WhyView"),
+    ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AccountingView",
     "AsyncRun",
     "AsyncScheduler",
     "At",
+    "AuditPage",
+    "AuditView",
     "Backoff",
     "Cancelled",
     "CatchUp",
@@ -101,6 +119,7 @@ __all__ = [
     "Event",
     "Every",
     "HealthView",
+    "HoldView",
     "InvalidError",
     "JobOptions",
     "JobSpec",
@@ -123,6 +142,7 @@ __all__ = [
     "Schedule",
     "ScheduleError",
     "Scheduler",
+    "SlotView",
     "SolocronError",
     "StaleFence",
     "Status",
@@ -133,6 +153,7 @@ __all__ = [
     "TimedOut",
     "UncertainOutcome",
     "WaitTimeout",
+    "WhyView",
     "__version__",
     "allow",
     "assert_locked",

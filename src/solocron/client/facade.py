@@ -6,8 +6,10 @@ from solocron.client.alarms import AlarmDesk
 from solocron.client.audit import Audit
 from solocron.client.backfill import Backfills
 from solocron.client.bulk import BulkDefinitions
+from solocron.client.census import Census
 from solocron.client.commands import Commands
 from solocron.client.definitions import Definitions
+from solocron.client.hour_counts import HourCounts
 from solocron.client.job_documents import JobDocuments
 from solocron.client.job_listing import JobListing
 from solocron.client.queries import Queries
@@ -16,6 +18,7 @@ from solocron.client.run_listing import RunListing
 from solocron.client.run_lookup import RunLookup
 from solocron.client.scoped_pauses import ScopedPauses
 from solocron.client.slots import Slots
+from solocron.client.status import StatusReader
 from solocron.client.why import Why
 from solocron.clock import SECOND
 from solocron.jobs.registry import Registry
@@ -45,7 +48,8 @@ class Client:
         jobs, runs = JobListing(documents), RunListing(documents, lookup)
         backfills, definitions, bulk = Backfills(documents), Definitions(documents), BulkDefinitions(documents)
         alarms, audit = AlarmDesk(documents), Audit(documents)
-        queries, commands = Queries(documents, lookup, jobs, runs, alarms), Commands(documents, lookup)
+        queries, commands = Queries(documents, lookup, jobs, runs), Commands(documents, lookup)
+        self.hour_counts = HourCounts(store)
         scoped_pauses, slots = ScopedPauses(documents), Slots(documents)
 
         self.store = store
@@ -63,7 +67,7 @@ class Client:
         self.attempts = queries.attempts
         self.nodes = queries.nodes
         self.limits = queries.limits
-        self.status = queries.status
+        self.status = StatusReader(documents, alarms, Census(documents), self.hour_counts).status
         self.upcoming = queries.upcoming
         self.upcoming_changes = queries.upcoming_changes
         self.schedule = queries.schedule

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from solocron.calendars.revisions import Calendars
+from solocron.clock import SECOND
 from solocron.errors import InvalidError, NotFoundError, StoreError
 from solocron.jobs.registry import Registry
 from solocron.model.applications import can_run
@@ -21,8 +22,10 @@ from solocron.stores.paging import find_job, iter_jobs, read_pauses, sessions_si
 from solocron.stores.until_known import update_until_known
 from solocron.views import JobView
 
-__all__ = ["JobDocuments", "is_orphaned"]
+__all__ = ["OVERDUE", "JobDocuments", "is_orphaned"]
 
+OVERDUE = 300 * SECOND
+"""Microseconds after which a job that is due and not claimed is late."""
 _FETCHES = 3
 """Times that calendars are fetched for one change: others may put the job under a new revision meanwhile."""
 _FETCH_FIRST = object()
@@ -77,12 +80,12 @@ class JobDocuments:
     def view_of(self, job: Job, sessions: list[Session], now: int, pauses: Sequence[ScopedPause] = ()) -> JobView:
         """Return a job as callers of the API see it; a schedule that cannot be read is said in the view, not raised."""
         orphaned = is_orphaned(job, sessions, now)
-        leases = {one.name: one.lease for one in sessions if is_live(one, now=now)} if job.active else {}
+        holders = {one.name: one for one in sessions} if job.active else {}
         try:
             slots = self.resolve(job.definition.schedule)
         except InvalidError as error:  # a job that this release or its zone data cannot read must not hide the others
             return JobView.of(
-                job, None, following=None, orphaned=orphaned, leases=leases, now=now, unreadable=str(error),
+                job, None, following=None, orphaned=orphaned, sessions=holders, now=now, unreadable=str(error),
                 pauses=pauses,
             )  # fmt: skip
         following = None
@@ -90,7 +93,7 @@ class JobDocuments:
         if free and job.definition.enabled and slots.schedule is not None:
             following = instants.after(slots.schedule, max(slots.decided_until(job.cursor, job.nominal), now))
         return JobView.of(
-            job, slots.schedule, following=following, orphaned=orphaned, leases=leases, now=now, pauses=pauses
+            job, slots.schedule, following=following, orphaned=orphaned, sessions=holders, now=now, pauses=pauses
         )
 
     def calendar(self, name: str) -> Calendar | None:

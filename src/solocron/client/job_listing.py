@@ -1,8 +1,9 @@
 """List jobs by name, in pages, filtered by pattern, pool and state.
 
 A page costs what it has to look at. The index of names answers a limit and the literal beginning of a pattern. Any
-other pattern is compared with names, without their documents. Pool and state are in the documents, which are read a
-page at a time until enough are found; only what runs has an index of its own.
+other pattern is compared with names, without their documents. What runs, is late, failing, disabled or paused has an
+index of its own. Pool, tags and the other states are in the documents, which are read a page at a time until enough are
+found.
 """
 
 from __future__ import annotations
@@ -12,18 +13,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import reduce
+from operator import or_
 
-from solocron.client.job_documents import JobDocuments, is_orphaned
+from solocron.client.job_documents import OVERDUE, JobDocuments, is_orphaned
 from solocron.errors import InvalidError
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
+from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back, standing
 from solocron.model.documents.session import Session
-from solocron.stores.paging import PAGE, iter_jobs_below, iter_names, read_held, read_jobs, sessions_since
+from solocron.stores.contract import Mark
+from solocron.stores.paging import (
+    PAGE,
+    iter_jobs_below,
+    iter_late,
+    iter_marked,
+    iter_names,
+    read_held,
+    read_jobs,
+    sessions_since,
+)
 from solocron.views import JobView
 
 __all__ = ["JobListing", "JobPage", "JobState", "WantedJobs"]
 
+_MARKS = {"paused": Mark.PAUSED, "failing": Mark.FAILING, "disabled": Mark.DISABLED}
+_INDEXED = frozenset([*_MARKS, "running", "late"])
 _DOCUMENTS = 200
 """Documents that are read at once by their names."""
 
@@ -40,6 +55,8 @@ class JobState(StrEnum):
     """Runs of it wait: queued, caught up, to be retried or delayed."""
     FAILING = "failing"
     """Its last run failed."""
+    LATE = "late"
+    """It is due for more than five minutes, and not claimed."""
     ORPHANED = "orphaned"
     """No live node can run it."""
 
@@ -95,7 +112,7 @@ class JobListing:
         """Return at most `limit` jobs (None: all) whose names come after `after`."""
         sessions, now, pauses = sessions_since(self._store), self._store.clock(), self._documents.pauses()
         found: list[Job] = []
-        for job in self._candidates(wanted, after, limit):
+        for job in self._candidates(wanted, after, limit, standing(pauses, now), now):
             if job.removed or not _is_wanted(job, wanted, sessions, now, pauses):
                 continue
             if len(found) == limit:
@@ -109,17 +126,32 @@ class JobListing:
         self._documents.calendars.learn(jobs)
         return tuple(self._documents.view_of(job, sessions, now, pauses) for job in jobs)
 
-    def _candidates(self, wanted: WantedJobs, after: str, limit: int | None) -> Iterator[Job]:
+    def _candidates(
+        self, wanted: WantedJobs, after: str, limit: int | None, pauses: Sequence[ScopedPause], now: int
+    ) -> Iterator[Job]:
         """Yield every job by name that the narrowest index finds, each page when the one before is used up."""
-        if wanted.states == {JobState.RUNNING}:
-            held = sorted(read_held(self._store), key=lambda job: job.name)
-            yield from (job for job in held if job.name > after and wanted.names(job.name))
+        if wanted.states and wanted.states <= _INDEXED and not (pauses and JobState.PAUSED in wanted.states):
+            names = sorted(name for name in self._indexed(wanted.states, after, now) if wanted.names(name))
+            for begin in range(0, len(names), _DOCUMENTS):
+                yield from self._by_name(names[begin : begin + _DOCUMENTS])
         elif wanted.prefix_only:
             plain = not wanted.pools and not wanted.states and not wanted.tags and limit is not None
             size = min(PAGE, limit + 1) if plain and limit is not None else PAGE
             yield from iter_jobs_below(self._store, wanted.prefix, size=size, after=after)
         else:
             yield from self._named(wanted, after)
+
+    def _indexed(self, states: frozenset[str], after: str, now: int) -> set[str]:
+        """Return the names of the jobs that the indexes have for these states, without their documents."""
+        found: set[str] = set()
+        marks = [mark for state, mark in _MARKS.items() if state in states]
+        if marks:
+            found.update(iter_marked(self._store, reduce(or_, marks), after=after))
+        if JobState.RUNNING in states:
+            found.update(job.name for job in read_held(self._store))
+        if JobState.LATE in states:
+            found.update(iter_late(self._store, now - OVERDUE))
+        return {name for name in found if name > after}
 
     def _named(self, wanted: WantedJobs, after: str) -> Iterator[Job]:
         names = list[str]()
@@ -162,5 +194,7 @@ def _is_in(state: JobState, job: Job, sessions: list[Session], now: int, paused:
             return job.waiting > 0
         case JobState.FAILING:
             return job.failures > 0
+        case JobState.LATE:
+            return job.due_at is not None and now - job.due_at > OVERDUE and not paused
         case JobState.ORPHANED:
             return is_orphaned(job, sessions, now)

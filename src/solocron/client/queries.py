@@ -7,37 +7,28 @@ from datetime import datetime
 
 from solocron.calendars.views import CalendarView, notes_of
 from solocron.calendars.views import view as calendar_view
-from solocron.client.alarms import AlarmDesk
-from solocron.client.job_documents import JobDocuments, is_orphaned
+from solocron.client.job_documents import JobDocuments
 from solocron.client.job_listing import JobListing, WantedJobs
 from solocron.client.run_listing import RunListing, WantedRuns
-from solocron.client.run_lookup import RunLookup, running_views
-from solocron.clock import SECOND, from_us, to_us
+from solocron.client.run_lookup import RunLookup
+from solocron.clock import from_us, to_us
 from solocron.errors import InvalidError
 from solocron.model.change import Kind
 from solocron.model.documents.calendar import calendar_of
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import limit_of, parse
-from solocron.model.documents.scoped_pause import KeptBack, kept_back, standing
-from solocron.model.pools import unserved
 from solocron.schedules import Calendared, Schedule, load_zone, rule_of
 from solocron.stores.contract import All
-from solocron.stores.paging import read_documents, read_sessions, sessions_since
-from solocron.views import JobView, LimitView, NodeView, RunView, ScopedPauseView, StatusView
+from solocron.stores.paging import read_documents, sessions_since
+from solocron.views import JobView, LimitView, NodeView, RunView
 
 __all__ = ["Queries"]
-
-_DAY = 86_400 * SECOND
-_OVERDUE = 300 * SECOND
 
 
 class Queries:
     """Everything that can be asked of a namespace without changing it."""
 
-    def __init__(
-        self, documents: JobDocuments, lookup: RunLookup, jobs: JobListing, runs: RunListing, alarms: AlarmDesk
-    ) -> None:
-        self._alarms = alarms
+    def __init__(self, documents: JobDocuments, lookup: RunLookup, jobs: JobListing, runs: RunListing) -> None:
         self._documents = documents
         self._jobs = jobs
         self._runs = runs
@@ -53,11 +44,29 @@ class Queries:
         return self._documents.view(name)
 
     def runs(
-        self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
+        self,
+        job: str | None = None,
+        *,
+        status: str | Iterable[str] | None = None,
+        origin: str | Iterable[str] | None = None,
+        node: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
     ) -> list[RunView]:
-        """Return what runs, latest claim first, then the records of the log, newest first."""
-        wanted = frozenset([status] if isinstance(status, str) else status or ())
-        return list(self._runs.page(WantedRuns(job=job, statuses=wanted), limit=limit).runs)
+        """Return what runs, latest claim first, then the records of the log, newest first.
+
+        A search for few among very many looks at 20,000 records at a time, until it has `limit` of them.
+        """
+        wanted = WantedRuns(
+            job=job, statuses=_several(status), origins=_several(origin), node=node, since=since, until=until
+        )
+        page = self._runs.page(wanted, limit=limit)
+        found = list(page.runs)
+        while page.next is not None and len(found) < limit:
+            page = self._runs.page(wanted, limit=limit - len(found), before=page.next)
+            found += page.runs
+        return found
 
     def get_run(self, id: str) -> RunView:
         """Return the last attempt of a run, or the run as it waits."""
@@ -95,29 +104,6 @@ class Queries:
             LimitView.of(name, jobs, [permit for permit in permits if limit_of(permit.name) == name], now=now)
             for name, jobs in sorted(named.items())
         ]
-
-    def status(self) -> StatusView:
-        """Return the nodes, the running attempts, the counts of the last 24 hours, and what needs attention."""
-        now, sessions, jobs = self._store.clock(), read_sessions(self._store), self._documents.all()
-        pauses = standing(self._documents.pauses(), now)
-        free = [job for job in jobs if kept_back(pauses, job, now=now) is KeptBack.NOTHING] if pauses else jobs
-        return StatusView(
-            store=self._store.url,
-            tier=str(self._store.capabilities.tier),
-            namespace=self._store.namespace,
-            now=from_us(now),
-            nodes=tuple(self.nodes()),
-            running=tuple(running_views(jobs, sessions, now)),
-            counts=dict(self._store.tally(now - _DAY)),
-            jobs=len(jobs),
-            paused=tuple(job.name for job in jobs if job.paused is not None),
-            pauses=tuple(ScopedPauseView.of(one) for one in sorted(pauses, key=lambda one: one.at)),
-            orphaned=tuple(job.name for job in jobs if is_orphaned(job, sessions, now)),
-            blocked=tuple(blocked.name for blocked in self._store.blocked()),
-            overdue=tuple(job.name for job in free if job.due_at is not None and now - job.due_at > _OVERDUE),
-            unserved={pool: len(names) for pool, names in unserved(free, sessions, now=now).items()},
-            alarms=self._alarms.open_alarms().alarms,
-        )
 
     def upcoming(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[datetime]:
         """Return the next slots of a job, in its zone; with `start`, the slots strictly after that instant."""
@@ -163,3 +149,7 @@ class Queries:
             for one in found
             if one is not None
         ]
+
+
+def _several(given: str | Iterable[str] | None) -> frozenset[str]:
+    return frozenset([given] if isinstance(given, str) else given or ())

@@ -66,6 +66,9 @@ class WantedRuns:
             for one in sorted(given):
                 if one not in set(known):
                     raise InvalidError(f"{what} {one!r:.40} is not known; choose from {', '.join(known)}.")
+        for name, moment in (("since", self.since), ("until", self.until)):
+            if moment is not None and moment.utcoffset() is None:
+                raise InvalidError(f"{name}={moment!r} has no time zone; nothing was read. Pass an aware datetime.")
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InvalidError(f"no run can be both since {_utc(self.since)} and before {_utc(self.until)}.")
 

@@ -10,12 +10,11 @@ from solocron.model.change import Kind
 from solocron.model.documents.job import Job, WaitingRun
 from solocron.model.documents.request import first_name
 from solocron.model.documents.run import Origin, Record, Status, group_of, job_of, key_of, shard_of
-from solocron.model.documents.session import Session, is_live, progress_of
-from solocron.model.transitions.claimant import record_of
+from solocron.model.documents.session import Session, progress_of
 from solocron.model.transitions.shards import each
 from solocron.stores.contract import All, Named, Query
 from solocron.stores.paging import find_job, read_documents
-from solocron.views import RunView
+from solocron.views import HoldView, RunView
 
 __all__ = ["RunLookup", "running_views"]
 
@@ -50,7 +49,7 @@ class RunLookup:
         views = {(view.attempt, view.run): view for view in (*held, *map(RunView.of, self._records(run)))}
         return [views[key] for key in sorted(views)]
 
-    def running(self, jobs: Sequence[Job]) -> list[RunView]:
+    def running(self, jobs: Sequence[Job]) -> list[HoldView]:
         """Return what these jobs run, with what claims and sessions say of it."""
         names = tuple(sorted({hold.session for job in jobs for hold in job.active}))
         if not names:
@@ -98,17 +97,15 @@ class RunLookup:
         return None
 
 
-def running_views(jobs: Iterable[Job], sessions: Iterable[Session], now: int) -> list[RunView]:
+def running_views(jobs: Iterable[Job], sessions: Iterable[Session], now: int) -> list[HoldView]:
     """Return what these jobs run, latest claim first; its progress is in the session that holds it."""
     known = {session.name: session for session in sessions}
-    found: list[tuple[int, RunView]] = []
+    found: list[tuple[int, HoldView]] = []
     for job in jobs:
         for hold in job.active:
             session = known.get(hold.session)
             progress = None if session is None else progress_of(session).get((hold.run, hold.fence))
-            lease = session.lease if session is not None and is_live(session, now=now) else None
-            view = RunView.of(record_of(job, hold, Status.RUNNING, now=hold.claimed_at, progress=progress))
-            found.append((hold.claimed_at, view.held(hold, lease=lease, now=now)))
+            found.append((hold.claimed_at, HoldView.of_hold(job, hold, session, now=now, progress=progress)))
     return [view for _, view in sorted(found, key=lambda one: (one[0], one[1].run), reverse=True)]
 
 

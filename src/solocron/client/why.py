@@ -36,8 +36,9 @@ class Why:
         self._slots = slots
         self._store = documents.store
 
-    def why(self, job: str, at: datetime) -> WhyView:
-        """Explain the slot at an instant, or the last one before it."""
+    def why(self, job: str, at: datetime | None = None) -> WhyView:
+        """Explain the slot at an instant (None: now), or the last one before it."""
+        at = from_us(self._store.clock()) if at is None else at
         if at.utcoffset() is None:
             raise InvalidError(f"at={at!r} has no time zone; nothing was read. Pass an aware datetime.")
         doc = self._documents.get(job)

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from solocron.model.change import Absent, Change
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
 from solocron.model.documents.session import Life, Session
 
-__all__ = ["Peers", "TakenOn", "advertised", "application_in", "can_run", "is_anothers", "rivals", "take_on"]
+__all__ = [
+    *("CalledCode", "Peers", "TakenOn", "advertised", "application_in", "can_run", "is_anothers", "rivals"),
+    "take_on",
+]
 
 _Declared = tuple[tuple[str, ...] | None, tuple[tuple[str, tuple[str, ...] | None], ...]]
 """The handlers and the applications of a session."""
@@ -65,11 +69,22 @@ def application_in(session: Session, handler: str) -> str | None:
     return main
 
 
-def can_run(session: Session, definition: Definition) -> bool:
-    """Return whether a node of this session may claim a job of this definition."""
-    if definition.pool not in session.pools:
+class CalledCode(Protocol):
+    """What of a definition decides which nodes can run it."""
+
+    @property
+    def pool(self) -> str: ...
+    @property
+    def handler(self) -> str: ...
+    @property
+    def application(self) -> str | None: ...
+
+
+def can_run(session: Session, code: CalledCode) -> bool:
+    """Return whether a node of this session may claim a job that calls this code."""
+    if code.pool not in session.pools:
         return False
-    return _may_have((session.handlers, session.applications), definition.handler, definition.application)
+    return _may_have((session.handlers, session.applications), code.handler, code.application)
 
 
 def _may_have(declared: _Declared, handler: str, application: str | None) -> bool:

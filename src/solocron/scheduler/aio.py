@@ -26,7 +26,9 @@ from solocron.model.documents.request import run_named
 from solocron.scheduler.inline import Here
 from solocron.schedules import Schedule
 from solocron.views import (
+    AccountingView,
     AlarmsView,
+    AuditPage,
     BackfillView,
     JobView,
     LimitView,
@@ -35,8 +37,10 @@ from solocron.views import (
     RunView,
     ScopedPauseView,
     SilenceView,
+    SlotView,
     StatusView,
     SyncView,
+    WhyView,
 )
 
 if TYPE_CHECKING:
@@ -113,18 +117,56 @@ class AsyncScheduler:
         return await self._call(self._scheduler.get_job, name)
 
     async def runs(
-        self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
+        self,
+        job: str | None = None,
+        *,
+        status: str | Iterable[str] | None = None,
+        origin: str | Iterable[str] | None = None,
+        node: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
     ) -> list[RunView]:
-        """Return records of runs, newest first."""
-        return await self._call(self._scheduler.runs, job, status=status, limit=limit)
+        """Return what runs, latest claim first, then the records of the log, newest first."""
+        return await self._call(
+            self._scheduler.runs, job, status=status, origin=origin, node=node, since=since, until=until, limit=limit
+        )
 
     async def get_run(self, id: str) -> RunView:
         """Return the last attempt of a run, or the run as it waits."""
         return await self._call(self._scheduler.get_run, id)
 
-    async def nodes(self) -> list[NodeView]:
-        """Return the nodes of the namespace, by name."""
-        return await self._call(self._scheduler.nodes)
+    async def attempts(self, id: str) -> list[RunView]:
+        """Return every attempt of a run that has ended or runs, oldest first."""
+        return await self._call(self._scheduler.attempts, id)
+
+    async def slots(self, job: str, start: datetime, end: datetime) -> list[SlotView]:
+        """Return every slot of a job from `start` on and before `end`, at most 2,000, with what became of it."""
+        return await self._call(self._scheduler.slots, job, start, end)
+
+    async def why(self, job: str, at: datetime | None = None) -> WhyView:
+        """Return why the slot of a job at an instant (now), or the last one before it, did or did not run."""
+        return await self._call(self._scheduler.why, job, at)
+
+    async def accounting(self, since: datetime, job: str | None = None) -> AccountingView:
+        """Return the slots that came due since then, by what became of them, of one job or of all.
+
+        It reads the log of each job.
+        """
+        return await self._call(self._scheduler.accounting, since, job)
+
+    async def nodes(self, *, ended: bool = False, since: datetime | None = None) -> list[NodeView]:
+        """Return the nodes of the namespace, by name; with `ended` those whose end is on record follow, latest first.
+
+        With `since`, only those of them that ended then or later.
+        """
+        return await self._call(self._scheduler.nodes, ended=ended, since=since)
+
+    async def audit(
+        self, *, who: str | None = None, subject: str | None = None, limit: int = 50, after: str | None = None
+    ) -> AuditPage:
+        """Return who asked for what, newest first; `after` is the `next` of the page before."""
+        return await self._call(self._scheduler.audit, who=who, subject=subject, limit=limit, after=after)
 
     async def open_alarms(self) -> AlarmsView:
         """Return the open alarms, what was told of them, and the silences."""

@@ -14,6 +14,8 @@ from solocron.jobs.options import AddOptions, Span
 from solocron.scheduler.core import Core
 from solocron.schedules import Schedule
 from solocron.views import (
+    AccountingView,
+    AuditPage,
     BackfillView,
     JobView,
     LimitView,
@@ -21,8 +23,10 @@ from solocron.views import (
     ResumeView,
     RunView,
     ScopedPauseView,
+    SlotView,
     StatusView,
     SyncView,
+    WhyView,
 )
 
 __all__ = ["Operations"]
@@ -37,7 +41,7 @@ class Operations:
         """Open the store now, and return the client behind the methods below.
 
         Every method opens the store by itself. Call this one to fail early where the store cannot be used, or for what
-        only the client has: `attempts`, `adopt`, `restored`.
+        only the client has: `adopt`, `restored`, pages with cursors.
         """
         return self._core.open()
 
@@ -54,18 +58,54 @@ class Operations:
         return self._read().get_job(name)
 
     def runs(
-        self, job: str | None = None, *, status: str | Iterable[str] | None = None, limit: int = 50
+        self,
+        job: str | None = None,
+        *,
+        status: str | Iterable[str] | None = None,
+        origin: str | Iterable[str] | None = None,
+        node: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
     ) -> list[RunView]:
-        """Return records of runs, newest first."""
-        return self._read().runs(job, status=status, limit=limit)
+        """Return what runs, latest claim first, then the records of the log, newest first."""
+        return self._read().runs(job, status=status, origin=origin, node=node, since=since, until=until, limit=limit)
 
     def get_run(self, id: str) -> RunView:
         """Return the last attempt of a run, or the run as it waits."""
         return self._read().get_run(id)
 
-    def nodes(self) -> list[NodeView]:
-        """Return the nodes of the namespace, by name."""
-        return self._read().nodes()
+    def attempts(self, id: str) -> list[RunView]:
+        """Return every attempt of a run that has ended or runs, oldest first."""
+        return self._read().attempts(id)
+
+    def slots(self, job: str, start: datetime, end: datetime) -> list[SlotView]:
+        """Return every slot of a job from `start` on and before `end`, at most 2,000, with what became of it."""
+        return self._read().slots(job, start, end)
+
+    def why(self, job: str, at: datetime | None = None) -> WhyView:
+        """Return why the slot of a job at an instant (now), or the last one before it, did or did not run."""
+        return self._read().why(job, at)
+
+    def accounting(self, since: datetime, job: str | None = None) -> AccountingView:
+        """Return the slots that came due since then, by what became of them, of one job or of all.
+
+        It reads the log of each job.
+        """
+        return self._read().accounting(since, job)
+
+    def nodes(self, *, ended: bool = False, since: datetime | None = None) -> list[NodeView]:
+        """Return the nodes of the namespace, by name; with `ended` those whose end is on record follow, latest first.
+
+        With `since`, only those of them that ended then or later.
+        """
+        return self._read().nodes(ended=ended, since=since)
+
+    def audit(
+        self, *, who: str | None = None, subject: str | None = None, limit: int = 50, after: str | None = None
+    ) -> AuditPage:
+        """Return who asked for what, newest first; `after` is the `next` of the page before."""
+        return self._read().audit(who=who, subject=subject, limit=limit, after=after)
 
     def limits(self) -> list[LimitView]:
         """Return the limits across jobs: how many may run, and which runs have the permits."""

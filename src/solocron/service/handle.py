@@ -38,8 +38,9 @@ from solocron.views import to_json
 __all__ = ["Service"]
 
 log = logging.getLogger("solocron.service")
-_CHANGES_ALWAYS = ("as_of", "asked", "check", "now", "since", "until")
-"""Keys that differ between two equal answers, left out of the entity tag."""
+_CHANGES_ANYWHERE = ("lease_left_s",)
+_CHANGES_ALWAYS = ("as_of", "asked", "check", "now", "since", "until", *_CHANGES_ANYWHERE)
+"""Keys of an answer that differ between two equal answers, left out of the entity tag."""
 _PLAIN = "text/plain; charset=utf-8"
 
 
@@ -185,11 +186,15 @@ def _response(value: Any) -> Response:
         return Response(status=value.status, body=body, kind=_PLAIN, tag=None if value.status != 200 else tag_of(body))
     answer = value if isinstance(value, Answer) else Answer(value)
     plain = scrubbed_json(to_json(answer.value))
-    kept = (
-        {key: item for key, item in plain.items() if key not in _CHANGES_ALWAYS} if isinstance(plain, dict) else plain
-    )
-    tag = tag_of(_dumped(kept)) if answer.status == 200 else None
+    tag = tag_of(_dumped(_lasting(plain, _CHANGES_ALWAYS))) if answer.status == 200 else None
     return Response(status=answer.status, body=_dumped(plain), headers=answer.headers, tag=tag)
+
+
+def _lasting(value: Any, left_out: Collection[str]) -> Any:
+    """Return a JSON value without what differs between two equal answers."""
+    if isinstance(value, dict):
+        return {key: _lasting(item, _CHANGES_ANYWHERE) for key, item in value.items() if key not in left_out}
+    return [_lasting(item, _CHANGES_ANYWHERE) for item in value] if isinstance(value, list) else value
 
 
 def _dumped(value: Any) -> bytes:

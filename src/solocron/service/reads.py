@@ -97,7 +97,7 @@ class Reads:
 
     def why(self, job: str, at: datetime | None) -> WhyView:
         """Return why the slot at an instant, or the last one before it, did or did not run."""
-        return self._client.why(job, self.now() if at is None else at)
+        return self._client.why(job, at)
 
     def accounting(self, job: str, hours: int) -> AccountingView:
         """Return the slots of a job in the last hours by what became of them.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from solocron.views import JobView, RunView
 
 __all__ = ["cut", "redacted", "shown_job", "shown_run"]
+
+ShownRun = TypeVar("ShownRun", bound=RunView)
 
 _MASK = "***"
 _SECRET = re.compile(r"(?i)password|passwd|token|secret|authorization|cookie|credential|(^|[_.\- ])key$|^key$|apikey$")
@@ -51,7 +53,7 @@ def cut(text: str | None, most: int) -> str | None:
     return f"{text[:most]}\n... {len(text) - most} more characters"
 
 
-def shown_run(view: RunView, *, values: bool = False) -> RunView:
+def shown_run(view: ShownRun, *, values: bool = False) -> ShownRun:
     """Return a run as it may be shown: its result only with `values`, its output never (it has a route of its own)."""
     return replace(
         view,

@@ -14,7 +14,7 @@ from solocron.model.documents import namespace
 from solocron.model.documents.job import Job
 from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.documents.session import Session, is_live
-from solocron.stores.contract import All, Doc, HeldByAny, Named, RecentSessions, Store, Which
+from solocron.stores.contract import All, Doc, HeldByAny, Mark, Named, RecentSessions, Store, Which
 
 __all__ = [
     "PAGE",
@@ -24,6 +24,8 @@ __all__ = [
     "iter_job_pages",
     "iter_jobs",
     "iter_jobs_below",
+    "iter_late",
+    "iter_marked",
     "iter_names",
     "live_sessions",
     "read_documents",
@@ -67,6 +69,27 @@ def iter_names(store: Store, kind: Kind, *, size: int = PAGE, after: str = "") -
     while True:
         page = store.names(kind, after=after, limit=size)
         yield from page
+        if len(page) < size:
+            return
+        after = page[-1]
+
+
+def iter_marked(store: Store, mark: Mark, *, size: int = PAGE, after: str = "") -> Iterator[str]:
+    """Yield the names of the jobs after a name that bear one of these marks, in their order."""
+    while True:
+        page = store.marked(mark, after=after, limit=size)
+        yield from page
+        if len(page) < size:
+            return
+        after = page[-1]
+
+
+def iter_late(store: Store, before: int, *, size: int = PAGE) -> Iterator[str]:
+    """Yield the names of the jobs that were due before an instant, the latest ones last."""
+    after: tuple[int, str] | None = None
+    while True:
+        page = store.due_times(size, after=after, until=before)
+        yield from (name for _, name in page)
         if len(page) < size:
             return
         after = page[-1]

@@ -24,7 +24,7 @@ from solocron.views.jobs import (
     SyncView,
 )
 from solocron.views.nodes import NodeView, RefusedEndView, StatusView
-from solocron.views.runs import WAITING, RunView
+from solocron.views.runs import WAITING, HoldView, RunView
 from solocron.views.slots import AccountingView, FactView, SlotView, WhyView
 from solocron.views.waits import WaitView
 
@@ -38,6 +38,7 @@ __all__ = [
     "BackfillView",
     "FactView",
     "HealthView",
+    "HoldView",
     "JobView",
     "LimitView",
     "MessageView",

@@ -14,9 +14,10 @@ from solocron.model.change import SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Shards
 from solocron.model.documents.scoped_pause import Reach, ScopedPause
+from solocron.model.documents.session import Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.schedules import Schedule, load_zone
-from solocron.views.runs import RunView, moment
+from solocron.views.runs import HoldView, moment
 from solocron.views.waits import WaitView, waits_of
 
 __all__ = [
@@ -95,7 +96,7 @@ class JobView:
     """Its own pause."""
     pauses: tuple[ScopedPauseView, ...]
     """Pauses of many jobs that cover it, the oldest first."""
-    running: tuple[RunView, ...]
+    running: tuple[HoldView, ...]
     waiting: int
     waits: tuple[WaitView, ...]
     """The first of the runs that wait, and what each waits for."""
@@ -164,12 +165,12 @@ class JobView:
         *,
         following: int | None,
         orphaned: bool,
-        leases: Mapping[str, int],
+        sessions: Mapping[str, Session],
         now: int,
         unreadable: str | None = None,
         pauses: Sequence[ScopedPause] = (),
     ) -> JobView:
-        """Make the view of a job; `leases` are those of the live sessions, by name."""
+        """Make the view of a job; `sessions` are those that are known, by name."""
         definition, spec = job.definition, job.definition.schedule or {}
         options = options_of(definition)
         zone = options.pop("tz")
@@ -189,7 +190,7 @@ class JobView:
             if pause is None
             else PauseView(at=from_us(pause.at), by=pause.by, note=pause.note, until=moment(pause.until)),
             pauses=tuple(ScopedPauseView.of(one) for one in pauses if one.stands(now) and one.scope.covers(job)),
-            running=tuple(RunView.of_hold(job, hold, lease=leases.get(hold.session), now=now) for hold in job.active),
+            running=tuple(HoldView.of_hold(job, hold, sessions.get(hold.session), now=now) for hold in job.active),
             waiting=job.waiting,
             waits=waits_of(job, now=now),
             failures=job.failures,

@@ -10,7 +10,7 @@ from solocron.clock import SECOND, from_us
 from solocron.model.documents.session import Life, Session
 from solocron.views.alarms import AlarmView
 from solocron.views.jobs import ScopedPauseView
-from solocron.views.runs import RunView, moment
+from solocron.views.runs import HoldView, moment
 
 __all__ = ["NodeView", "RefusedEndView", "StatusView"]
 
@@ -107,7 +107,7 @@ class StatusView:
     namespace: str
     now: datetime
     nodes: tuple[NodeView, ...]
-    running: tuple[RunView, ...]
+    running: tuple[HoldView, ...]
     counts: Mapping[str, int]
     jobs: int
     paused: tuple[str, ...]

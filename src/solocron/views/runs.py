@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from solocron.clock import from_us, iso
+from solocron.clock import SECOND, from_us, iso
 from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.run import Record, Status, shard_of
+from solocron.model.documents.session import Life, Session, is_live
 from solocron.model.transitions.claimant import record_of, stopping_since, stuck_since
 
-__all__ = ["WAITING", "RunView", "moment"]
+__all__ = ["WAITING", "HoldView", "RunView", "moment"]
 
 WAITING = "waiting"
 """Status of a run that is not yet claimed; the log has no such status."""
@@ -125,11 +126,6 @@ class RunView:
             note=waiting_run.note,
         )
 
-    @classmethod
-    def of_hold(cls, job: Job, hold: Hold, *, lease: int | None, now: int) -> RunView:
-        """Make the view of a running attempt; `lease` is that of a live holder."""
-        return cls.of(record_of(job, hold, Status.RUNNING, now=hold.claimed_at)).held(hold, lease=lease, now=now)
-
     def held(self, hold: Hold, *, lease: int | None, now: int) -> RunView:
         """Add what a hold says of a running attempt; `lease` is that of a live holder."""
         since = stopping_since(hold, now=now)
@@ -140,6 +136,30 @@ class RunView:
             stopping="still running at its deadline" if late else hold.cancel,
             stopping_since=moment(since),
             stuck=lease is not None and stuck_since(hold, lease=lease, now=now) is not None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldView(RunView):
+    """A running attempt and the lease under which it runs: the node, its session, the fence, and what is left of it."""
+
+    session: str
+    lease_left_s: float | None
+    """Seconds until the lease of its session ends; below 0 it is past. None if the session is buried or gone."""
+
+    @classmethod
+    def of_hold(
+        cls, job: Job, hold: Hold, session: Session | None, *, now: int, progress: str | None = None
+    ) -> HoldView:
+        """Make the view of a hold; `session` is that of its holder, if it is known."""
+        live = session is not None and session.state is Life.LIVE
+        lease = session.lease if session is not None and is_live(session, now=now) else None
+        record = record_of(job, hold, Status.RUNNING, now=hold.claimed_at, progress=progress)
+        view = RunView.of(record).held(hold, lease=lease, now=now)
+        return cls(
+            **{field.name: getattr(view, field.name) for field in fields(RunView)},
+            session=hold.session,
+            lease_left_s=(session.expires_at - now) / SECOND if live and session is not None else None,
         )
 
 

@@ -25,8 +25,11 @@ from solocron.stores.url import _SCHEMES
 from solocron.telemetry.log import _LEVELS
 from solocron.views import (
     WAITING,
+    AccountingView,
     AlarmsView,
     AlarmView,
+    AuditPage,
+    AuditView,
     BackfillView,
     HealthView,
     JobView,
@@ -36,8 +39,10 @@ from solocron.views import (
     RunView,
     ScopedPauseView,
     SilenceView,
+    SlotView,
     StatusView,
     SyncView,
+    WhyView,
 )
 from tests.unit.docs.pages import DOCS, ROOT, WITHOUT_A_PAGE, table
 
@@ -106,6 +111,7 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
     "view",
     [
         *(AlarmView, AlarmsView, MessageView, SilenceView, SyncView),
+        *(AccountingView, AuditPage, AuditView, SlotView, WhyView),
         *(BackfillView, CalendarView, HealthView, RunView, JobView, NodeView, ResumeView, ScopedPauseView, StatusView),
     ],
 )

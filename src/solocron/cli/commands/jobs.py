@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STATES", "add_arguments", "execute"]
 
-STATES = ("on", "paused", "disabled", "running", "waiting", "failing", "orphaned")
+STATES = ("on", "paused", "disabled", "running", "waiting", "failing", "late", "orphaned")
 """Those of `JobState`, which the parser cannot import."""
 
 

@@ -9,7 +9,6 @@ from solocron.cli.arguments import add_listing
 from solocron.cli.exits import OK
 from solocron.cli.moments import earlier, utc
 from solocron.cli.opening import opened
-from solocron.clock import from_us
 
 __all__ = ["add_arguments", "execute"]
 
@@ -24,8 +23,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     with opened(args) as client:
-        now = client.store.clock()
-        found = client.why(args.job, from_us(now) if args.at is None else earlier(args.at, "AT", now))
+        at = None if args.at is None else earlier(args.at, "AT", client.store.clock())
+        found = client.why(args.job, at)
     if args.json:
         return output.dump_views(found)
     output.say(found.verdict)

@@ -70,9 +70,13 @@ class Scope:
         return f"--{self.reach}" + (f" {quote(self.value)}" if self.value else "")
 
     def covers(self, job: Job) -> bool:
+        return self.reaches(job.name, job.definition.pool)
+
+    def reaches(self, name: str, pool: str) -> bool:
+        """Return whether it covers a job of this name in this pool."""
         if self.reach is Reach.MATCH:
-            return fnmatchcase(job.name, self.value)
-        return self.reach is Reach.ALL or job.definition.pool == self.value
+            return fnmatchcase(name, self.value)
+        return self.reach is Reach.ALL or pool == self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

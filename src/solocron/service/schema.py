@@ -30,7 +30,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
     type(None): {"type": "null"},
     datetime: {"type": "string", "format": "date-time"},
     date: {"type": "string", "format": "date"},
-    timedelta: {"type": "string", "description": "a duration such as 1h30m"},
+    timedelta: {"type": "number", "description": "seconds"},
     Overlap: {"type": "string"},
     CatchUp: {"type": "string"},
     Any: {},

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from solocron.clock import iso, to_us
-from solocron.duration import format_duration
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.views.alarms import AlarmsView, AlarmView, MessageView, SilenceView
 from solocron.views.audit import AuditPage, AuditView
@@ -60,11 +59,14 @@ __all__ = [
 
 
 def to_json(value: Any) -> Any:
-    """Convert a view to plain JSON: instants as ISO-8601 in UTC, durations as strings such as `1h30m`."""
+    """Convert a view to plain JSON: instants as ISO-8601 in UTC, durations as seconds.
+
+    The command line's `--json` and the HTTP API both print what it returns.
+    """
     if isinstance(value, datetime):
         return iso(to_us(value))
     if isinstance(value, timedelta):
-        return format_duration(value)
+        return value.total_seconds()
     if isinstance(value, Overlap | CatchUp):
         return str(value)
     if isinstance(value, Backoff):

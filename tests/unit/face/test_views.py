@@ -75,3 +75,14 @@ def test_views_hold_no_internal_class(busy: tuple[Scheduler, str]) -> None:
     assert all(part.utcoffset() is not None for part in seen if isinstance(part, datetime))
     shown = to_json(scheduler.get_job("job"))
     assert shown["running"][0]["status"] == "running"
+
+
+@pytest.mark.parametrize(
+    ("duration", "seconds"), [(timedelta(hours=1, minutes=30), 5400), (timedelta(milliseconds=250), 0.25), (None, None)]
+)
+def test_a_duration_is_json_as_a_number_of_seconds(duration: timedelta | None, seconds: float | None) -> None:
+    assert to_json({"timeout": duration}) == {"timeout": seconds}
+
+
+def test_the_durations_of_a_policy_are_seconds_too() -> None:
+    assert to_json(Backoff(first="1m", cap="1h")) == {"first": 60, "factor": 2.0, "cap": 3600, "jitter": 0.1}

@@ -12,11 +12,13 @@ import socket
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from solocron.errors import ConfigurationError, MissingExtra
 from solocron.service.asgi import AsgiService
+from solocron.service.private_file import check_private
 
 if TYPE_CHECKING:
     import uvicorn
@@ -88,6 +90,7 @@ def check_listening(wanted: Listening, *, has_tokens: bool) -> None:
 
 
 def _check_certificate(cert: str, key: str | None) -> None:
+    check_private(Path(key or cert), what="key", untouched=_NOTHING)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key)
     except (OSError, ssl.SSLError) as error:

@@ -1,4 +1,4 @@
-"""Tokens: 256 random bits, shown once, kept as a hash in a file that only its owner can read."""
+"""Tokens: 256 random bits, shown once, kept as a hash in a file that other users cannot use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import hmac
 import os
 import re
 import secrets
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from threading import Lock
 
 from solocron.errors import ConfigurationError, ConflictError
 from solocron.jobs.checks import NAME
+from solocron.service.private_file import identity_of, open_private
 from solocron.service.roles import Identity, Role
 
 __all__ = ["FixedTokens", "TokenEntry", "TokenFile", "Tokens", "add_token", "hash_of", "new_token"]
@@ -22,6 +22,7 @@ __all__ = ["FixedTokens", "TokenEntry", "TokenFile", "Tokens", "add_token", "has
 _LARGEST = 64 * 1024
 _TOKEN = re.compile(r"solocron_[A-Za-z0-9_-]{43}")
 _NOTHING = "Nothing was started."
+_WHAT = "token file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +74,11 @@ class TokenFile(Tokens):
     def entries(self) -> Sequence[TokenEntry]:
         """Return the entries; raise ConfigurationError if the file cannot be trusted, so that no caller is known."""
         with self._lock:
-            try:
-                found = os.stat(self.path, follow_symlinks=False)
-            except OSError as error:
-                self._seen = None
-                raise _unreadable(self.path, error) from None
-            state = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
-            if state != self._seen:
-                self._seen = None
+            seen, self._seen = self._seen, None
+            state = identity_of(self.path, what=_WHAT, untouched=_NOTHING)
+            if state != seen:
                 self._entries = _parse(self.path, _read(self.path))
-                self._seen = state
+            self._seen = state
             return self._entries
 
 
@@ -102,13 +98,8 @@ def add_token(path: Path, name: str, role: Role) -> str:
         raise ConfigurationError(
             f"name {name!r:.60} cannot be used: 1 to 128 letters, digits, '_', '.', ':' or '-'. No token was made."
         )
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags, 0o600)
-    except OSError as error:
-        raise _unreadable(path, error, "No token was made.") from None
+    descriptor = open_private(path, what=_WHAT, untouched="No token was made.", mode="append")
     with os.fdopen(descriptor, "r+", encoding="ascii", errors="replace") as file:
-        _check(path, os.fstat(file.fileno()), "No token was made.")
         content = file.read(_LARGEST)
         if any(entry.name == name for entry in _parse(path, content)):
             raise ConflictError(f"{path} has a token {name!r} already; take its line out first. No token was made.")
@@ -119,31 +110,8 @@ def add_token(path: Path, name: str, role: Role) -> str:
 
 
 def _read(path: Path) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    with os.fdopen(descriptor, encoding="ascii", errors="replace") as file:
-        _check(path, os.fstat(file.fileno()), _NOTHING)
+    with os.fdopen(open_private(path, what=_WHAT, untouched=_NOTHING), encoding="ascii", errors="replace") as file:
         return file.read(_LARGEST + 1)
-
-
-def _check(path: Path, found: os.stat_result, untouched: str) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise ConfigurationError(f"the token file {path} is not a file. {untouched}")
-    if found.st_uid not in (os.geteuid(), 0):
-        raise ConfigurationError(f"the token file {path} belongs to another user. {untouched}")
-    if found.st_mode & 0o077:
-        raise ConfigurationError(
-            f"other users may use the token file {path} (mode {stat.S_IMODE(found.st_mode):o}). {untouched} "
-            f"Run: chmod 600 {path}"
-        )
-    folder = os.stat(path.absolute().parent)
-    if folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX:
-        raise ConfigurationError(
-            f"every user may write to the folder of {path}, so any of them could replace it. {untouched} "
-            f"Run: chmod o-w {path.absolute().parent}"
-        )
 
 
 def _parse(path: Path, content: str) -> tuple[TokenEntry, ...]:
@@ -164,12 +132,3 @@ def _parse(path: Path, content: str) -> tuple[TokenEntry, ...]:
             raise ConfigurationError(f"the token file {path}, line {number}: {words[0]} is there twice. {_NOTHING}")
         found[words[0]] = TokenEntry(words[0], Role(words[1]), words[2])
     return tuple(found.values())
-
-
-def _unreadable(path: Path, error: OSError, untouched: str = _NOTHING) -> ConfigurationError:
-    if path.is_symlink():
-        return ConfigurationError(
-            f"the token file {path} is a symbolic link, which another user could redirect. {untouched} "
-            "Give the path of the file itself."
-        )
-    return ConfigurationError(f"the token file {path} cannot be used ({error.strerror}). {untouched}")

@@ -1,4 +1,4 @@
-"""Tokens: shown once, kept as a hash, in a file that only its owner can use."""
+"""Tokens: shown once, kept as a hash, in a file that other users cannot use."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_trusted_any_more_lets_no_caller_in(file: Path) ->
     tokens = TokenFile(file)
     assert tokens.identify(token) is not None
     file.chmod(0o644)
-    with pytest.raises(ConfigurationError, match="chmod 600"):
+    with pytest.raises(ConfigurationError, match="chmod 640"):
         tokens.identify(token)
     file.chmod(0o600)
     assert tokens.identify(token) is not None
@@ -76,17 +76,57 @@ def test_a_file_that_cannot_be_trusted_any_more_lets_no_caller_in(file: Path) ->
         tokens.identify(token)
 
 
-def test_a_link_and_an_open_folder_are_refused(file: Path, tmp_path: Path) -> None:
+def test_a_secret_that_an_orchestrator_mounts_is_read_and_read_again_when_it_is_replaced(tmp_path: Path) -> None:
+    """A Kubernetes Secret: a link to a link to a folder that is swapped, readable by the group of the container."""
+    secrets = {}
+    for version in ("..v1", "..v2"):
+        (tmp_path / version).mkdir()
+        secrets[version] = add_token(tmp_path / version / "tokens", "ana", Role.READ)
+        (tmp_path / version / "tokens").chmod(0o440)
+    (tmp_path / "..data").symlink_to("..v1")
+    (tmp_path / "tokens").symlink_to("..data/tokens")
+    tokens = TokenFile(tmp_path / "tokens")
+    assert tokens.identify(secrets["..v1"]) == Identity("ana")
+    (tmp_path / "..new").symlink_to("..v2")
+    (tmp_path / "..new").rename(tmp_path / "..data")
+    assert tokens.identify(secrets["..v1"]) is None
+    assert tokens.identify(secrets["..v2"]) == Identity("ana")
+
+
+@pytest.mark.parametrize("mode", [0o604, 0o644, 0o602, 0o620, 0o660])
+def test_a_file_that_others_may_read_or_a_group_may_write_is_refused_in_one_sentence(file: Path, mode: int) -> None:
     add_token(file, "ana", Role.READ)
-    link = tmp_path / "link"
-    link.symlink_to(file)
-    with pytest.raises(ConfigurationError, match="symbolic link"):
-        TokenFile(link).entries()
-    with pytest.raises(ConfigurationError, match="symbolic link"):
-        add_token(link, "bob", Role.READ)
-    os.chmod(tmp_path, 0o777)
-    with pytest.raises(ConfigurationError, match="chmod o-w"):
+    file.chmod(mode)
+    with pytest.raises(ConfigurationError, match="other users may use") as caught:
         TokenFile(file).entries()
+    assert f"chmod 640 {file}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("folder", ["of the link", "of the file"])
+def test_an_open_folder_is_refused_also_behind_a_link(tmp_path: Path, folder: str) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    add_token(there / "tokens", "ana", Role.READ)
+    (here / "tokens").symlink_to(there / "tokens")
+    (here if folder == "of the link" else there).chmod(0o777)
+    with pytest.raises(ConfigurationError, match="chmod o-w"):
+        TokenFile(here / "tokens").entries()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_or_link_of_another_user_is_refused(tmp_path: Path) -> None:
+    add_token(tmp_path / "tokens", "ana", Role.READ)
+    (tmp_path / "link").symlink_to("tokens")
+    os.chown(tmp_path / "link", 65_534, -1, follow_symlinks=False)
+    with pytest.raises(ConfigurationError, match="a link of another user"):
+        TokenFile(tmp_path / "link").entries()
+    with pytest.raises(ConfigurationError, match="a link of another user"):
+        add_token(tmp_path / "link", "bob", Role.READ)
+    os.chown(tmp_path / "tokens", 65_534, -1)
+    with pytest.raises(ConfigurationError, match="belongs to another user"):
+        TokenFile(tmp_path / "tokens").entries()
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from solocron.dispatch.contract import Dispatcher
 from solocron.effects.locks.lock import LockPlace
@@ -12,14 +13,42 @@ from solocron.runtime import Runtime
 from solocron.scheduler.configuration import Configuration
 from solocron.scheduler.core import Core
 from solocron.scheduler.scheduler import Scheduler
+from solocron.scheduler.serving import clients_of
 from solocron.stores.contract import Store
+from solocron.views import RunView
 
-__all__ = ["core_of", "lock_place_of", "make_node", "scheduler_on"]
+if TYPE_CHECKING:
+    from solocron.service.clients import ServiceClients
+
+__all__ = [
+    "core_of",
+    "lock_place_of",
+    "make_node",
+    "node_is_ready",
+    "scheduler_on",
+    "service_clients_of",
+    "tick_once",
+]
 
 
 def core_of(scheduler: Scheduler) -> Core:
     """Return the parts of a scheduler."""
     return scheduler._core
+
+
+def service_clients_of(scheduler: Scheduler) -> ServiceClients:
+    """Return the clients of a service beside a scheduler, on stores of their own."""
+    return clients_of(scheduler._core)
+
+
+def tick_once(scheduler: Scheduler) -> tuple[Sequence[RunView], datetime | None]:
+    """Do one pass; return its runs, and when something is due next."""
+    return scheduler._tick_once()
+
+
+def node_is_ready(scheduler: Scheduler) -> bool:
+    """Return False only if a node runs in this process that cannot claim."""
+    return scheduler._node_is_ready()
 
 
 def scheduler_on(

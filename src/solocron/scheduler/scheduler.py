@@ -26,6 +26,7 @@ from solocron.scheduler.effects import EffectOperations
 from solocron.scheduler.inline import Here, InlineOperations, refuse_loop
 from solocron.scheduler.locks import LockOperations, LockRoom
 from solocron.scheduler.operations import Operations
+from solocron.scheduler.serving import ServiceOperations
 from solocron.scheduler.starting import refuse_store_per_replica, refuse_unknown_calendars
 from solocron.schedules import Schedule
 from solocron.stores.contract import Store
@@ -44,7 +45,7 @@ S = TypeVar("S", bound=Subscriber)
 W = TypeVar("W", bound=Wrapper)
 
 
-class Scheduler(Operations, InlineOperations, LockOperations, EffectOperations, AlarmOperations):
+class Scheduler(Operations, InlineOperations, LockOperations, EffectOperations, AlarmOperations, ServiceOperations):
     """Declares jobs, runs them while it is started, and returns what became of them.
 
     Making one opens nothing and starts nothing. Any number of replicas may do the same on the same store: each slot

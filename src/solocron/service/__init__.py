@@ -1,1 +1,10 @@
-"""The HTTP service: a JSON API and the dashboard, from one table of routes. Nothing listens unless it is asked to."""
+"""The HTTP service: one table of routes behind a guard, as ASGI and WSGI applications.
+
+`scheduler.asgi()` and `scheduler.wsgi()` make one. `Identity` and `Role` are what an `auth=` of yours returns, `Oidc`
+says whose tokens may tick.
+"""
+
+from solocron.service.oidc import Oidc
+from solocron.service.roles import Identity, Role
+
+__all__ = ["Identity", "Oidc", "Role"]

@@ -80,10 +80,11 @@ class AsgiService:
             self._loop.call_soon_threadsafe(self._streams.end)
 
     def close(self) -> None:
-        """End the threads; a question that is under way ends first."""
+        """End the threads and the connections; a question that is under way ends first."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+        self._service.close()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -123,6 +124,8 @@ class AsgiService:
         if isinstance(opened, Response):
             return opened
         caller = service.find_caller(head)
+        if caller is None and service.awaits_proof(head):
+            caller = await self._in_thread(lambda: service.prove(head))
         if caller is None and self._auth is not None and not service.is_public(head):
             caller = await self._auth.find(head, lambda call: self._in_thread(call))
         return service.admit(head, caller)
@@ -130,6 +133,8 @@ class AsgiService:
     async def _answer(self, admission: Admission, receive: Receive) -> Response:
         service = self._service
         body = await _body(receive) if admission.route.writes else b""
+        if admission.route.lasts:
+            return await _in_own_thread(lambda: service.answer(admission, body))
         if not admission.route.asks_store:
             return service.answer(admission, body)
         response = await self._in_thread(lambda: service.answer(admission, body))
@@ -212,6 +217,14 @@ class AsgiService:
 def _start(response: Response) -> MutableMapping[str, Any]:
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
     return {"type": "http.response.start", "status": response.status, "headers": headers}
+
+
+async def _in_own_thread(call: Callable[[], T]) -> T:
+    """Wait for a call that may last: it must not take a place from those that ask the store."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="solocron-tick")
+    future = asyncio.get_running_loop().run_in_executor(pool, call)
+    pool.shutdown(wait=False)  # the thread ends with the call
+    return await asyncio.shield(future)
 
 
 async def _body(receive: Receive) -> bytes:

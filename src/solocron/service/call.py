@@ -12,6 +12,7 @@ from solocron.service.logins import Logins
 from solocron.service.reads import Reads
 from solocron.service.request import RequestHead
 from solocron.service.roles import Role
+from solocron.service.ticking import Ticking
 from solocron.service.writes import Writes
 
 __all__ = ["Answer", "ApiCall", "EventText", "Redirect", "Text", "Values"]
@@ -43,6 +44,8 @@ class ApiCall:
     watcher: Watcher
     logins: Logins
     is_ready: Callable[[], bool]
+    ticking: Ticking | None = None
+    """None where no code is at hand; the route does not exist there."""
     values: Values = "operate"
 
     @property

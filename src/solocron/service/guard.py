@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from solocron.errors import ConfigurationError
 from solocron.service.bodies import LARGEST_BODY
 from solocron.service.identity import KnownCaller, Via
 from solocron.service.problems import ProblemError
@@ -20,7 +21,7 @@ from solocron.service.request import RequestHead
 from solocron.service.roles import RouteAccess, is_allowed
 from solocron.service.routes import ROUTES, Match, Route, allowed_methods, match
 
-__all__ = ["LOOPBACK", "Admission", "Guard", "check_csrf"]
+__all__ = ["LOOPBACK", "Admission", "Guard", "check_csrf", "check_hosts"]
 
 LOOPBACK = frozenset(["localhost", "127.0.0.1", "[::1]"])
 _LONGEST_PATH = 2048
@@ -63,11 +64,13 @@ class Guard:
         *,
         allowed_hosts: Collection[str] = LOOPBACK,
         read_only: bool = False,
+        edit: bool = False,
         table: Sequence[Route] = ROUTES,
         clock: Callable[[], float],
     ) -> None:
         self._hosts = frozenset(host.lower() for host in allowed_hosts)
         self._read_only = read_only
+        self._edit = edit
         self._table = table
         self._created = RateLimit(_CREATED_A_MINUTE, clock=clock)
         self._written = RateLimit(_WRITES_A_MINUTE, clock=clock)
@@ -85,12 +88,19 @@ class Guard:
                 raise ProblemError(400, f"the header {name} is there twice.", code="InvalidError")
         found = match(head.path, head.method, self._table)
         if (found is None or not found.route.any_host) and _host_name(head.header("host")) not in self._hosts:
-            raise ProblemError(421, "this host is not on the list of the service; see --allowed-host.")
+            raise ProblemError(
+                421,
+                "this host is not on the list of the service: --allowed-host, or allowed_hosts= where it is mounted.",
+            )
 
     def is_public(self, head: RequestHead) -> bool:
         """Return whether a request needs no caller."""
+        return self.access(head) is RouteAccess.PUBLIC
+
+    def access(self, head: RequestHead) -> RouteAccess | None:
+        """Return what the route of a request asks for; None if there is none."""
         found = match(head.path, head.method, self._table)
-        return found is not None and found.route.access is RouteAccess.PUBLIC
+        return None if found is None else found.route.access
 
     def admit(self, head: RequestHead, caller: KnownCaller | None) -> Admission:
         """Let a request through, or refuse it; `caller` is None if it is not known."""
@@ -122,10 +132,12 @@ class Guard:
     def _check_write(self, head: RequestHead, caller: KnownCaller | None, route: Route) -> None:
         if self._read_only and route.access is RouteAccess.OPERATE:
             raise ProblemError(403, "This service only shows; it was started read-only.")
+        if route.edits and not self._edit:
+            raise ProblemError(403, "Jobs are not edited here; edit=True, or --edit, allows it.")
         _check_origin(head, caller)
         kind = (head.header("content-type") or "").partition(";")[0].strip().lower()
         wanted = "application/x-www-form-urlencoded" if route.form else "application/json"
-        if kind != wanted:
+        if kind != wanted and not route.ignores_body:
             raise ProblemError(415, f"Send {wanted}. Nothing was done.")
         if not route.form:  # a form has it as a field
             check_csrf(caller, head.header("solocron-csrf"))
@@ -139,6 +151,19 @@ class Guard:
             raise ProblemError(
                 429, "So much is not allowed within a minute. Nothing was done.", headers=[("Retry-After", str(wait))]
             )
+
+
+def check_hosts(names: Collection[str], what: str, untouched: str) -> frozenset[str]:
+    """Return the names of hosts as they are compared; refuse one that no request could bear."""
+    for name in names:
+        if not isinstance(name, str) or _host_name(name) != name.lower():
+            raise ConfigurationError(
+                f"{what}: {name!r:.80} is not a host such as jobs.example.com, without scheme, port or path. "
+                f"{untouched}"
+            )
+    if not names:
+        raise ConfigurationError(f"{what}: the list of allowed hosts is empty, so nothing could be asked. {untouched}")
+    return frozenset(name.lower() for name in names)
 
 
 def _takes_our_kinds(accept: str | None) -> bool:

@@ -20,17 +20,22 @@ from solocron.service.api.events import subscription
 from solocron.service.board.watcher import Watcher
 from solocron.service.bodies import LARGEST_BODY, read_body, read_form
 from solocron.service.call import Answer, ApiCall, EventText, Redirect, Text, Values
+from solocron.service.clients import ServiceClients
+from solocron.service.codes import OneTimeCodes
 from solocron.service.guard import LOOPBACK, Admission, Guard, check_csrf
 from solocron.service.health import Readiness
-from solocron.service.identity import KnownCaller, identify
+from solocron.service.identity import KnownCaller, bearer, identify
 from solocron.service.live import EVENTS, Subscription
 from solocron.service.logins import Logins
+from solocron.service.oidc import OidcVerifier
 from solocron.service.parameters import read_query
 from solocron.service.problems import ProblemError, bug, problem_of, render
 from solocron.service.reads import Reads
 from solocron.service.request import RequestHead, Response, sealed, tag_of
-from solocron.service.routes import ROUTES, Route, allowed_methods
+from solocron.service.roles import RouteAccess
+from solocron.service.routes import ROUTES, Feature, Route, allowed_methods
 from solocron.service.shown import scrubbed_json
+from solocron.service.ticking import Ticking
 from solocron.service.tokens import Tokens
 from solocron.service.writes import Writes
 from solocron.views import to_json
@@ -52,34 +57,50 @@ class Service:
 
     def __init__(
         self,
-        client: Client,
+        clients: Client | ServiceClients,
         *,
         tokens: Tokens | None = None,
         allowed_hosts: Collection[str] = LOOPBACK,
         read_only: bool = False,
+        edit: bool = False,
         values: Values = "operate",
+        ticking: Ticking | None = None,
+        oidc: OidcVerifier | None = None,
+        codes: OneTimeCodes | None = None,
+        node_is_ready: Callable[[], bool] = lambda: True,
         table: tuple[Route, ...] = ROUTES,
         clock: SystemClock | None = None,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self._clock = clock or SystemClock()
+        self._clients = clients if isinstance(clients, ServiceClients) else ServiceClients.of(clients)
         self._tokens = tokens
-        self._table = table
+        features = {Feature.TICK: ticking, Feature.CODE: codes}
+        self._table = table = tuple(one for one in table if one.needs is None or features[one.needs] is not None)
         self._values = values
-        self._reads = Reads(client)
-        self.watcher = Watcher(client, clock=self._clock.boot)
+        self._ticking = ticking
+        self._oidc = oidc
+        self._reads = Reads(self._clients.reading)
+        self.watcher = Watcher(self._clients.reading, clock=self._clock.boot)
         """What all who look at this service share; an adapter lets it look."""
-        self._writes = Writes(client)
-        self._logins = Logins(tokens, clock=self._clock, pause=pause)
-        self._readiness = Readiness(client.store.clock, clock=self._clock.boot)
-        self._guard = Guard(allowed_hosts=allowed_hosts, read_only=read_only, table=table, clock=self._clock.boot)
+        self._writes = Writes(self._clients.writing)
+        self._logins = Logins(tokens, codes=codes, clock=self._clock, pause=pause)
+        self._readiness = Readiness(
+            lambda: self._clients.reading().store.clock(), node=node_is_ready, clock=self._clock.boot
+        )
+        self._guard = Guard(
+            allowed_hosts=allowed_hosts, read_only=read_only, edit=edit, table=table, clock=self._clock.boot
+        )
 
     def handle(self, head: RequestHead, body: bytes = b"") -> Response:
         """Answer a whole request."""
         opened = self.check(head)
         if isinstance(opened, Response):
             return opened
-        admission = self.admit(head, self.find_caller(head))
+        caller = self.find_caller(head)
+        if caller is None and self.awaits_proof(head):
+            caller = self.prove(head)
+        admission = self.admit(head, caller)
         return admission if isinstance(admission, Response) else self.answer(admission, body)
 
     def check(self, head: RequestHead) -> Response | None:
@@ -103,6 +124,19 @@ class Service:
         except ConfigurationError as error:  # the token file was damaged while we run: no caller is known
             log.error("no caller is let in: %s", error)
             return None
+
+    def awaits_proof(self, head: RequestHead) -> bool:
+        """Return whether an unknown caller may prove by OIDC who it is; `prove` may wait for the issuer."""
+        return self._oidc is not None and bearer(head) is not None and self._guard.access(head) is RouteAccess.TICK
+
+    def prove(self, head: RequestHead) -> KnownCaller | None:
+        """Return the caller that an OIDC token proves."""
+        token = bearer(head)
+        return None if self._oidc is None or token is None else self._oidc.find(token)
+
+    def close(self) -> None:
+        """End the connections to the store; the next request makes new ones."""
+        self._clients.close()
 
     def admit(self, head: RequestHead, caller: KnownCaller | None) -> Admission | Response:
         """Let a request through, or return the response that ends it here."""
@@ -156,7 +190,7 @@ class Service:
         if route.form:
             given = read_form(body, route.fields)
             check_csrf(admission.caller, given.pop("csrf"))
-        elif route.writes:
+        elif route.writes and not route.ignores_body:
             given = read_body(body, route.fields)
         call = ApiCall(
             head=head,
@@ -171,6 +205,7 @@ class Service:
             logins=self._logins,
             reads=self._reads,
             is_ready=self._readiness.is_ready,
+            ticking=self._ticking,
             values=self._values,
         )
         return _response(route.handler(call))

@@ -1,11 +1,11 @@
-"""Readiness: whether the store answers. One look serves every caller for some seconds."""
+"""Readiness: the store answers, and the node of this process can claim. One look serves every caller for seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
 
-from solocron.errors import StoreError
+from solocron.errors import SolocronError
 
 __all__ = ["Readiness"]
 
@@ -16,15 +16,20 @@ _PATIENCE = 2.0
 class Readiness:
     """Asks the store at most once in five seconds, however many probes there are."""
 
-    def __init__(self, ping: Callable[[], object], *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, ping: Callable[[], object], *, node: Callable[[], bool] = lambda: True, clock: Callable[[], float]
+    ) -> None:
         self._ping = ping
+        self._node = node
         self._clock = clock
         self._lock = Lock()
         self._looked_at: float | None = None
         self._good = False
 
     def is_ready(self) -> bool:
-        """Return whether the store answered within two seconds, during the last five."""
+        """Return whether the store answered within two seconds, during the last five, and the node here can claim."""
+        if not self._node():
+            return False
         if not self._lock.acquire(timeout=_PATIENCE):
             return False  # the look under way takes too long already
         try:
@@ -33,7 +38,7 @@ class Readiness:
                 try:
                     self._ping()
                     self._good = self._clock() - begun <= _PATIENCE
-                except StoreError:
+                except SolocronError:
                     self._good = False
                 self._looked_at = self._clock()
             return self._good

@@ -15,6 +15,8 @@ __all__ = ["HostAuthentication"]
 
 log = logging.getLogger("solocron.service")
 
+_LONGEST_NAME = 200
+
 
 class HostAuthentication:
     """Calls the function of the host application. Whatever it does but return an Identity, the caller is not known."""
@@ -52,4 +54,6 @@ def _caller(found: object) -> KnownCaller | None:
         return None
     if not isinstance(found, Identity) or found.role not in set(Role):
         raise TypeError(f"auth= returned {type(found).__name__}; return solocron.service.Identity or None")
-    return KnownCaller(found, Via.HOST)
+    if not isinstance(found.name, str) or not 0 < len(found.name) <= _LONGEST_NAME or not found.name.isprintable():
+        raise TypeError(f"auth= returned an identity whose name is not 1 to {_LONGEST_NAME} printable characters")
+    return KnownCaller(Identity(found.name, Role(found.role)), Via.HOST)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,6 +16,7 @@ from solocron.clock import from_us
 from solocron.effects.locks.listing import LockView, list_locks
 from solocron.effects.steps import StepView, steps_of
 from solocron.schedules import Schedule
+from solocron.stores.contract import Store
 from solocron.views import (
     AccountingView,
     AlarmsView,
@@ -50,9 +51,16 @@ class StatusAnswer(StatusView):
 class Reads:
     """Asks the client. Nothing here writes."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._store = client.store
+    def __init__(self, client: Callable[[], Client]) -> None:
+        self._ask = client
+
+    @property
+    def _client(self) -> Client:
+        return self._ask()
+
+    @property
+    def _store(self) -> Store:
+        return self._ask().store
 
     def now(self) -> datetime:
         """Return the store's time."""

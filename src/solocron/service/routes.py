@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote
 
 from solocron.author import NOTE_LIMIT
 from solocron.service import forms
-from solocron.service.api import audit, commands, events, explain, jobs, nodes, runs, shared, slots, status
+from solocron.service.api import audit, commands, events, explain, jobs, nodes, runs, shared, slots, status, tick
 from solocron.service.bodies import BodyField
 from solocron.service.call import ApiCall, Text
 from solocron.service.paging import PAGED
@@ -22,10 +23,19 @@ from solocron.service.parameters import PATH_PATTERNS, Parameter, choice, choice
 from solocron.service.roles import RouteAccess
 from solocron.service.schema import openapi
 
-__all__ = ["API", "ROUTES", "Match", "Route", "allowed_methods", "match"]
+__all__ = ["API", "ROUTES", "Feature", "Match", "Route", "allowed_methods", "match"]
 
 API = "/api/v1"
 Method = Literal["GET", "POST", "PUT", "DELETE"]
+
+
+class Feature(StrEnum):
+    """What a service may be without."""
+
+    TICK = "tick"
+    """Code to run: a scheduler whose jobs are declared here."""
+    CODE = "code"
+    """One-time codes, printed by the process itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +56,14 @@ class Route:
     """True for the forms of the dashboard: they take form encoding and nothing else, and are not part of the API."""
     streams: bool = False
     """True if its answer goes on as long as the client stays, where the adapter can do that."""
+    edits: bool = False
+    """True if it changes what a job is: only where editing is allowed."""
+    needs: Feature | None = None
+    """What must be at hand; without it the route does not exist."""
+    lasts: bool = False
+    """True if it takes as long as jobs do: it has a thread of its own, and no limit of time."""
+    ignores_body: bool = False
+    """True if any body will do: some platforms cannot be told to send none."""
     any_host: bool = False
     """True for probes, which address a machine by its IP."""
     statuses: tuple[int, ...] = (200,)
@@ -207,6 +225,16 @@ ROUTES: tuple[Route, ...] = (
         asks_store=False,
         statuses=(303,),
     ),
+    Route(
+        method="GET",
+        path="/open",
+        access=RouteAccess.PUBLIC,
+        handler=forms.open_by_code,
+        parameters=(text("code", "the one-time code", most=64, required=True),),
+        needs=Feature.CODE,
+        form=True,
+        statuses=(303,),
+    ),
     _look("/openapi.json", _openapi),  # in a thread: it takes some milliseconds to write
     _look("/me", status.me, asks_store=False),
     _look("/status", status.status),
@@ -289,6 +317,17 @@ ROUTES: tuple[Route, ...] = (
         BodyField.whole("fence", "the fence as it was shown", least=0, most=2**63 - 1, required=True),
     ),
     _ask("/set-aside/{kind}/{document}/unblock", commands.unblock),
+    Route(
+        method="POST",
+        path=f"{API}/tick",
+        access=RouteAccess.TICK,
+        handler=tick.tick,
+        parameters=(choice("wait", "0: do not wait for the pass to end", ("0", "1"), default="1"),),
+        needs=Feature.TICK,
+        lasts=True,
+        ignores_body=True,
+        statuses=(200, 202),
+    ),
 )
 
 

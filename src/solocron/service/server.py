@@ -10,7 +10,9 @@ import re
 import signal
 import socket
 import ssl
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -23,7 +25,7 @@ from solocron.service.private_file import check_private
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["Listening", "check_listening", "make_server", "opened_socket"]
+__all__ = ["Listening", "check_listening", "make_server", "opened_socket", "serving", "url_of"]
 
 _NOTHING = "Nothing listens."
 
@@ -98,6 +100,12 @@ def _check_certificate(cert: str, key: str | None) -> None:
         raise ConfigurationError(f"--tls-cert {cert} with --tls-key {key} cannot be used ({why}). {_NOTHING}") from None
 
 
+def url_of(wanted: Listening, port: int) -> str:
+    """Return the address at which it is reached from this machine."""
+    shown = f"[{wanted.host}]" if ":" in wanted.host else wanted.host
+    return f"{'https' if wanted.has_tls else 'http'}://{shown}:{port}{wanted.base}/"
+
+
 def opened_socket(wanted: Listening) -> socket.socket:
     """Open the socket, so that an address in use is one clear message."""
     family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
@@ -114,9 +122,7 @@ def make_server(app: AsgiService, wanted: Listening) -> uvicorn.Server:
     try:
         import uvicorn
     except ModuleNotFoundError:
-        raise MissingExtra(
-            f"`solocron serve` needs the package 'uvicorn': pip install \"solocron[web]\". {_NOTHING}"
-        ) from None
+        raise MissingExtra(f"serving needs the package 'uvicorn': pip install \"solocron[web]\". {_NOTHING}") from None
 
     class Server(uvicorn.Server):
         """Ends the streams at a signal, and then itself, with exit code 0.
@@ -150,3 +156,17 @@ def make_server(app: AsgiService, wanted: Listening) -> uvicorn.Server:
         ssl_keyfile=wanted.tls_key,
     )
     return Server(config)
+
+
+@contextmanager
+def serving(app: AsgiService, wanted: Listening, listener: socket.socket) -> Iterator[None]:
+    """Serve from a thread while the body runs, beside a node that has the main thread and its signals."""
+    server = make_server(app, wanted)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="solocron-serve")
+    thread.start()
+    try:
+        yield
+    finally:
+        app.end_streams()
+        server.should_exit = True
+        thread.join()

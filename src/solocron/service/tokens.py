@@ -17,7 +17,7 @@ from solocron.jobs.checks import NAME
 from solocron.service.private_file import identity_of, open_private
 from solocron.service.roles import Identity, Role
 
-__all__ = ["FixedTokens", "TokenEntry", "TokenFile", "Tokens", "add_token", "hash_of", "new_token"]
+__all__ = ["FixedTokens", "JoinedTokens", "TokenEntry", "TokenFile", "Tokens", "add_token", "hash_of", "new_token"]
 
 _LARGEST = 64 * 1024
 _TOKEN = re.compile(r"solocron_[A-Za-z0-9_-]{43}")
@@ -60,6 +60,27 @@ class FixedTokens(Tokens):
 
     def entries(self) -> Sequence[TokenEntry]:
         return self._entries
+
+
+class JoinedTokens(Tokens):
+    """Tokens of several places; what cannot be read in one of them is no reason to refuse those of another."""
+
+    def __init__(self, *places: Tokens) -> None:
+        self._places = places
+
+    def entries(self) -> Sequence[TokenEntry]:
+        return tuple(entry for place in self._places for entry in place.entries())
+
+    def identify(self, token: str) -> Identity | None:
+        found, broken = None, None
+        for place in self._places:
+            try:
+                found = place.identify(token) or found
+            except ConfigurationError as error:
+                broken = error
+        if found is None and broken is not None:
+            raise broken
+        return found
 
 
 class TokenFile(Tokens):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
 from solocron.client import Client
+from solocron.client.audit import Audited
 from solocron.client.backfill import BackfillChoice
 from solocron.effects.locks.listing import LockView, force_release, list_locks
 from solocron.errors import NotFoundError
 from solocron.model.change import Kind
+from solocron.model.documents.audit import Act
 from solocron.runtime import Threads
+from solocron.stores.contract import Store
 from solocron.views import BackfillView, JobView, RunView
 
 __all__ = ["Writes"]
@@ -19,10 +24,20 @@ __all__ = ["Writes"]
 class Writes:
     """Asks the client to change something. Every call can be repeated without harm."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._store = client.store
-        self.audited = client.audited
+    def __init__(self, client: Callable[[], Client]) -> None:
+        self._ask = client
+
+    @property
+    def _client(self) -> Client:
+        return self._ask()
+
+    @property
+    def _store(self) -> Store:
+        return self._ask().store
+
+    def audited(self, act: Act) -> AbstractContextManager[Audited]:
+        """Put an act on record before its body runs."""
+        return self._client.audited(act)
 
     def trigger(
         self,

@@ -42,12 +42,18 @@ class WsgiService:
         start_response(f"{response.status} {phrase}", list(response.headers))
         return [response.body]
 
+    def close(self) -> None:
+        """End the connections to the store."""
+        self._service.close()
+
     def _answer(self, head: RequestHead, environ: Environ, known: Callable[[Any], None]) -> Response:
         service = self._service
         opened = service.check(head)
         if isinstance(opened, Response):
             return opened
         caller = service.find_caller(head)
+        if caller is None and service.awaits_proof(head):
+            caller = service.prove(head)
         if caller is None and self._auth is not None and not service.is_public(head):
             caller = self._auth.find_now(head)
         admission = service.admit(head, caller)

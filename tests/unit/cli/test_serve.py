@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
 import json
-import os
 import signal
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from solocron.testing.fleet import wait_until
 from tests.unit.cli.kit import ONE_JOB, Cli, Shop, Write
 
 
@@ -25,6 +25,9 @@ def test_a_token_is_shown_once_on_stdout_alone(cli: Cli, elsewhere: Path) -> Non
     again = cli("token", "new", "ana", "--token-file", "tokens")
     assert (again.code, again.out) == (4, "")
     assert "No token was made" in again.err
+
+
+OIDC = ["--oidc-issuer", "https://i.example", "--oidc-audience", "a", "--oidc-subject", "s"]
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,11 @@ def test_a_token_is_shown_once_on_stdout_alone(cli: Cli, elsewhere: Path) -> Non
         (["--port", "70000", "--token-file", "tokens"], "not a port"),
         (["--token-file", "missing"], "cannot be used"),
         ([], "without a terminal"),
+        (["--allowed-host", "https://x.example", "--token-file", "tokens"], "not a host"),
+        (["--host", "0.0.0.0", "--token-file", "tokens", "--behind-proxy", "10.0.0.1", "--open"], "on this machine"),
+        (["--tick", "--token-file", "tokens"], "needs TARGET"),
+        (["--oidc-issuer", "https://i.example", "--token-file", "tokens"], "belong together"),
+        ([*OIDC, "--token-file", "tokens"], "needs --tick"),
     ],
 )
 def test_what_would_be_open_by_mistake_is_refused_before_anything_listens(
@@ -79,38 +87,129 @@ def test_a_program_that_serves_nothing_imports_nothing_of_it() -> None:
     assert done.stdout.strip() == "[]"
 
 
+class Served:
+    """A process that serves, and its first lines on stdout."""
+
+    def __init__(self, *argv: str, lines: int = 1) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "solocron", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.said = [self.process.stdout.readline().strip() for _ in range(lines)]
+        self.url = self.said[0]
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(self, *given: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def ask(self, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes, str | None]:
+        """Return status, body and the cookie that is set; redirects are not followed."""
+        where = urlsplit(self.url)
+        connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=30)
+        try:
+            connection.request(method, f"{where.path}{path}", headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read(), answer.headers.get("Set-Cookie")
+        finally:
+            connection.close()
+
+    def stop(self) -> str:
+        """End it as a supervisor does, and return its log."""
+        self.process.send_signal(signal.SIGTERM)
+        _, log = self.process.communicate(timeout=30)
+        assert self.process.returncode == 0, log
+        return log
+
+
 def test_it_serves_until_it_is_told_to_stop_and_ends_with_0(cli: Cli, write: Write, elsewhere: Path) -> None:
     write("shop_served.py", ONE_JOB)
     store = ["--store", "sqlite:///shop.db"]
-    subprocess.run([sys.executable, "-m", "solocron", "tick", "shop_served", *store], check=True, capture_output=True)
     token = cli("token", "new", "ana", "--token-file", "tokens").lines[0]
-    argv = [sys.executable, "-m", "solocron", *store, "serve", "--port", "0", "--token-file", "tokens"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as served:
-        assert served.stdout is not None
-        url = served.stdout.readline().strip()
-        assert url.startswith("http://127.0.0.1:")
-
-        def ask(path: str, **headers: str) -> tuple[int, bytes]:
-            request = urllib.request.Request(f"{url}{path}", headers=headers)
-            try:
-                with urllib.request.urlopen(request, timeout=30) as answer:
-                    return answer.status, answer.read()
-            except urllib.error.HTTPError as error:
-                with error:
-                    return error.code, error.read()
-
-        status, body = ask("api/v1/jobs", Authorization=f"Bearer {token}")
+    with Served(*store, "serve", "--port", "0", "--token-file", "tokens") as served:
+        assert served.url.startswith("http://127.0.0.1:")
+        known = {"Authorization": f"Bearer {token}"}
+        assert served.ask("api/v1/jobs", **known)[0] == 404, "there is no store yet"
+        assert not (elsewhere / "shop.db").exists()
+        tick = [sys.executable, "-m", "solocron", "tick", "shop_served", *store]
+        subprocess.run(tick, check=True, capture_output=True)
+        status, body, _ = served.ask("api/v1/jobs", **known)
         assert status == 200
         assert [job["name"] for job in json.loads(body)["items"]] == ["invoices"]
-        assert ask("api/v1/jobs")[0] == 401
-        assert ask("api/v1/jobs", Authorization=f"Bearer {token}", Host="evil.example")[0] == 421
-        assert ask("health/ready") == (200, b"ok\n")
-        wanted = urllib.request.Request(f"{url}api/v1/events", headers={"Authorization": f"Bearer {token}"})
-        with urllib.request.urlopen(wanted, timeout=30) as stream, urllib.request.urlopen(wanted, timeout=30) as other:
-            assert stream.readline() == other.readline() == b"event: hello\n"
-            served.send_signal(signal.SIGTERM)
-            assert b"event: bye\n" in stream.read()
-        _, log = served.communicate(timeout=30)
-    assert served.returncode == 0
+        assert served.ask("api/v1/jobs")[0] == 401
+        assert served.ask("api/v1/jobs", Host="evil.example", **known)[0] == 421
+        log = served.stop()
+    assert "there is no such file" in log
     assert "GET /api/v1/jobs 200" in log
     assert token not in log
+
+
+def test_a_link_that_is_opened_logs_in_once(elsewhere: Path, shop: Shop) -> None:
+    with Served(
+        "--store", "sqlite:///shop.db", "serve", "--port", "0", "--base-path", "/x", "--open", lines=2
+    ) as served:
+        link = served.said[1]
+        assert link.startswith(f"{served.url}open?code=")
+        status, _, cookie = served.ask(link.removeprefix(served.url))
+        assert status == 303
+        assert cookie is not None
+        assert "HttpOnly; SameSite=Strict" in cookie
+        login = cookie.partition(";")[0]
+        assert json.loads(served.ask("api/v1/me", Cookie=login)[1])["role"] == "operate"
+        again = served.ask(link.removeprefix(served.url))
+        assert (again[0], again[2]) == (303, None), "it is used up"
+        log = served.stop()
+    assert link.partition("=")[2] not in log
+
+
+def test_a_target_can_be_ticked(cli: Cli, write: Write, elsewhere: Path) -> None:
+    write("shop_ticked.py", ONE_JOB)
+    token = cli("token", "new", "cron", "--role", "tick", "--token-file", "tokens").lines[0]
+    argv = ["serve", "shop_ticked", "--store", "sqlite:///shop.db", "--port", "0", "--tick", "--token-file", "tokens"]
+    with Served(*argv) as served:
+        known = {"Authorization": f"Bearer {token}"}
+        status, body, _ = served.ask("api/v1/tick", method="POST", **known)
+        assert (status, json.loads(body)["runs"]) == (200, [])
+        assert json.loads(body)["next"] is not None
+        served.stop()
+    assert (elsewhere / "shop.db").exists()
+
+
+def test_a_node_serves_beside_its_work_until_it_has_drained(cli: Cli, write: Write, elsewhere: Path) -> None:
+    write("shop_run.py", ONE_JOB)
+    token = cli("token", "new", "ana", "--token-file", "tokens").lines[0]
+    argv = ["run", "shop_run", "--store", "sqlite:///shop.db", "--serve", "127.0.0.1:0", "--token-file", "tokens"]
+    with Served(*argv) as served:
+        known = {"Authorization": f"Bearer {token}"}
+
+        def nodes() -> list[str]:
+            status, body, _ = served.ask("api/v1/nodes", **known)
+            return [one["state"] for one in json.loads(body)["items"]] if status == 200 else []
+
+        wait_until(lambda: nodes() == ["live"], within=20, what="the node")
+        wait_until(lambda: served.ask("health/ready")[0] == 200, within=20, what="the service to be ready")
+        log = served.stop()
+    assert "a node has drained" in log
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--serve", "8700"], "not HOST:PORT"),
+        (["--serve", "127.0.0.1:x"], "not HOST:PORT"),
+        (["--serve", "0.0.0.0:8700"], "needs --token-file"),
+        (["--serve"], "without a terminal"),
+        (["--token-file", "tokens"], "needs --serve"),
+        (["--open"], "needs --serve"),
+    ],
+)
+def test_a_node_that_would_be_open_by_mistake_does_not_start(
+    cli: Cli, write: Write, elsewhere: Path, options: list[str], why: str
+) -> None:
+    write("shop_open.py", ONE_JOB)
+    found = cli("run", "shop_open", "--store", "sqlite:///shop.db", *options)
+    assert (found.code, why in found.err) == (2, True), found.err
+    assert not (elsewhere / "shop.db").exists()

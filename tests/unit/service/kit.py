@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from solocron.client import Client
+from solocron.service.codes import OneTimeCodes
 from solocron.service.handle import Service
 from solocron.service.request import RequestHead, Response, make_request_id
 from solocron.service.roles import Role
 from solocron.service.routes import Route
+from solocron.service.ticking import Ticking
 from solocron.service.tokens import FixedTokens, TokenEntry, hash_of, new_token
 from tests.unit.cli.kit import Shop
 from tests.unit.cli.kit import shop as open_shop
@@ -108,7 +111,13 @@ def world(**options: Any) -> World:
     session = client.nodes(ended=True)[0].session
     names = {"job": "invoices", "run": run, "session": session, "calendar": "bank", "lock": "till"}
     names |= {"kind": "job", "document": "invoices"}
-    return World(shop, Service(client, tokens=tokens(), **{"pause": lambda seconds: None} | options), names)
+    usual = {
+        "pause": lambda seconds: None,
+        "edit": True,
+        "ticking": Ticking(lambda: ((), None), runs_node=lambda: False),
+        "codes": OneTimeCodes(clock=time.monotonic),
+    }
+    return World(shop, Service(client, tokens=tokens(), **usual | options), names)
 
 
 def path_of(route: Route, names: dict[str, str]) -> str:
@@ -133,6 +142,7 @@ _REQUIRED = {
     "from": "from=2026-01-01T00:00:00Z",
     "to": "to=2026-01-02T00:00:00Z",
     "end": "end=2026-01-02T00:00:00Z",
+    "code": "code=x",
 }
 
 

@@ -33,7 +33,7 @@ class Watched:
         self.shop: Shop = open_shop()
         self.time = Time()
         self.client = Client(self.shop.store)
-        self.watcher = Watcher(self.client, clock=self.time)
+        self.watcher = Watcher(lambda: self.client, clock=self.time)
         self.watcher.look()
         self.position = self.watcher.changes.position
 

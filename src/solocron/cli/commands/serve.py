@@ -2,99 +2,123 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
 from solocron.cli.arguments import add_log, add_store
 from solocron.cli.exits import OK
+from solocron.cli.serving import add_serving
 from solocron.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from solocron.service.tokens import Tokens
+    from solocron.scheduler import Scheduler
+    from solocron.service.clients import ServiceClients
+    from solocron.service.oidc import OidcVerifier
 
 __all__ = ["add_arguments", "execute"]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "target",
+        metavar="TARGET",
+        nargs="?",
+        help="module, module:scheduler or path to a .py file, to know its jobs and its store, and for --tick",
+    )
     add_store(parser)
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
     parser.add_argument("--port", metavar="N", type=int, default=8700, help="(default: 8700)")
-    parser.add_argument("--base-path", metavar="PATH", default="", help="the path below which a proxy serves it")
-    parser.add_argument("--token-file", metavar="FILE", help="who may ask, as `solocron token new` writes it")
-    parser.add_argument(
-        "--allowed-host", metavar="NAME", action="append", help="a name under which it is reached (default: loopback's)"
-    )
-    parser.add_argument(
-        "--behind-proxy", metavar="ADDRESS", action="append", help="a proxy whose X-Forwarded headers are believed"
-    )
-    parser.add_argument("--tls-cert", metavar="FILE", help="certificate, to speak TLS itself")
-    parser.add_argument("--tls-key", metavar="FILE", help="its key")
-    parser.add_argument("--read-only", action="store_true", help="refuse every write, whatever the role")
+    add_serving(parser)
+    parser.add_argument("--tick", action="store_true", help="let the role tick run what is due; needs TARGET")
+    parser.add_argument("--oidc-issuer", metavar="URL", help="whose tokens may tick, beside those of the file")
+    parser.add_argument("--oidc-audience", metavar="TEXT", help="what they are made for")
+    parser.add_argument("--oidc-subject", metavar="TEXT", help="of whom they are: a subject, or a verified email")
+    parser.add_argument("--oidc-ca", metavar="FILE", help="certificates of the issuer (default: those of the machine)")
     add_log(parser)
 
 
 def execute(args: Namespace) -> int:
     from solocron.cli.logs import logging_to_stderr
-    from solocron.cli.opening import opened
-    from solocron.service.asgi import AsgiService
-    from solocron.service.guard import LOOPBACK
-    from solocron.service.handle import Service
-    from solocron.service.live import LiveTimes
-    from solocron.service.server import Listening, check_listening, make_server, opened_socket
+    from solocron.cli.serving import announce, callers_of, listening_of, make_app
+    from solocron.scheduler.hooks import tick_once
+    from solocron.service.server import make_server, opened_socket, url_of
+    from solocron.service.ticking import Ticking
 
-    wanted = Listening(
-        host=args.host,
-        port=args.port,
-        base=args.base_path.rstrip("/"),
-        proxies=tuple(args.behind_proxy or ()),
-        tls_cert=args.tls_cert,
-        tls_key=args.tls_key,
-    )
-    check_listening(wanted, has_tokens=args.token_file is not None)
-    tokens, made = _tokens(args)
-    hosts = {name.lower() for name in args.allowed_host or ()} | (LOOPBACK if wanted.is_loopback else set())
-    if not hosts:
-        raise ConfigurationError(
-            f"--host {wanted.host} needs --allowed-host, the name under which it is reached. Nothing listens."
-        )
-    with opened(args) as client, logging_to_stderr(args.log_format, args.log_level):
-        app = AsgiService(
-            Service(client, tokens=tokens, allowed_hosts=hosts, read_only=args.read_only),
-            base=wanted.base,
-            live=LiveTimes(),
-        )
-        server = make_server(app, wanted)
-        with opened_socket(wanted) as listener:
-            scheme = "https" if wanted.has_tls else "http"
-            shown = f"[{wanted.host}]" if ":" in wanted.host else wanted.host
-            output.say(f"{scheme}://{shown}:{listener.getsockname()[1]}{wanted.base}/")
-            if made is not None:
-                output.note(f"token, shown only now: {made}")
-            sys.stdout.flush()
-            server.run(sockets=[listener])
+    wanted = listening_of(args, args.host, args.port)
+    oidc = _oidc(args)
+    if args.tick and args.target is None:
+        raise ConfigurationError("--tick runs jobs, so it needs TARGET, where they are declared. Nothing listens.")
+    callers = callers_of(args, wanted)
+    scheduler = None if args.target is None else _scheduler(args)
+    clients = _clients(args, scheduler)
+    try:
+        with logging_to_stderr(args.log_format, args.log_level):
+            _say_if_empty(clients)
+            ticking = None
+            if args.tick and scheduler is not None:
+                ticking = Ticking(partial(tick_once, scheduler), runs_node=lambda: False)
+            server = make_server(make_app(args, clients, callers, wanted, ticking=ticking, oidc=oidc), wanted)
+            with opened_socket(wanted) as listener:
+                announce(callers, url_of(wanted, listener.getsockname()[1]))
+                server.run(sockets=[listener])
+    finally:
+        clients.close()
     return OK
 
 
-def _tokens(args: Namespace) -> tuple[Tokens, str | None]:
-    """Return the tokens of the file, or on a terminal a new one that lives as long as the process."""
-    from solocron.service.roles import Role
-    from solocron.service.tokens import FixedTokens, TokenEntry, TokenFile, hash_of, new_token
+def _scheduler(args: Namespace) -> Scheduler:
+    from solocron.cli.overrides import Overrides
+    from solocron.cli.target import scheduler_of
 
-    if args.token_file is not None:
-        file = TokenFile(Path(args.token_file))
-        if not file.entries():
-            raise ConfigurationError(
-                f"the token file {args.token_file} has no token, so no caller would be let in. Nothing listens. "
-                f"Make one: solocron token new NAME --token-file {args.token_file}"
-            )
-        return file, None
-    if not sys.stderr.isatty():
-        raise ConfigurationError(
-            "without a terminal to show a token on, --token-file is needed. Nothing listens. "
-            "Make one: solocron token new NAME --token-file FILE"
+    return scheduler_of(args.target, Overrides(store=args.store, namespace=args.namespace))
+
+
+def _clients(args: Namespace, scheduler: Scheduler | None) -> ServiceClients:
+    from solocron.cli.opening import named_store
+    from solocron.client import Client
+    from solocron.service.clients import ServiceClients
+
+    if scheduler is not None:
+        from solocron.scheduler.hooks import service_clients_of
+
+        return service_clients_of(scheduler)
+    reading, writing = (Client(named_store(args, make=True)) for _ in range(2))
+    return ServiceClients.of(reading, writing)
+
+
+def _say_if_empty(clients: ServiceClients) -> None:
+    """Say so where there is nothing yet: it may be the wrong place, and nothing is made by looking."""
+    from solocron.cli.opening import refuse_empty
+    from solocron.errors import EmptyStore, StoreError
+
+    try:
+        refuse_empty(clients.reading().store)
+    except EmptyStore as error:
+        output.note(f"{error}")
+    except StoreError as error:
+        output.note(f"{error} It is asked again with every request.")
+
+
+def _oidc(args: Namespace) -> OidcVerifier | None:
+    from solocron.service.oidc import Oidc, OidcVerifier
+
+    given = (args.oidc_issuer, args.oidc_audience, args.oidc_subject)
+    if not any(given):
+        return None
+    if not all(given):
+        raise ConfigurationError("--oidc-issuer, --oidc-audience and --oidc-subject belong together. Nothing listens.")
+    if not args.tick:
+        raise ConfigurationError("--oidc-issuer lets callers tick, so it needs --tick. Nothing listens.")
+    issuer, audience, who = given
+    by_email = "@" in who
+    return OidcVerifier(
+        Oidc(
+            issuer=issuer,
+            audience=audience,
+            subject=None if by_email else who,
+            email=who if by_email else None,
+            ca_file=args.oidc_ca,
         )
-    token = new_token()
-    return FixedTokens(TokenEntry("terminal", Role.OPERATE, hash_of(token))), token
+    )

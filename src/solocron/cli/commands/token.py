@@ -10,7 +10,7 @@ from solocron.cli.exits import OK
 
 __all__ = ["add_arguments", "execute"]
 
-_ROLES = ("read", "operate")
+_ROLES = ("read", "operate", "tick")
 
 
 def add_arguments(parser: ArgumentParser) -> None:

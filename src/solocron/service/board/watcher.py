@@ -15,14 +15,14 @@ from threading import Lock
 
 from solocron.client import Client
 from solocron.clock import SECOND
-from solocron.errors import StoreError
+from solocron.errors import SolocronError
 from solocron.model.change import Kind
 from solocron.model.documents import audit
 from solocron.model.documents.alarm import is_open
 from solocron.model.documents.run import Record, job_of
 from solocron.model.documents.session import is_live
 from solocron.service.board.changes import Changes, SeenRun
-from solocron.stores.contract import All, Mark, Query
+from solocron.stores.contract import All, Mark, Query, Store
 from solocron.stores.paging import iter_documents, read_documents, read_held, sessions_since
 
 __all__ = ["QUIET", "Watcher"]
@@ -47,8 +47,8 @@ _SELDOM = 5
 class Watcher:
     """What is known of a namespace as of the last pass. `look` may be called by any thread; two do not look at once."""
 
-    def __init__(self, client: Client, *, clock: Callable[[], float]) -> None:
-        self._store = client.store
+    def __init__(self, client: Callable[[], Client], *, clock: Callable[[], float]) -> None:
+        self._client = client
         self._clock = clock
         self._lock = Lock()
         self._passes = 0
@@ -62,6 +62,10 @@ class Watcher:
         self.changes = Changes(lambda: secrets.token_hex(4))
         self.answers = True
         """False since the store did not answer a pass."""
+
+    @property
+    def _store(self) -> Store:
+        return self._client().store
 
     @property
     def now(self) -> int | None:
@@ -83,7 +87,7 @@ class Watcher:
             try:
                 self._pass(told=not fresh)
                 self._answered(True)
-            except StoreError as error:
+            except SolocronError as error:
                 log.warning("the store does not answer the service: %s", type(error).__name__)
                 self._answered(False)
             except Exception:

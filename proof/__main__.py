@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; a mistake of the caller is one message on stderr."""
     args = parse(sys.argv[1:] if argv is None else argv)
+    logging.getLogger("solocron").addHandler(logging.NullHandler())  # injected faults make warnings by the hundred
     try:
         code: int = import_module(COMMANDS[args.command][0]).execute(args)
     except SolocronError as error:

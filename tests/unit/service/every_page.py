@@ -74,13 +74,10 @@ def overview(**changes) -> OverviewPage:
         "nodes": world.nodes(),
         "runs": world.runs(),
         "running": [run for run in world.runs() if run.status == "running"],
-        "refused": (world.REFUSED,),
         "to_come": world.to_come(),
         "looks": looks(),
         "reading": UTC_READING,
         "links": LINKS,
-        "skews_ms": world.SKEWS,
-        "leases": world.LEASES,
         "cleared_at": NOW - timedelta(hours=4),
     }
     return overview_page(**(values | changes))
@@ -92,7 +89,6 @@ def looks() -> tuple[ListEntry, ...]:
         nodes=world.nodes(),
         alarms=world.alarms().alarms,
         unserved={"eu": 1},
-        skews_ms=world.SKEWS,
         reading=UTC_READING,
         links=LINKS,
         operates=True,
@@ -131,7 +127,6 @@ def run() -> RunDetailPage:
         reading=VIENNA,
         links=LINKS,
         operates=True,
-        refused=(world.REFUSED,),
         steps=TablePart(label="Steps", columns=columns, rows=(step,), empty="None."),
         values=(("result", '{\n  "rows": 18211\n}'),),
     )
@@ -160,7 +155,7 @@ def jobs(asked: JobsAsked = JobsAsked()) -> JobsPage:  # noqa: B008 -- frozen
 
 
 def nodes() -> NodesPage:
-    common = {"reading": UTC_READING, "links": LINKS, "leases": world.LEASES, "skews_ms": world.SKEWS}
+    common = {"reading": UTC_READING, "links": LINKS}
     return nodes_page(world.nodes(), unserved={"eu": 1}, ended=True, **common)
 
 

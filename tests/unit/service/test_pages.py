@@ -182,7 +182,7 @@ def test_the_fleet_shows_takeovers_with_both_fences_and_the_refused_result():
 
 def test_a_silent_node_says_how_long_it_is_past_its_lease():
     node = world.node_view("worker-x", state="silent", expires_at=NOW - timedelta(seconds=7))
-    common = {"runs": (), "refused": (), "to_come": (), "reading": UTC_READING, "links": LINKS}
+    common = {"runs": (), "to_come": (), "reading": UTC_READING, "links": LINKS}
     (lane,) = by_node(nodes=[node], window=window_of(NOW, 3_600), **common).lanes
     assert ("miss", "silent, 7 s past its lease") in lane.words
 
@@ -311,7 +311,7 @@ def test_a_fence_is_cut_at_its_beginning():
 
 
 def looks(**changes):
-    values = {"jobs": (), "nodes": (), "alarms": (), "unserved": {}, "skews_ms": {}, "operates": True}
+    values = {"jobs": (), "nodes": (), "alarms": (), "unserved": {}, "operates": True}
     return looks_of(**(values | changes), reading=UTC_READING, links=LINKS)
 
 
@@ -342,8 +342,8 @@ def test_a_paused_job_is_not_late_and_a_reader_is_offered_no_act():
 
 def test_a_dead_node_and_a_clock_that_is_off_need_a_look():
     dead = world.node_view("a", state="dead", ended_at=NOW, reason="its lease ran out")
-    ahead = world.node_view("b")
-    told = looks(nodes=(ahead, dead), skews_ms={ahead.session: -2_500.0})
+    ahead = world.node_view("b", skew_s=-2.5)
+    told = looks(nodes=(ahead, dead))
     assert [entry.about for entry in told] == ["is dead", "clock is 2.5 s behind the store"]
 
 

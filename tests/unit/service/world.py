@@ -12,7 +12,6 @@ from solocron.effects.locks.listing import LockView
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.service.pages.fleet import RefusedResult, SlotToCome
 from solocron.service.pages.links import Links
-from solocron.service.pages.listing import AuditEntry
 from solocron.service.pages.overview import Sums
 from solocron.service.pages.slots import SlotFate
 from solocron.service.pages.words import Reading
@@ -20,12 +19,14 @@ from solocron.stores.contract import Check
 from solocron.views import (
     AlarmsView,
     AlarmView,
+    AuditView,
     JobView,
     LimitView,
     MessageView,
     NodeView,
     PauseView,
     PermitView,
+    RefusedEndView,
     RunView,
     SilenceView,
 )
@@ -94,7 +95,7 @@ def node_view(name: str, **changes: Any) -> NodeView:
         "lease": timedelta(seconds=15),
         "last_renewal": NOW - timedelta(seconds=4),
         "buried_by": None,
-        "skew_s": None,
+        "skew_s": 0.003,
         "late_s": 0.0,
         "late_at": None,
         "refused": (),
@@ -118,6 +119,7 @@ def job_view(name: str, **changes: Any) -> JobView:
         "pauses": (),
         "running": (),
         "waiting": 0,
+        "waits": (),
         "failures": 0,
         "last_status": "succeeded",
         "last_slot": at("02:15").astimezone(ZoneInfo("Europe/Vienna")),
@@ -159,26 +161,29 @@ def job_view(name: str, **changes: Any) -> JobView:
         "defined_by": None,
         "defined_note": None,
         "declared": True,
-        "waits": (),
     }
     return JobView(**(values | changes))
 
 
 def nodes() -> tuple[NodeView, ...]:
+    late = RefusedEndView(run=TAKEN, fence=1_794_795_300_212, at=at("02:37:02.4"), outcome="succeeded")
     return (
         node_view("worker-a"),
-        node_view("worker-b"),
-        node_view("worker-c", running=0, zone_data="2025c"),
-        node_view("worker-d"),
+        node_view("worker-b", skew_s=-0.002, expires_at=NOW + timedelta(seconds=9)),
+        node_view("worker-c", running=0, zone_data="2025c", skew_s=0.001, refused=(late,)),
+        node_view("worker-d", skew_s=1.4, expires_at=NOW + timedelta(seconds=6)),
         node_view("api-3", started_at=at("02:59:40"), running=0, max_running=8, pools=("default", "eu")),
         node_view(
-            "api-2", state="ended", ended_at=at("02:58:12"), reason="lease ran out, buried by worker-b", running=0
+            "api-2",
+            state="ended",
+            ended_at=at("02:58:12"),
+            reason="lease ran out",
+            buried_by="worker-b",
+            running=0,
+            skew_s=None,
         ),
     )
 
-
-LEASES = {"worker-a-7f3a": 0.82, "worker-b-7f3a": 0.61, "worker-c-7f3a": 0.95, "worker-d-7f3a": 0.4, "api-3-7f3a": 0.71}
-SKEWS = {"worker-a-7f3a": 3.0, "worker-b-7f3a": -2.0, "worker-c-7f3a": 1.0, "worker-d-7f3a": 1_400.0, "api-3-7f3a": 4.0}
 
 TAKEN = "usage.rollup@0006436d8e5a1b00"
 LOST = run_view(
@@ -486,9 +491,13 @@ def calendars() -> tuple[CalendarView, ...]:
     return (CalendarView(name="at.bank", revision=4, weekend=("Sat", "Sun"), holidays=days, jobs=("ledger.close",)),)
 
 
-def audit() -> tuple[AuditEntry, ...]:
+def audit_view(**values: Any) -> AuditView:
+    return AuditView(**({"address": None, "request": None, "before": None, "after": None} | values))
+
+
+def audit() -> tuple[AuditView, ...]:
     return (
-        AuditEntry(
+        audit_view(
             at=at("02:10"),
             who="ana",
             role="operate",
@@ -498,7 +507,7 @@ def audit() -> tuple[AuditEntry, ...]:
             note="schema move",
             result="done",
         ),
-        AuditEntry(
+        audit_view(
             at=at("01:40"),
             who="deploy",
             role="operate",
@@ -508,7 +517,7 @@ def audit() -> tuple[AuditEntry, ...]:
             note="",
             result="outcome unknown",
         ),
-        AuditEntry(
+        audit_view(
             at=at("23:02", 15),
             who="ben",
             role="operate",

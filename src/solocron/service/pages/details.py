@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
-from solocron.service.pages.fleet import RefusedResult, by_node, window_of
+from solocron.service.pages.fleet import RefusedResult, by_node, refused_by, window_of
 from solocron.service.pages.job import (
     JobDetailPage,
     band_of,
@@ -130,13 +130,13 @@ def run_page(
     reading: Reading,
     links: Links,
     operates: bool,
-    refused: Sequence[RefusedResult] = (),
     steps: TablePart | None = None,
     values: tuple[tuple[str, str], ...] = (),
     may_show_values: bool = False,
 ) -> RunDetailPage:
     """Make the page of a run; `attempts` in order, `nodes` are those that had one of them."""
     last = attempts[-1]
+    refused = refused_by(nodes, last.run)
     story = story_of(last.slot, attempts, refused=refused, reading=reading, links=links, operates=False)
     started = [run for run in attempts if run.claimed_at]
     show = links.run(last.run, include="result,payload") if may_show_values and not values else None
@@ -151,7 +151,6 @@ def run_page(
         lanes=by_node(
             nodes=nodes,
             runs=started,
-            refused=refused,
             to_come=(),
             window=run_window(started, reading),
             reading=reading,
@@ -173,9 +172,7 @@ def run_page(
     )
 
 
-def node_page(
-    node: NodeView, *, runs: Sequence[RunView], reading: Reading, links: Links, skew_ms: float | None = None
-) -> NodePage:
+def node_page(node: NodeView, *, runs: Sequence[RunView], reading: Reading, links: Links) -> NodePage:
     """Make the page of a node; `runs` are its last attempts, newest first."""
     window = window_of(reading.now, 3_600)
     lost = sum(run.status == "lost" for run in runs)
@@ -189,8 +186,8 @@ def node_page(
         state=node_badge(node, reading),
         head=f"host {node.host}, pools {', '.join(node.pools)}",
         band=band,
-        facts=node_facts(node, reading, skew_ms),
-        lanes=by_node(nodes=[node], runs=runs, refused=(), to_come=(), window=window, reading=reading, links=links),
+        facts=node_facts(node, reading),
+        lanes=by_node(nodes=[node], runs=runs, to_come=(), window=window, reading=reading, links=links),
         runs=runs_table(runs, reading=reading, links=links, with_job=True, empty="It ran nothing."),
     )
 

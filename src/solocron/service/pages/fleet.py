@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -25,10 +25,16 @@ from solocron.service.pages.parts import Choices, tone_of
 from solocron.service.pages.words import Reading, plural, short_fence, span
 from solocron.views import NodeView, RunView
 
-__all__ = ["FleetPart", "LanePart", "RefusedResult", "SlotToCome", "by_job", "by_node", "ticks_of", "window_of"]
+__all__ = [
+    *("SKEW", "FleetPart", "LanePart", "RefusedResult", "SlotToCome"),
+    *("by_job", "by_node", "lease_left", "refused_by", "shown_skew", "ticks_of", "window_of"),
+]
 
 _STEPS = (60, 300, 900, 3_600, 4 * 3_600, 86_400)
 _MOST_LANES = 60
+
+SKEW = 1.0
+"""Seconds by which a clock may differ from the store's before the difference is marked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +83,26 @@ class FleetPart:
     """How many lanes are left out."""
 
 
+def refused_by(nodes: Iterable[NodeView], run: str | None = None) -> tuple[RefusedResult, ...]:
+    """Return the results that the store refused from these nodes, of all runs or of one."""
+    return tuple(
+        RefusedResult(node=node.node, run=one.run, fence=one.fence, at=one.at)
+        for node in nodes
+        for one in node.refused
+        if run in (None, one.run)
+    )
+
+
+def lease_left(node: NodeView, now: datetime) -> float:
+    """Return the share of a node's lease that is left, 0 to 1."""
+    return min(1.0, max(0.0, (node.expires_at - now) / node.lease)) if node.lease else 0.0
+
+
+def shown_skew(seconds: float) -> str:
+    """Return by how much a clock is ahead of the store's, or behind it."""
+    return f"{'+' if seconds >= 0 else '−'}{span(abs(seconds))}"
+
+
 def window_of(now: datetime, seconds: int) -> Window:
     """Return the window that ends a fifth of its span after the present, for the slots to come."""
     return Window(start=now - timedelta(seconds=seconds), end=now + timedelta(seconds=seconds / 5), now=now)
@@ -101,16 +127,14 @@ def by_node(
     *,
     nodes: Sequence[NodeView],
     runs: Sequence[RunView],
-    refused: Sequence[RefusedResult],
     to_come: Sequence[SlotToCome],
     window: Window,
     reading: Reading,
     links: Links,
     choices: tuple[Choices, ...] = (),
-    skews_ms: Mapping[str, float] | None = None,
-    leases: Mapping[str, float] | None = None,
 ) -> FleetPart:
-    """Make the picture with a lane for each node, live ones first; `leases` are the shares that are left."""
+    """Make the picture with a lane for each node, live ones first."""
+    refused = refused_by(nodes)
     # Live ones first, then those that are silent or dead, then those that ended; each group by name.
     order = {"live": 0, "silent": 1, "dead": 2}
     listed = sorted(nodes, key=lambda node: (order.get(node.state, 3), node.node))
@@ -127,7 +151,7 @@ def by_node(
         )
         for node in listed[:_MOST_LANES]
     ]
-    labels = [_node_label(node, reading, links, skews_ms or {}, leases or {}) for node in listed[:_MOST_LANES]]
+    labels = [_node_label(node, reading, links) for node in listed[:_MOST_LANES]]
     states = Counter(node.state for node in nodes)
     told = ", ".join(f"{states[state]} {state}" for state in ("live", "silent", "dead", "ended") if states[state])
     return _part(
@@ -288,23 +312,18 @@ def _takeovers(runs: Sequence[RunView]) -> tuple[TakeoverLine, ...]:
     return tuple(found)
 
 
-def _node_label(
-    node: NodeView, reading: Reading, links: Links, skews_ms: Mapping[str, float], leases: Mapping[str, float]
-) -> _Label:
+def _node_label(node: NodeView, reading: Reading, links: Links) -> _Label:
     href = links.node(node.session)
     if node.state in ("dead", "ended") and node.ended_at is not None:
         why = f", {node.reason}" if node.reason else ""
         return node.node, href, node.state, (("", f"{node.state} {reading.clock(node.ended_at)}{why}"),), None
     places = f"{node.running} of {node.max_running} running" if node.max_running else f"{node.running} running"
     words = [("", places)]
-    skew = skews_ms.get(node.session)
-    if skew is not None:
-        sign = "+" if skew >= 0 else "−"
-        words.append(("miss" if abs(skew) >= 1_000 else "", f"clock {sign}{span(abs(skew) / 1_000)}"))
+    if node.skew_s is not None:
+        words.append(("miss" if abs(node.skew_s) >= SKEW else "", f"clock {shown_skew(node.skew_s)}"))
     if node.state == "silent":
         words.append(("miss", f"silent, {span(reading.now - node.expires_at)} past its lease"))
-    left = leases.get(node.session)
-    return node.node, href, node.state, tuple(words), None if left is None else draw_lease(left)
+    return node.node, href, node.state, tuple(words), draw_lease(lease_left(node, reading.now))
 
 
 def _next(to_come: Sequence[SlotToCome], window: Window, reading: Reading) -> Markup | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
 from solocron.service.pages.links import Links
@@ -21,10 +20,10 @@ from solocron.service.pages.parts import (
 )
 from solocron.service.pages.words import Reading, plural
 from solocron.stores.contract import Check
-from solocron.views import AlarmsView, AlarmView
+from solocron.views import AlarmsView, AlarmView, AuditView
 
 __all__ = [
-    *("AlarmsPage", "AuditEntry", "AuditListPage", "DoctorPage", "ListingPage"),
+    *("AlarmsPage", "AuditListPage", "DoctorPage", "ListingPage"),
     *("alarm_entry", "alarms_page", "audit_page", "doctor_page", "plain_row"),
 ]
 
@@ -63,21 +62,6 @@ class DoctorPage(ListingPage):
     """The checks of the doctor."""
 
     section: ClassVar[str] = "doctor"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditEntry:
-    """One act: when, by whom, through what, on what, and how it ended."""
-
-    at: datetime
-    who: str | None
-    role: str | None
-    via: str
-    act: str
-    subject: str
-    note: str | None
-    result: str
-    """`done`, the sentence in which it was refused, or `outcome unknown`."""
 
 
 def alarm_entry(alarm: AlarmView, reading: Reading, links: Links) -> ListEntry:
@@ -146,7 +130,7 @@ def alarms_page(view: AlarmsView, *, closed: bool, reading: Reading, links: Link
 
 
 def audit_page(
-    entries: Iterable[AuditEntry], *, reading: Reading, links: Links, older: str | None = None, newer: str | None = None
+    entries: Iterable[AuditView], *, reading: Reading, links: Links, older: str | None = None, newer: str | None = None
 ) -> AuditListPage:
     """Make the page of acts, newest first; one whose outcome was never written is said to be unknown."""
     table = TablePart(

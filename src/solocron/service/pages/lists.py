@@ -126,8 +126,6 @@ def nodes_page(
     ended: bool,
     reading: Reading,
     links: Links,
-    leases: Mapping[str, float],
-    skews_ms: Mapping[str, float],
 ) -> NodesPage:
     """Make the page of nodes; `ended` shows those that are over too."""
     states = Counter(node.state for node in nodes)
@@ -138,7 +136,7 @@ def nodes_page(
         lead=told or "no node",
         missing=unserved_words(unserved),
         states=choose("State", "ended" if ended else "", ways),
-        table=nodes_table(nodes, reading=reading, links=links, leases=leases, skews_ms=skews_ms, empty=empty),
+        table=nodes_table(nodes, reading=reading, links=links, empty=empty),
     )
 
 

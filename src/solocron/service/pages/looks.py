@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from solocron.service.pages.fleet import SKEW
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import ActLink, ListEntry
 from solocron.service.pages.words import Reading, plural, span
@@ -12,7 +13,6 @@ from solocron.views import AlarmView, JobView, NodeView
 __all__ = ["MOST_LOOKS", "looks_of"]
 
 MOST_LOOKS = 8
-_SKEW_MS = 1_000
 
 
 def looks_of(
@@ -21,7 +21,6 @@ def looks_of(
     nodes: Sequence[NodeView],
     alarms: Sequence[AlarmView],
     unserved: Mapping[str, int],
-    skews_ms: Mapping[str, float],
     reading: Reading,
     links: Links,
     operates: bool,
@@ -35,7 +34,7 @@ def looks_of(
             told.add(job.name)
             found.append(entry)
     found += [(2, _alarm(one, reading, links)) for one in alarms if one.counts and one.subject not in told]
-    found += [entry for node in nodes if (entry := _node(node, skews_ms.get(node.session), reading, links))]
+    found += [entry for node in nodes if (entry := _node(node, reading, links))]
     if len({node.zone_data for node in nodes if node.state == "live"}) > 1:
         words = "nodes with older data may run a slot at another instant after a zone changed its rules"
         doctor = (ActLink(label="Doctor", href=links.to("/doctor")),)
@@ -118,7 +117,7 @@ def _alarm(alarm: AlarmView, reading: Reading, links: Links) -> ListEntry:
     )
 
 
-def _node(node: NodeView, skew: float | None, reading: Reading, links: Links) -> tuple[int, ListEntry] | None:
+def _node(node: NodeView, reading: Reading, links: Links) -> tuple[int, ListEntry] | None:
     href, step = links.node(node.session), (ActLink(label="Open", href=links.node(node.session)),)
     if node.state == "silent":
         words = (
@@ -132,9 +131,10 @@ def _node(node: NodeView, skew: float | None, reading: Reading, links: Links) ->
         return 1, ListEntry(
             title=node.node, about="is dead", words=words, tone="lost", icon="lost", href=href, acts=step
         )
-    if skew is not None and abs(skew) >= _SKEW_MS:
+    skew = node.skew_s
+    if skew is not None and abs(skew) >= SKEW:
         side = "ahead of" if skew > 0 else "behind"
-        about = f"clock is {span(abs(skew) / 1_000)} {side} the store"
+        about = f"clock is {span(abs(skew))} {side} the store"
         words = "harmless: the store’s clock decides. Above 5 s its log lines mislead"
         doctor = (ActLink(label="Doctor", href=links.to("/doctor")),)
         return 4, ListEntry(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from solocron.service.draw.bars import draw_lease
-from solocron.service.pages.fleet import FleetPart
+from solocron.service.pages.fleet import SKEW, FleetPart, lease_left, shown_skew
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import Badge, Choices, Column, Fact, TableCell, TablePart, TableRow
 from solocron.service.pages.words import Reading, plural, span
@@ -79,8 +79,6 @@ def nodes_table(
     *,
     reading: Reading,
     links: Links,
-    leases: Mapping[str, float],
-    skews_ms: Mapping[str, float],
     empty: str,
 ) -> TablePart:
     """Make the table of nodes; what differs from most of the live ones is marked."""
@@ -104,32 +102,26 @@ def nodes_table(
             Column(title="revision", right=True, narrow=False),
             Column(title="since", narrow=False),
         ),
-        rows=tuple(
-            _row(node, usual, reading, links, leases.get(node.session), skews_ms.get(node.session)) for node in nodes
-        ),
+        rows=tuple(_row(node, usual, reading, links) for node in nodes),
         empty=empty,
     )
 
 
-def _row(
-    node: NodeView, usual: Mapping[str, object], reading: Reading, links: Links, lease: float | None, skew: float | None
-) -> TableRow:
+def _row(node: NodeView, usual: Mapping[str, object], reading: Reading, links: Links) -> TableRow:
     over = node.state in ("dead", "ended")
     if over:
         left = TableCell(text=node.reason or "ended", tone="lost" if node.state == "dead" else "")
-    elif lease is None:
-        left = TableCell(text=reading.until(node.expires_at))
     else:
-        left = TableCell(picture=draw_lease(lease), text=reading.until(node.expires_at).removeprefix("in "))
+        picture = draw_lease(lease_left(node, reading.now))
+        left = TableCell(picture=picture, text=reading.until(node.expires_at).removeprefix("in "))
 
     def compared(what: str, text: str) -> TableCell:
         differs = not over and getattr(node, what) != usual[what]
         return TableCell(text=text, tone="miss" if differs else "", after="differs" if differs else "")
 
     clock = TableCell(text="–", title="not measured")
-    if skew is not None:
-        sign = "+" if skew >= 0 else "−"
-        clock = TableCell(text=f"{sign}{span(abs(skew) / 1_000)}", tone="miss" if abs(skew) >= 1_000 else "")
+    if node.skew_s is not None:
+        clock = TableCell(text=shown_skew(node.skew_s), tone="miss" if abs(node.skew_s) >= SKEW else "")
     return TableRow(
         cells=(
             TableCell(text=node.node, href=links.node(node.session), strong=True),
@@ -147,9 +139,9 @@ def _row(
     )
 
 
-def node_facts(node: NodeView, reading: Reading, skew: float | None) -> tuple[Fact, ...]:
+def node_facts(node: NodeView, reading: Reading) -> tuple[Fact, ...]:
     """Return the facts of one node."""
-    clock = "–" if skew is None else f"{'+' if skew >= 0 else '−'}{span(abs(skew) / 1_000)}"
+    clock = "–" if node.skew_s is None else shown_skew(node.skew_s)
     ended = node.ended_at is not None and node.state in ("dead", "ended")
     lease = Fact(
         name="Lease",
@@ -165,7 +157,7 @@ def node_facts(node: NodeView, reading: Reading, skew: float | None) -> tuple[Fa
             name="Clock",
             value=clock,
             under="against the store",
-            tone="miss" if skew is not None and abs(skew) >= 1_000 else "",
+            tone="miss" if node.skew_s is not None and abs(node.skew_s) >= SKEW else "",
         ),
         Fact(
             name="Release",

@@ -10,7 +10,7 @@ from typing import ClassVar
 from markupsafe import Markup
 
 from solocron.service.draw.bars import draw_hours, draw_sum
-from solocron.service.pages.fleet import FleetPart, RefusedResult, SlotToCome, by_job, by_node, window_of
+from solocron.service.pages.fleet import FleetPart, SlotToCome, by_job, by_node, window_of
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import Column, ListEntry, TableCell, TablePart, TableRow, choose
 from solocron.service.pages.words import Reading, number, plural, short_fence, span
@@ -245,7 +245,6 @@ def overview_page(
     nodes: Sequence[NodeView],
     runs: Sequence[RunView],
     running: Sequence[RunView],
-    refused: Sequence[RefusedResult],
     to_come: Sequence[SlotToCome],
     looks: tuple[ListEntry, ...],
     reading: Reading,
@@ -253,8 +252,6 @@ def overview_page(
     cleared_at: datetime | None = None,
     lanes: str = "node",
     span_name: str = "1h",
-    skews_ms: Mapping[str, float] | None = None,
-    leases: Mapping[str, float] | None = None,
     wall: bool = False,
     empty: bool = False,
 ) -> OverviewPage:
@@ -279,14 +276,11 @@ def overview_page(
         fleet = by_node(
             nodes=nodes,
             runs=runs,
-            refused=refused,
             to_come=to_come,
             window=window,
             reading=reading,
             links=links,
             choices=choices,
-            skews_ms=skews_ms,
-            leases=leases,
         )
     ahead = [one for one in to_come if reading.now < one.slot <= window.end]
     return OverviewPage(

@@ -12,6 +12,7 @@ from solocron.errors import ConfigurationError
 __all__ = [
     "DEFAULT_STORE",
     "enabled",
+    "has_screen",
     "in_container",
     "is_terminal",
     "namespace",
@@ -81,6 +82,11 @@ def is_terminal() -> bool:
 def node_name(host: str, pid: int, token: str) -> str:
     """Return a readable name, new at each start: a restarted process is another node."""
     return f"{host.partition('.')[0]}-{pid}-{token[:4]}"
+
+
+def has_screen(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether a window can be opened here: else a browser for the terminal would take it from the service."""
+    return sys.platform == "darwin" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
 
 
 def refuse_node(*, passing: bool = False) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from solocron import surroundings
 from solocron.cli import output
 from solocron.errors import ConfigurationError
 
@@ -138,6 +139,14 @@ def make_app(
     return AsgiService(service, base=wanted.base, live=LiveTimes())
 
 
+def _open(link: str) -> None:
+    """Open a link, beside the service: a browser may take its time."""
+    import webbrowser
+    from threading import Thread
+
+    Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+
+
 def announce(callers: Callers, url: str) -> None:
     """Print where it listens, and on a terminal the token; with --open a link that works once, in a browser too."""
     output.say(url)
@@ -145,10 +154,8 @@ def announce(callers: Callers, url: str) -> None:
         link = f"{url}open?code={callers.codes.make(callers.made)}"
         output.say(link)
         output.note("the second link logs in once, within a minute")
-        if sys.stdout.isatty():
-            import webbrowser
-
-            webbrowser.open(link)
+        if surroundings.has_screen():
+            _open(link)
     elif callers.made is not None:
         output.note(f"token, shown only now: {callers.made}")
     sys.stdout.flush()

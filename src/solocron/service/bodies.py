@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from urllib.parse import parse_qsl
 
 from solocron.jobs.checks import NAME, SHARD_NAME
-from solocron.service.parameters import read_instant
+from solocron.service.parameters import read_instant, read_local
 from solocron.service.problems import FieldFault, ProblemError
 
 __all__ = ["LARGEST_BODY", "BodyField", "read_body", "read_form"]
@@ -53,6 +53,15 @@ class BodyField:
         return cls(name=name, read=read, schema=schema, summary=summary, required=required)
 
     @classmethod
+    def local(cls, name: str, summary: str, *, required: bool = False) -> BodyField:
+        """Declare an instant of a form, which may be a time on the clocks of the page's zone."""
+
+        def read(given: Any) -> datetime:
+            return read_local(given if isinstance(given, str) else "")
+
+        return cls(name=name, read=read, schema={"type": "string"}, summary=summary, required=required)
+
+    @classmethod
     def whole(cls, name: str, summary: str, *, least: int, most: int, required: bool = False) -> BodyField:
         """Declare a whole number."""
 
@@ -63,6 +72,28 @@ class BodyField:
 
         schema = {"type": "integer", "minimum": least, "maximum": most}
         return cls(name=name, read=read, schema=schema, summary=summary, required=required)
+
+    @classmethod
+    def digits(cls, name: str, summary: str, *, most: int, required: bool = False) -> BodyField:
+        """Declare a whole number of a form, which is text there."""
+
+        def read(given: Any) -> int:
+            text = given if isinstance(given, str) else ""
+            if not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) > most:
+                raise ValueError(f"a whole number from 0 to {most}")
+            return int(text)
+
+        return cls(name=name, read=read, schema={"type": "string"}, summary=summary, required=required)
+
+    @classmethod
+    def listed_names(cls, name: str, summary: str, *, most: int) -> BodyField:
+        """Declare names of jobs in a form, with spaces between them."""
+        listed = cls.names(name, summary, most=most)
+
+        def read(given: Any) -> Any:
+            return listed.read(given.split() if isinstance(given, str) else None)
+
+        return cls(name=name, read=read, schema={"type": "string"}, summary=summary, required=True)
 
     @classmethod
     def choice(cls, name: str, summary: str, known: Sequence[str], *, required: bool = False) -> BodyField:

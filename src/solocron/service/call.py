@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from solocron.service.board.glance import Board
 from solocron.service.board.watcher import Watcher
 from solocron.service.identity import KnownCaller
 from solocron.service.logins import Logins
+from solocron.service.pages.frame import Frame
+from solocron.service.pages.render import DashboardPage
 from solocron.service.reads import Reads
 from solocron.service.request import RequestHead
 from solocron.service.roles import Role
 from solocron.service.ticking import Ticking
 from solocron.service.writes import Writes
 
-__all__ = ["Answer", "ApiCall", "EventText", "Redirect", "Text", "Values"]
+__all__ = ["Answer", "ApiCall", "EventText", "File", "Redirect", "ShownPage", "Text", "Values"]
 
 T = TypeVar("T")
 
@@ -44,15 +47,25 @@ class ApiCall:
     watcher: Watcher
     logins: Logins
     is_ready: Callable[[], bool]
+    board: Board
     ticking: Ticking | None = None
     """None where no code is at hand; the route does not exist there."""
     values: Values = "operate"
+    read_only: bool = False
+    """True if the service refuses every write."""
+    is_form: bool = False
+    """True if it came from a form of the dashboard."""
 
     @property
     def who(self) -> str:
         """The name of the caller, as records and the audit keep it."""
         assert self.caller is not None
         return self.caller.identity.name
+
+    @property
+    def operates(self) -> bool:
+        """True if this caller may act here."""
+        return self.caller is not None and self.caller.identity.role is Role.OPERATE and not self.read_only
 
     @property
     def sees_values(self) -> bool:
@@ -67,6 +80,25 @@ class Text:
     """A plain text."""
 
     content: str
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file that a browser may keep forever: its address changes with its content."""
+
+    content: bytes
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPage:
+    """A page of the dashboard and its frame."""
+
+    page: DashboardPage
+    frame: Frame
+    seen: str | None = None
+    """What was read from the store for it, as text: a page made from the same is the same page. None: not known."""
     status: int = 200
 
 

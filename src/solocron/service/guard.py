@@ -19,7 +19,8 @@ from solocron.service.problems import ProblemError
 from solocron.service.rates import RateLimit
 from solocron.service.request import RequestHead
 from solocron.service.roles import RouteAccess, is_allowed
-from solocron.service.routes import ROUTES, Match, Route, allowed_methods, match
+from solocron.service.route import Route
+from solocron.service.routes import ROUTES, Match, allowed_methods, match
 
 __all__ = ["LOOPBACK", "Admission", "Guard", "check_csrf", "check_hosts"]
 
@@ -142,7 +143,7 @@ class Guard:
         if not route.form:  # a form has it as a field
             check_csrf(caller, head.header("solocron-csrf"))
         _check_length(head.header("content-length"))
-        if route.creates_runs:
+        if route.creates_runs and not route.form:
             _check_key(head.header("idempotency-key"))
         wait = (self._created if route.creates_runs else self._written).wait(
             caller.identity.name if caller is not None else head.address or ""

@@ -12,28 +12,35 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from typing import Any
+from urllib.parse import quote
 
 from solocron.client import Client
 from solocron.clock import SystemClock
 from solocron.errors import ConfigurationError, SolocronError
 from solocron.service.api.events import subscription
+from solocron.service.board.glance import Board
 from solocron.service.board.watcher import Watcher
 from solocron.service.bodies import LARGEST_BODY, read_body, read_form
-from solocron.service.call import Answer, ApiCall, EventText, Redirect, Text, Values
+from solocron.service.call import Answer, ApiCall, EventText, File, Redirect, ShownPage, Text, Values
 from solocron.service.clients import ServiceClients
 from solocron.service.codes import OneTimeCodes
+from solocron.service.dashboard.looking import alone
 from solocron.service.guard import LOOPBACK, Admission, Guard, check_csrf
 from solocron.service.health import Readiness
 from solocron.service.identity import KnownCaller, bearer, identify
 from solocron.service.live import EVENTS, Subscription
 from solocron.service.logins import Logins
 from solocron.service.oidc import OidcVerifier
+from solocron.service.pages.forms import ProblemPage
+from solocron.service.pages.render import render as render_page
+from solocron.service.pages.render import render_part
 from solocron.service.parameters import read_query
-from solocron.service.problems import ProblemError, bug, problem_of, render
+from solocron.service.problems import TITLES, ProblemError, bug, problem_of, render
 from solocron.service.reads import Reads
 from solocron.service.request import RequestHead, Response, sealed, tag_of
 from solocron.service.roles import RouteAccess
-from solocron.service.routes import ROUTES, Feature, Route, allowed_methods
+from solocron.service.route import Feature, Route
+from solocron.service.routes import API, ROUTES, allowed_methods
 from solocron.service.shown import scrubbed_json
 from solocron.service.ticking import Ticking
 from solocron.service.tokens import Tokens
@@ -47,6 +54,7 @@ _CHANGES_ANYWHERE = ("lease_left_s",)
 _CHANGES_ALWAYS = ("as_of", "asked", "check", "now", "since", "until", *_CHANGES_ANYWHERE)
 """Keys of an answer that differ between two equal answers, left out of the entity tag."""
 _PLAIN = "text/plain; charset=utf-8"
+_HTML = "text/html; charset=utf-8"
 
 
 class Service:
@@ -83,6 +91,8 @@ class Service:
         self._reads = Reads(self._clients.reading)
         self.watcher = Watcher(self._clients.reading, clock=self._clock.boot)
         """What all who look at this service share; an adapter lets it look."""
+        self._read_only = read_only
+        self._board = Board(self._clients.reading, self._reads, clock=self._clock.boot)
         self._writes = Writes(self._clients.writing)
         self._logins = Logins(tokens, codes=codes, clock=self._clock, pause=pause)
         self._readiness = Readiness(
@@ -179,39 +189,64 @@ class Service:
         return self.refused(head, bug())
 
     def refused(self, head: RequestHead, problem: ProblemError) -> Response:
-        """Return a problem as the whole response."""
-        return sealed(head, render(problem, request=head.id))
+        """Return a problem as the whole response: for a person a page, or the form of a login; else as JSON."""
+        if not _is_browsing(head):
+            return sealed(head, render(problem, request=head.id))
+        if problem.status == 401 and head.reads and self._tokens is not None:
+            wanted = quote(f"{head.base}{head.path}" + (f"?{head.query}" if head.query else ""), safe="")
+            to = f"{head.base}/login" + (f"?wanted={wanted}" if 0 < len(wanted) <= 512 else "")
+            return sealed(head, Response(status=303, headers=(("Location", to),)))
+        page = ProblemPage(status=problem.status, title=TITLES[problem.status], detail=problem.detail, request=head.id)
+        html = render_page(page, alone(head)).encode()
+        return sealed(head, Response(status=problem.status, body=html, kind=_HTML, headers=problem.headers))
 
     def _respond(self, admission: Admission, body: bytes) -> Response:
         route, head = admission.route, admission.head
         if len(body) > LARGEST_BODY:
             raise ProblemError(413, f"A body may have {LARGEST_BODY} bytes. Nothing was done.")
         given: dict[str, Any] = {}
+        key = head.header("idempotency-key") or ""
         if route.form:
             given = read_form(body, route.fields)
             check_csrf(admission.caller, given.pop("csrf"))
+            key = given.pop("key", None) or ""
         elif route.writes and not route.ignores_body:
             given = read_body(body, route.fields)
+        if route.writes and route.access is RouteAccess.OPERATE:
+            self._clients.reading()  # raises where nothing is: a write would make it
         call = ApiCall(
             head=head,
             caller=admission.caller,
             names=admission.found.names,
-            given=read_query(head.query, route.parameters),
+            given=read_query(head.query, route.parameters, from_form=route.page),
             body=given,
             path=route.path,
-            key=head.header("idempotency-key") or "",
+            key=key,
             writes=self._writes,
             watcher=self.watcher,
             logins=self._logins,
             reads=self._reads,
             is_ready=self._readiness.is_ready,
             ticking=self._ticking,
+            board=self._board,
             values=self._values,
+            read_only=self._read_only,
+            is_form=route.form,
         )
-        return _response(route.handler(call))
+        return _response(route.handler(call), head)
 
 
-def _response(value: Any) -> Response:
+def _is_browsing(head: RequestHead) -> bool:
+    """Return whether a person looks at a page: the API returns no HTML."""
+    return "text/html" in (head.header("accept") or "") and not head.path.startswith(f"{API}/")
+
+
+def _response(value: Any, head: RequestHead) -> Response:
+    if isinstance(value, ShownPage):
+        return _shown(value, head)
+    if isinstance(value, File):
+        forever = (("Cache-Control", "public, max-age=31536000, immutable"),)
+        return Response(status=200, body=value.content, kind=value.kind, headers=forever, tag=tag_of(value.content))
     if isinstance(value, Redirect):
         return Response(status=303, headers=(("Location", value.to), *value.headers))
     if isinstance(value, EventText):
@@ -230,6 +265,16 @@ def _lasting(value: Any, left_out: Collection[str]) -> Any:
     if isinstance(value, dict):
         return {key: _lasting(item, _CHANGES_ANYWHERE) for key, item in value.items() if key not in left_out}
     return [_lasting(item, _CHANGES_ANYWHERE) for item in value] if isinstance(value, list) else value
+
+
+def _shown(screen: ShownPage, head: RequestHead) -> Response:
+    part = head.header("solocron-part") == "main"
+    html = (render_part if part else render_page)(screen.page, screen.frame).encode("utf-8", "backslashreplace")
+    tag = None
+    if screen.status == 200 and screen.seen is not None:
+        tag = tag_of(f"{part} {screen.frame.role} {screen.seen}".encode("utf-8", "backslashreplace"))
+    now = ("Solocron-Now", screen.frame.reading.now.isoformat())
+    return Response(status=screen.status, body=html, kind=_HTML, headers=(now,), tag=tag)
 
 
 def _dumped(value: Any) -> bytes:

@@ -16,7 +16,10 @@ from solocron.jobs.checks import NAME
 from solocron.model.change import Kind
 from solocron.service.problems import FieldFault, ProblemError
 
-__all__ = ["PATH_PATTERNS", "Parameter", "choice", "choices", "instant", "name", "read_query", "text", "whole"]
+__all__ = [
+    *("PATH_PATTERNS", "Parameter", "choice", "choices", "instant", "local_instant", "name"),
+    *("read_instant", "read_local", "read_query", "text", "whole"),
+]
 
 _MOST_FIELDS = 64
 _LONGEST = 512
@@ -26,6 +29,8 @@ PATH_PATTERNS = {
     "run": rf"{NAME.pattern}@[0-9a-f]{{16}}(#[A-Za-z0-9_.-]{{1,32}})?",
     "session": r"[A-Za-z0-9_.:-]{1,128}",
     "calendar": NAME.pattern,
+    "digest": "[0-9a-f]{16}",
+    "file": r"[a-z][a-z0-9.-]{0,63}",
     "kind": "|".join(Kind),
     "document": r"[^\x00-\x1f\x7f]{1,200}",
     "lock": r"[^\x00-\x1f\x7f]{1,200}",
@@ -109,6 +114,23 @@ def instant(name: str, summary: str, *, required: bool = False) -> Parameter:
     return Parameter(name=name, read=read_instant, schema=schema, summary=summary, required=required)
 
 
+def local_instant(name: str, summary: str) -> Parameter:
+    """Declare an instant that may be without an offset, as a field of a page sends it."""
+    schema = {"type": "string"}
+    return Parameter(name=name, read=read_local, schema=schema, summary=summary)
+
+
+def read_local(given: str) -> datetime:
+    """Return a datetime, without an offset if it has none: it is then a time on the clocks of the page's zone."""
+    try:
+        found = datetime.fromisoformat(given) if 16 <= len(given) <= 40 else None
+    except ValueError:
+        found = None
+    if found is None or not 1971 <= found.year <= 9000:
+        raise ValueError("a day and a time, such as 2026-11-17T02:15")
+    return found
+
+
 def read_instant(given: str) -> datetime:
     """Return an aware datetime of ISO-8601 text; raise ValueError for anything else."""
     wrong = ValueError("an instant with its offset, such as 2026-11-17T02:15:00Z")
@@ -121,9 +143,12 @@ def read_instant(given: str) -> datetime:
     return found
 
 
-def read_query(query: str, declared: Sequence[Parameter]) -> dict[str, Any]:
-    """Return every declared parameter with its value or default; raise a 400 that names each one that is wrong."""
-    pairs = _pairs(query)
+def read_query(query: str, declared: Sequence[Parameter], *, from_form: bool = False) -> dict[str, Any]:
+    """Return every declared parameter with its value or default; raise a 400 that names each one that is wrong.
+
+    A form sends every field, so `from_form` takes an empty one as not given.
+    """
+    pairs = [(key, value) for key, value in _pairs(query) if value or not from_form]
     faults: list[FieldFault] = []
     by_name = {one.name: one for one in declared}
     given: dict[str, list[Any]] = {}

@@ -20,6 +20,7 @@ from solocron.stores.contract import Store
 from solocron.views import (
     AccountingView,
     AlarmsView,
+    AlarmView,
     AuditPage,
     BackfillView,
     JobView,
@@ -49,7 +50,7 @@ class StatusAnswer(StatusView):
 
 
 class Reads:
-    """Asks the client. Nothing here writes."""
+    """Asks the client. Nothing here writes, and a store that is not there stays so: EmptyStore is raised."""
 
     def __init__(self, client: Callable[[], Client]) -> None:
         self._ask = client
@@ -85,6 +86,10 @@ class Reads:
     def jobs(self, wanted: WantedJobs, *, limit: int, after: str) -> JobPage:
         """Return a page of jobs by name."""
         return self._client.job_page(wanted, limit=limit, after=after)
+
+    def all_jobs(self) -> list[JobView]:
+        """Return every job, by name."""
+        return self._client.jobs()
 
     def job(self, name: str) -> JobView:
         """Return one job."""
@@ -144,6 +149,10 @@ class Reads:
     def alarms(self) -> AlarmsView:
         """Return the open alarms, messages and silences."""
         return self._client.open_alarms()
+
+    def closed_alarms(self) -> list[AlarmView]:
+        """Return the alarms whose causes are gone, the last one first."""
+        return self._client.closed_alarms()
 
     def limits(self) -> list[LimitView]:
         """Return the limits across jobs."""

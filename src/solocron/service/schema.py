@@ -18,7 +18,7 @@ from solocron.service.roles import RouteAccess
 from solocron.version import __version__
 
 if TYPE_CHECKING:
-    from solocron.service.routes import Route
+    from solocron.service.route import Route
 
 __all__ = ["openapi"]
 
@@ -83,7 +83,7 @@ def openapi(table: Sequence[Route]) -> dict[str, Any]:
     """Return the description of a table of routes."""
     schemas: dict[str, Any] = {"Problem": _PROBLEM}
     paths: dict[str, dict[str, Any]] = {}
-    for route in (one for one in table if not one.form):
+    for route in (one for one in table if not one.form and not one.page):
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     return {
         "openapi": "3.1.0",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from solocron.service.pages import listing, shared
+from solocron.service.pages.audit import audit_page
 from solocron.service.pages.details import job_page, node_page, run_page
+from solocron.service.pages.find import find_page
 from solocron.service.pages.fleet import FleetPart
 from solocron.service.pages.forms import ActPage, LoginPage, ProblemPage, explain_page
 from solocron.service.pages.frame import Frame
@@ -16,7 +19,7 @@ from solocron.service.pages.jobs import JobsPage
 from solocron.service.pages.lists import JobsAsked, RunsAsked, jobs_page, nodes_page, runs_page
 from solocron.service.pages.looks import looks_of
 from solocron.service.pages.nodes import NodePage, NodesPage
-from solocron.service.pages.overview import OverviewPage, overview_page
+from solocron.service.pages.overview import EmptyPage, OverviewPage, overview_page
 from solocron.service.pages.parts import (
     Choice,
     Choices,
@@ -30,6 +33,8 @@ from solocron.service.pages.parts import (
 from solocron.service.pages.render import DashboardPage
 from solocron.service.pages.run import RunDetailPage
 from solocron.service.pages.runs import RunsPage
+from solocron.service.pages.spans import SlotsSpan
+from solocron.service.pages.why import unaccounted_page, why_page
 from solocron.service.pages.words import Reading
 from solocron.views import JobView, RunView
 from tests.unit.service import world
@@ -105,6 +110,8 @@ def job(job: JobView, runs: tuple[RunView, ...]) -> JobDetailPage:
         reading=VIENNA,
         links=LINKS,
         operates=True,
+        span=SlotsSpan.chosen("24d", timedelta(hours=1)),
+        here=partial(LINKS.job, job.name),
         chosen=slot if runs else None,
         attempts=(world.LOST, world.SECOND),
         refused=(world.REFUSED,),
@@ -112,7 +119,6 @@ def job(job: JobView, runs: tuple[RunView, ...]) -> JobDetailPage:
         upcoming=[(world.at("03:15") + timedelta(hours=n), "") for n in range(5)],
         days_off={date(2026, 11, 1): "All Saints"},
         notes=("On Sun 28 Mar 2027 the hour from 02:00 does not exist: 02:15 is run at 03:00.",),
-        accounted=(720, 720, "3 missed, 5 skipped"),
         skipped=4,
         lease_s=15.0,
     )
@@ -122,13 +128,14 @@ def run() -> RunDetailPage:
     step = TableRow(cells=(TableCell(text="load", strong=True), TableCell(text="03:36:02")))
     columns = (Column(title="step"), Column(title="finished"))
     return run_page(
-        (replace(world.LOST, error=world.TRACE), replace(world.SECOND, output="loading 18211 rows\ndone")),
+        (replace(world.LOST, error=world.TRACE), world.SECOND),
         nodes=[node for node in world.nodes() if node.node in ("worker-a", "worker-c")],
         reading=VIENNA,
         links=LINKS,
         operates=True,
         steps=TablePart(label="Steps", columns=columns, rows=(step,), empty="None."),
         values=(("result", '{\n  "rows": 18211\n}'),),
+        output="loading 18211 rows\ndone",
     )
 
 
@@ -151,7 +158,7 @@ def jobs(asked: JobsAsked = JobsAsked()) -> JobsPage:  # noqa: B008 -- frozen
     listed = () if asked.q else world.jobs()
     strips = {job.name: strip for job in listed if job.last_status}
     common = {"reading": UTC_READING, "links": LINKS}
-    return jobs_page(listed, strips=strips, asked=asked, total=52, not_well=2, **common)
+    return jobs_page(listed, strips=strips, asked=asked, total=52, not_well=2, operates=True, **common)
 
 
 def nodes() -> NodesPage:
@@ -186,10 +193,10 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         "overview": (overview(), UTC_READING),
         "overview-by-job": (overview(lanes="job"), UTC_READING),
         "overview-red": (
-            overview(sums=world.sums(unaccounted=2), looks=()),
+            overview(sums=world.sums(unaccounted=(("usage.rollup", world.at("01:15")),) * 2), looks=()),
             UTC_READING,
         ),
-        "overview-empty": (overview(empty=True), UTC_READING),
+        "overview-empty": (EmptyPage(why="there is no such file"), UTC_READING),
         "wall": (overview(wall=True), UTC_READING),
         "jobs": (jobs(), UTC_READING),
         "jobs-none": (jobs(JobsAsked(q="nothing")), UTC_READING),
@@ -200,12 +207,16 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         "run": (run(), VIENNA),
         "nodes": (nodes(), UTC_READING),
         "node": (node(), UTC_READING),
-        "alarms": (listing.alarms_page(world.alarms(), closed=False, **common), UTC_READING),
+        "alarms": (listing.alarms_page(world.alarms(), **common), UTC_READING),
         "limits": (shared.limits_page(world.limits(), **common), UTC_READING),
         "locks": (shared.locks_page(world.locks(), operates=True, **common), UTC_READING),
         "calendars": (shared.calendars_page(world.calendars(), **common), UTC_READING),
-        "audit": (listing.audit_page(world.audit(), **common), UTC_READING),
-        "doctor": (listing.doctor_page(world.checks(), links=LINKS, operates=True, repairs=1), UTC_READING),
+        "why": (why_page(world.why(), at="2026-11-16T03:15", reading=VIENNA, links=LINKS), VIENNA),
+        "accounting": (unaccounted_page(world.sums(left_out=("beat",)), **common), UTC_READING),
+        "find": (find_page("usage", jobs=world.jobs()[:2], nodes=world.nodes()[:1], **common), UTC_READING),
+        "calendar": (shared.calendar_page(world.calendars()[0], **common), UTC_READING),
+        "audit": (audit_page(world.audit(), **common), UTC_READING),
+        "doctor": (listing.doctor_page(world.checks()), UTC_READING),
         "explain": (
             explain_page(
                 expression="15 2 * * *",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from solocron.service.pages.acts import backfill_act, cancel_act, pause_act, rerun_act, resume_act, trigger_act
+from solocron.service.pages.acts import (
+    BackfillAsked,
+    backfill_act,
+    cancel_act,
+    pause_act,
+    rerun_act,
+    resume_act,
+    trigger_act,
+)
 from solocron.service.pages.render import render
 from solocron.views import BackfillView, PauseView, ResumeView
 from tests.unit.service import every_page as made
@@ -14,7 +22,7 @@ from tests.unit.service.world import LINKS, UTC_READING, at
 
 def test_a_pause_says_which_node_goes_on():
     job = next(job for job in world.jobs() if job.name == "invoices.generate")
-    page = pause_act(job, links=LINKS)
+    page = pause_act(job, zone="UTC", links=LINKS)
     assert page.sentences[1] == "worker-b goes on with the run that it has begun."
     assert page.action == LINKS.job("invoices.generate", "pause")
 
@@ -28,7 +36,7 @@ def test_a_resume_says_what_becomes_of_the_slots_and_lifts_only_the_pause_that_w
         "1 run that waited starts at once.",
         "The next slot is 04:15.",
     )
-    assert [field.value for field in page.fields] == [at("02:10").isoformat()]
+    assert [field.value for field in page.fields if field.kind == "hidden"] == [at("02:10").isoformat()]
 
 
 def test_a_trigger_that_would_wait_says_why():
@@ -42,8 +50,11 @@ def test_a_backfill_counts_before_it_starts():
         id=None, job="j", first=first, last=first + timedelta(hours=2), total=31, waiting=0, running=0, done=0,
         rate=6.0, asked_by=None, note=None,
     )  # fmt: skip
-    page = backfill_act("j", preview, ran=28, key="k", reading=UTC_READING, links=LINKS)
-    assert page.sentences[0] == "31 slots from 01:00 to 03:00; 28 of them ran already. At that rate it takes 3 m 06 s."
+    asked = BackfillAsked(start="2026-11-16T01:00", end="2026-11-16T04:00", only="all")
+    told = backfill_act(preview, asked, ran=28, key="k", zone="UTC", reading=UTC_READING, links=LINKS)
+    assert told.sentences[0] == (
+        "31 slots from 01:00 to 03:00, all; 28 of them ran already. At that rate it takes 3 m 06 s."
+    )
 
 
 def test_a_form_carries_the_proof_against_forgery_and_the_key_of_its_run():

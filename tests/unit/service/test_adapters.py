@@ -15,7 +15,8 @@ from solocron.service.asgi import AsgiService
 from solocron.service.call import ApiCall, Text
 from solocron.service.host_auth import HostAuthentication
 from solocron.service.roles import Identity, Role, RouteAccess
-from solocron.service.routes import API, ROUTES, Route
+from solocron.service.route import Route
+from solocron.service.routes import API, ROUTES
 from solocron.service.wsgi import WsgiService
 from tests.unit.service.kit import TOKENS, World, path_of, query_of
 from tests.unit.service.kit import world as open_world

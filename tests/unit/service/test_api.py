@@ -13,6 +13,7 @@ import pytest
 from solocron import Scheduler
 from solocron.client import Client
 from solocron.service.handle import Service
+from solocron.service.pages.assets import static_hash
 from solocron.service.roles import Role
 from solocron.service.routes import API, ROUTES
 from solocron.stores.url import make_store
@@ -181,7 +182,11 @@ def leaky() -> World:
     run = shop.ran("report")
     session = Client(store).nodes(ended=True)[0].session
     names = {"job": "invoices", "run": run, "session": session, "calendar": "x", "lock": "x", "kind": "job"}
-    return World(shop, Service(Client(store), tokens=tokens()), names | {"document": "x"})
+    return World(
+        shop,
+        Service(Client(store), tokens=tokens()),
+        names | {"document": "x", "digest": static_hash(), "file": "app.js"},
+    )
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if not route.writes], ids=lambda route: route.path)
@@ -198,6 +203,8 @@ def test_a_password_in_a_note_is_masked(leaky: World) -> None:
     url = f"mysql://shop:{CANARY}@db/shop"
     leaky.shop.scheduler.pause("report", by="ana", note=f"moving {url}")
     assert get(leaky, "/jobs/report")["paused"]["note"] == "moving mysql://shop:***@db/shop"
+    shown = leaky.ask("/jobs/report").response.body
+    assert (b"moving mysql://shop:***@db/shop" in shown, CANARY.encode() in shown) == (True, False)
 
 
 def test_values_are_shown_where_they_are_asked_for_to_those_who_may(leaky: World) -> None:

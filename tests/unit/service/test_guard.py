@@ -13,7 +13,8 @@ from solocron.service.call import ApiCall
 from solocron.service.identity import cookie_name, identify, make_login
 from solocron.service.request import RequestHead
 from solocron.service.roles import Role, RouteAccess
-from solocron.service.routes import ROUTES, Route
+from solocron.service.route import Route
+from solocron.service.routes import ROUTES
 from solocron.service.tokens import FixedTokens, TokenEntry, hash_of
 from tests.unit.service.kit import TOKENS, Reply, World
 from tests.unit.service.kit import world as open_world

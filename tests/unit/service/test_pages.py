@@ -7,6 +7,7 @@ import html.parser
 import re
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -21,6 +22,7 @@ from solocron.service.pages.overview import accounting_of
 from solocron.service.pages.render import render, render_part
 from solocron.service.pages.runs import runs_table
 from solocron.service.pages.slots import SlotFate, kind_of, lay_out
+from solocron.service.pages.spans import SlotsSpan
 from solocron.service.pages.story import story_of
 from solocron.service.pages.words import short_fence, span
 from tests.unit.service import every_page as made
@@ -28,6 +30,7 @@ from tests.unit.service import world
 from tests.unit.service.world import LINKS, NOW, UTC_READING, VIENNA, at
 
 PAGES = made.every_page()
+HERE = partial(LINKS.job, "j")
 HOSTILE = "\"><img src=x onerror=alert(1)>'{{7*7}}\u202e"
 _VOID = {"meta", "link", "input", "br", "img"}
 
@@ -166,8 +169,10 @@ def test_the_accounting_is_green_only_when_all_is_compared_and_nothing_is_missin
 
     assert verdict() == ("Every one is accounted for.", "ok")
     assert verdict(checked_jobs=41) == ("41 of 52 jobs checked so far.", "miss")
-    assert verdict(unaccounted=1) == ("1 slot is not.", "fail")
-    assert verdict(unaccounted=2, checked_jobs=41) == ("2 slots are not.", "fail")
+    missing = ("usage.rollup", at("01:15"))
+    assert verdict(unaccounted=(missing,)) == ("1 slot is not accounted for.", "fail")
+    assert verdict(unaccounted=(missing,) * 2, checked_jobs=41) == ("2 slots are not accounted for.", "fail")
+    assert verdict(left_out=("beat",)) == ("1 job could not be compared.", "miss")
 
 
 def test_the_fleet_shows_takeovers_with_both_fences_and_the_refused_result():
@@ -196,7 +201,7 @@ def test_the_axis_has_few_labels_on_round_times(seconds):
 
 def test_each_slot_stands_in_one_cell_and_the_fold_is_split():
     fates = world.fates()
-    grid = lay_out(fates, job="usage.rollup", chosen=at("02:15"), reading=VIENNA, links=LINKS, days_off={})
+    grid = lay_out(fates, job="usage.rollup", chosen=at("02:15"), reading=VIENNA, here=HERE, days_off={})
     cells = [cell for row in grid.rows for cell in row.cells if cell.kind]
     split = [cell for cell in cells if cell.kind == "two"]
     assert (grid.corner, len(grid.columns)) == ("day", 24)
@@ -217,7 +222,7 @@ def test_each_slot_stands_in_one_cell_and_the_fold_is_split():
 )
 def test_rows_and_columns_follow_the_rhythm(every, corner):
     fates = [SlotFate(slot=NOW - n * every, status="succeeded", attempts=1) for n in range(60, 0, -1)]
-    grid = lay_out(fates, job="j", chosen=None, reading=VIENNA, links=LINKS, days_off={})
+    grid = lay_out(fates, job="j", chosen=None, reading=VIENNA, here=HERE, days_off={})
     assert grid.corner == corner
     assert sum(cell.count for row in grid.rows for cell in row.cells if cell.kind) == 60
 
@@ -226,7 +231,7 @@ def test_two_slots_in_one_cell_show_the_worse_and_their_number():
     good = SlotFate(slot=at("01:00"), status="succeeded", attempts=1)
     bad = SlotFate(slot=at("01:30"), status="failed", attempts=3)
     others = [SlotFate(slot=at("01:00") + timedelta(hours=n), status="succeeded", attempts=1) for n in range(1, 9)]
-    grid = lay_out([good, bad, *others], job="j", chosen=None, reading=UTC_READING, links=LINKS, days_off={})
+    grid = lay_out([good, bad, *others], job="j", chosen=None, reading=UTC_READING, here=HERE, days_off={})
     (cell,) = [cell for row in grid.rows for cell in row.cells if cell.count > 1]
     assert (cell.kind, cell.count) == ("fail", 2)
 
@@ -356,6 +361,8 @@ def test_a_lost_attempt_says_nothing_of_how_long_a_job_takes():
         reading=VIENNA,
         links=LINKS,
         operates=False,
+        span=SlotsSpan.chosen(None, None),
+        here=HERE,
     )
     assert [fact.value for fact in page.facts if fact.name == "Takes"] == ["6 m 36 s"]
 
@@ -369,7 +376,7 @@ def test_a_filter_that_finds_nothing_says_what_was_looked_for():
 def test_a_slot_without_a_record_of_its_own_still_tells_its_fate():
     """Missed slots are recorded together: only the last of them has a record."""
     fate = SlotFate(slot=at("02:15"), status="missed", reason="no live node of its pool")
-    story = story_of(fate.slot, (), reading=VIENNA, links=LINKS, job="j", fate=fate, before=at("01:15"))
+    story = story_of(fate.slot, (), reading=VIENNA, links=LINKS, job="j", fate=fate, before=at("01:15"), here=HERE)
     assert [line.what + line.rest for line in story.lines] == ["Due", "Missed: no live node of its pool"]
     assert (story.badge.tone, story.badge.word) == ("miss", "missed")
     assert story.before == LINKS.job("j", slot=at("01:15").isoformat())

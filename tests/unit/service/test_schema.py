@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from solocron.service.routes import API, ROUTES, Route
+from solocron.service.route import Route
+from solocron.service.routes import API, ROUTES
 from solocron.service.schema import openapi
 from tests.unit.service.kit import World, path_of, query_of
 
-DESCRIBED = [route for route in ROUTES if not route.form]
+DESCRIBED = [route for route in ROUTES if not route.form and not route.page]
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "openapi.json"
 
 

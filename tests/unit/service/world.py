@@ -20,6 +20,7 @@ from solocron.views import (
     AlarmsView,
     AlarmView,
     AuditView,
+    FactView,
     JobView,
     LimitView,
     MessageView,
@@ -29,6 +30,7 @@ from solocron.views import (
     RefusedEndView,
     RunView,
     SilenceView,
+    WhyView,
 )
 
 NOW = datetime(2026, 11, 16, 3, 12, 47, tzinfo=UTC)
@@ -293,7 +295,7 @@ def sums(**changes: Any) -> Sums:
     for number, tone in ((3, "skip"), (4, "skip"), (14, "fail"), (21, "fail"), (22, "miss")):
         hours[number][tone] = 3
     values: dict[str, Any] = {
-        "hours": 24,
+        "since": NOW - timedelta(hours=23, minutes=12, seconds=47),
         "due": 2_856,
         "ran": 2_829,
         "running": 3,
@@ -305,7 +307,8 @@ def sums(**changes: Any) -> Sums:
         "cancelled": 0,
         "taken_over": 2,
         "done_twice": 0,
-        "unaccounted": 0,
+        "unaccounted": (),
+        "left_out": (),
         "checked_jobs": 52,
         "of_jobs": 52,
         "by_hour": (*hours, {"ok": 61, "run": 3, "fail": 2}),
@@ -528,6 +531,16 @@ def audit() -> tuple[AuditView, ...]:
             result="refused: it had ended",
         ),
     )
+
+
+def why() -> WhyView:
+    facts = (
+        FactView(at=at("02:15"), what="the slot came due"),
+        FactView(at=at("02:34:31"), what="attempt 1 on worker-c was lost: its lease ran out"),
+        FactView(at=None, what="the schedule has this slot"),
+    )
+    verdict = "usage.rollup ran its slot 02:15, and it succeeded."
+    return WhyView(job="usage.rollup", asked=NOW, slot=at("02:15"), status="succeeded", verdict=verdict, facts=facts)
 
 
 def checks() -> tuple[Check, ...]:

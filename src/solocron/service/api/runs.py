@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from solocron.service.problems import ProblemError
 from solocron.service.shown import redacted, shown_output, shown_run
 from solocron.views import RunView
 
-__all__ = ["ORIGINS", "STATUSES", "RunAnswer", "output", "run", "runs"]
+__all__ = ["ORIGINS", "STATUSES", "RunAnswer", "output", "read_run_cursor", "run", "runs"]
 
 STATUSES = tuple(Status)
 ORIGINS = tuple(Origin)
@@ -31,7 +32,7 @@ class RunAnswer(RunView):
 
 def runs(call: ApiCall) -> Listing[RunView]:
     """Return runs, newest first, one item for each attempt; slots that did not run have their reason."""
-    given, position = call.given, read_cursor(call.path, {**call.given, **call.names})
+    given, before = call.given, read_run_cursor(call.path, {**call.given, **call.names})
     wanted = WantedRuns(
         job=call.names.get("job") or given.get("job"),
         statuses=frozenset(given["status"]),
@@ -40,7 +41,7 @@ def runs(call: ApiCall) -> Listing[RunView]:
         since=given["since"],
         until=given["until"],
     )
-    page = call.reads.runs(wanted, limit=given["limit"], before=_cursor(position))
+    page = call.reads.runs(wanted, limit=given["limit"], before=before)
     following = None if page.next is None else make_cursor(str(page.next), call.path, {**given, **call.names})
     return Listing(
         items=tuple(map(shown_run, page.runs)),
@@ -73,7 +74,9 @@ def output(call: ApiCall) -> Text:
     return Text(shown_output(last))
 
 
-def _cursor(position: str | None) -> RunCursor | None:
+def read_run_cursor(path: str, given: Mapping[str, Any]) -> RunCursor | None:
+    """Return the place in the request's cursor; None on the first page. Raise a 400 for any other cursor."""
+    position = read_cursor(path, given)
     try:
         return None if position is None else RunCursor.parse(position)
     except (ValueError, OverflowError):

@@ -113,6 +113,7 @@ class Watcher:
             self.changes.add((), everything=True)
 
     def _pass(self, *, told: bool) -> None:
+        self._store.open(read_only=True)  # a store that is not there yet is not made by looking
         seldom = self._passes % _SELDOM == 0
         if seldom:
             asked = self._clock()

@@ -6,6 +6,8 @@ import re
 
 from markupsafe import Markup, escape
 
+from solocron.service.shown import scrubbed
+
 __all__ = ["HATCHES", "drawn", "link", "pct", "px", "shown", "text"]
 
 # C0 and C1 controls, and the characters that change the direction or the joining of what follows them.
@@ -36,8 +38,8 @@ def shown(value: str) -> str:
 
 
 def text(value: str) -> str:
-    """Return the string as it may stand in an element or between double quotes."""
-    return str(escape(shown(value)))
+    """Return the string as it may stand in an element or between double quotes, without passwords of URLs."""
+    return str(escape(shown(scrubbed(value) if "://" in value else value)))
 
 
 def pct(share: float) -> str:

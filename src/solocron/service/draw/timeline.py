@@ -37,6 +37,8 @@ _ROW, _BAR, _TALL, _PAD = 17.0, 13.0, 17.0, 8.0
 _THINNEST = 0.003
 _WORST = ("fail", "lost", "miss", "run", "skip", "ok")
 _LABEL_FROM = 0.055
+_WORDS_APART = 0.2
+"""Share of the width that the words of a takeover take."""
 """Share of the width from which a bar has room for a label; the bar clips what does not fit."""
 
 
@@ -281,6 +283,7 @@ def _crossings(
 ) -> list[list[str]]:
     """Return the parts of the takeovers' lines for each lane."""
     lines: list[list[str]] = [[] for _ in heights]
+    worded: list[list[float]] = [[] for _ in heights]
     for one in takeovers:
         lost, next_one = where.get((one.run, one.attempt)), where.get((one.run, one.attempt + 1))
         if lost is None:
@@ -307,8 +310,12 @@ def _crossings(
         side = 'text-anchor="end" dx="-10"' if share > 0.8 else 'dx="10"'
         # Within one lane the next attempt stands just below: its bar tells who took over, the words tell the fences.
         told, below = (one.words, 20) if source != target else (one.words[-1:], 38)
+        if any(abs(share - other) < _WORDS_APART for other in worded[source]):
+            continue  # words over words could not be read; the labels of the bars tell them too
+        worded[source].append(share)
+        top = min(from_y + below, heights[source] - 4 - 14 * (len(told) - 1))
         lines[source] += [
-            f'<text class="offbar lost" x="{x}" y="{px(from_y + below + 14 * line)}" {side}>{text(words)}</text>'
+            f'<text class="offbar lost" x="{x}" y="{px(top + 14 * line)}" {side}>{text(words)}</text>'
             for line, words in enumerate(told)
         ]
     return lines

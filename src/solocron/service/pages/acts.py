@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from solocron.effects.locks.listing import LockView
 from solocron.service.pages.forms import ActPage
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import FormField
 from solocron.service.pages.words import Reading, plural, span
 from solocron.views import BackfillView, JobView, ResumeView, RunView
 
-__all__ = ["backfill_act", "cancel_act", "pause_act", "rerun_act", "resume_act", "trigger_act"]
+__all__ = [
+    *("BackfillAsked", "backfill_act", "backfill_span", "bulk_act", "cancel_act", "filled", "pause_act", "release_act"),
+    *("rerun_act", "rerun_failed_act", "resume_act", "trigger_act", "unblock_act"),
+]
 
 _NOTE = FormField(name="note", label="Why", hint="kept in the audit, for everyone who looks")
 
 
-def pause_act(job: JobView, *, links: Links) -> ActPage:
+_KINDS = (("missed", "only those that did not run"), ("not_well", "those that did not succeed"), ("all", "all"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillAsked:
+    """The fields of a backfill, as its form shows them."""
+
+    start: str = ""
+    end: str = ""
+    only: str = "missed"
+    rate: str = ""
+    limit: int | None = None
+
+
+def filled(fields: Sequence[FormField], given: Mapping[str, object]) -> tuple[FormField, ...]:
+    """Return the fields with what the reader had typed; hidden ones stay as they are made now."""
+    return tuple(
+        replace(one, value=typed) if one.kind != "hidden" and isinstance(typed := given.get(one.name), str) else one
+        for one in fields
+    )
+
+
+def _hidden(**values: object) -> tuple[FormField, ...]:
+    return tuple(
+        FormField(name=name, label="", kind="hidden", value=str(value)) for name, value in values.items() if value != ""
+    )
+
+
+def pause_act(job: JobView, *, zone: str, links: Links) -> ActPage:
     """Make the page that pauses a job."""
     going = [f"{run.node} goes on with the run that it has begun." for run in job.running if run.node]
     return ActPage(
@@ -25,15 +59,19 @@ def pause_act(job: JobView, *, links: Links) -> ActPage:
             *going,
             "Slots until it is resumed are put on record as skipped, with your note.",
         ),
-        fields=(_NOTE, FormField(name="until", label="Until", kind="datetime", hint="empty: until it is resumed")),
+        fields=(_NOTE, _until(zone), *_hidden(zone=zone)),
         action=links.job(job.name, "pause"),
         back=links.job(job.name),
     )
 
 
+def _until(zone: str) -> FormField:
+    return FormField(name="until", label="Until", kind="datetime", hint=f"in {zone}; empty: until it is resumed")
+
+
 def resume_act(preview: ResumeView, *, reading: Reading, links: Links) -> ActPage:
     """Make the page that resumes a job; a pause that is another one by then is not lifted."""
-    said = []
+    said = [] if preview.paused else ["It has no pause of its own."]
     if preview.skipped:
         said.append(f"{plural(preview.skipped, 'slot')} {_are(preview.skipped)} put on record as skipped.")
     if preview.missed:
@@ -48,7 +86,7 @@ def resume_act(preview: ResumeView, *, reading: Reading, links: Links) -> ActPag
     return ActPage(
         title=f"Resume {preview.job}",
         sentences=tuple(said),
-        fields=(FormField(name="seen", label="", kind="hidden", value=seen),),
+        fields=(_NOTE, *_hidden(seen=seen)),
         action=links.job(preview.job, "resume"),
         back=links.job(preview.job),
     )
@@ -69,7 +107,7 @@ def trigger_act(job: JobView, *, payload: str, key: str, links: Links) -> ActPag
         fields=(
             FormField(name="payload", label="Payload, as JSON", kind="area", value=payload),
             _NOTE,
-            FormField(name="key", label="", kind="hidden", value=key),
+            *_hidden(key=key),
         ),
         action=links.job(job.name, "trigger"),
         back=links.job(job.name),
@@ -84,56 +122,137 @@ def rerun_act(job: str, slot: datetime, *, key: str, reading: Reading, links: Li
             f"The slot of {reading.day(slot)}, {reading.time(slot)} runs once more, with the same slot and a new key.",
             "What it did before stays on record.",
         ),
-        fields=(
-            _NOTE,
-            FormField(name="slot", label="", kind="hidden", value=slot.isoformat()),
-            FormField(name="key", label="", kind="hidden", value=key),
-        ),
+        fields=(_NOTE, *_hidden(slot=slot.isoformat(), key=key)),
         action=links.job(job, "rerun"),
         back=links.job(job, slot=slot.isoformat()),
     )
 
 
+def rerun_failed_act(job: str, *, key: str, zone: str, links: Links) -> ActPage:
+    """Make the page that runs every slot again that failed since an instant."""
+    return ActPage(
+        title=f"Run what failed of {job} again",
+        sentences=("Every slot that failed since then runs once more.", "What they did before stays on record."),
+        fields=(
+            FormField(name="failed_since", label="Since", kind="datetime", required=True, hint=f"in {zone}"),
+            _NOTE,
+            *_hidden(key=key, zone=zone),
+        ),
+        action=links.job(job, "rerun"),
+        back=links.job(job),
+    )
+
+
+def backfill_span(job: str, asked: BackfillAsked, *, zone: str, links: Links) -> ActPage:
+    """Make the page that asks for the span of a backfill; nothing starts before the next one."""
+    return ActPage(
+        title=f"Backfill {job}",
+        sentences=("Choose a span: the next page says how many slots it has, and nothing starts before.",),
+        fields=(
+            FormField(name="start", label="From", kind="datetime", required=True, value=asked.start, hint=f"in {zone}"),
+            FormField(name="end", label="To", kind="datetime", required=True, value=asked.end, hint="itself left out"),
+            FormField(name="only", label="Which slots", kind="select", value=asked.only, choices=_KINDS),
+            FormField(name="rate", label="Rate", value=asked.rate, hint="for example 10/m"),
+            *_hidden(zone=zone),
+        ),
+        action=links.job(job, "backfill"),
+        back=links.job(job),
+        method="get",
+        button="Show what it would do",
+    )
+
+
 def backfill_act(
-    job: str, preview: BackfillView | None, *, ran: int, key: str, reading: Reading, links: Links, only: str = "missed"
+    preview: BackfillView, asked: BackfillAsked, *, ran: int, key: str, zone: str, reading: Reading, links: Links
 ) -> ActPage:
-    """Make the page of a backfill; without a preview it asks for the span, with one it says what would happen."""
-    said: tuple[str, ...] = ("Choose a span: the next page says how many slots it has, and nothing starts before.",)
-    if preview is not None:
-        span_words = f"from {reading.stamp(preview.first)} to {reading.stamp(preview.last)}"
-        pace = "" if preview.rate is None else f" At that rate it takes {span(preview.rate * preview.total)}."
-        said = (
-            f"{plural(preview.total, 'slot')} {span_words}; {ran} of them ran already.{pace}",
-            "Live slots go first.",
-        )
-    kinds = (("missed", "only those that did not run"), ("not_well", "those that did not succeed"), ("all", "all"))
+    """Make the page of a backfill, which says what would happen."""
+    job = preview.job
+    pace = "" if preview.rate is None else f" At that rate it takes {span(preview.rate * preview.total)}."
+    which = dict(_KINDS)[asked.only]
+    already = f"; {ran} of them ran already" if asked.only != "missed" else ""
+    said = (
+        f"{plural(preview.total, 'slot')} from {reading.stamp(preview.first)} to {reading.stamp(preview.last)}, "
+        f"{which}{already}.{pace}",
+        "Live slots go first.",
+    )
+    limit = "" if asked.limit is None else asked.limit
     return ActPage(
         title=f"Backfill {job}",
         sentences=said,
         fields=(
-            FormField(name="start", label="From", kind="datetime", required=True),
-            FormField(name="end", label="To", kind="datetime", required=True),
-            FormField(name="only", label="Which slots", kind="select", value=only, choices=kinds),
-            FormField(name="rate", label="Rate", hint="for example 10/m"),
             _NOTE,
-            FormField(name="key", label="", kind="hidden", value=key),
+            *_hidden(
+                start=asked.start, end=asked.end, only=asked.only, rate=asked.rate, limit=limit, zone=zone, key=key
+            ),
         ),
         action=links.job(job, "backfill"),
-        back=links.job(job),
+        back=links.job(job, "backfill", start=asked.start, end=asked.end, only=asked.only, rate=asked.rate, zone=zone),
     )
 
 
 def cancel_act(run: RunView, *, beat_s: float, reading: Reading, links: Links) -> ActPage:
     """Make the page that cancels a run."""
     said = f"{run.node} is asked to stop it with its next beat, within {span(beat_s)}."
-    if run.status != "running":
+    if run.status == "waiting":
         said = "It has not begun; it is taken from the runs that wait."
+    elif run.status != "running":
+        said = f"It is over already: {run.status.replace('_', ' ')}."
     return ActPage(
         title=f"Cancel {run.job} of {reading.stamp(run.slot)}",
         sentences=(said, "It is put on record as cancelled, with your reason."),
-        fields=(FormField(name="reason", label="Why", required=True),),
+        fields=(FormField(name="reason", label="Why"),),
         action=links.run(run.run, "cancel"),
         back=links.run(run.run),
+    )
+
+
+def release_act(lock: LockView, *, reading: Reading, links: Links) -> ActPage:
+    """Make the page that takes a lock from its holder."""
+    who = lock.owner or "its holder"
+    said = [f"{who} loses the lock, and finds out at its next write or check.", "The next one gets a higher fence."]
+    if lock.state not in ("held", "orphaned"):
+        said = [f"No owner holds it at present: it is {lock.state}."]
+    if lock.waiting:
+        said.append(f"{plural(lock.waiting, 'caller')} {'waits' if lock.waiting == 1 else 'wait'} for it.")
+    return ActPage(
+        title=f"Release {lock.name}",
+        sentences=tuple(said),
+        fields=(
+            FormField(name="reason", label="Why", required=True, hint="stays on record"),
+            FormField(name="typed", label="The name of the lock", required=True, hint=f"type {lock.name}"),
+            *_hidden(fence=lock.fence),
+        ),
+        action=links.lock(lock.name, "release"),
+        back=links.to("/locks"),
+    )
+
+
+def unblock_act(kind: str, document: str, *, links: Links) -> ActPage:
+    """Make the page that lets a document take part again."""
+    return ActPage(
+        title=f"Try {document} again",
+        sentences=(f"The {kind} {document} was set aside because it could not be read; it is tried again at once.",),
+        fields=(),
+        action=links.set_aside(kind, document),
+        back=links.to("/doctor"),
+    )
+
+
+def bulk_act(action: str, names: tuple[str, ...], *, zone: str, links: Links) -> ActPage:
+    """Make the page that pauses or resumes many jobs, each for itself."""
+    listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    said = (
+        ("Nothing more of them starts by schedule.", "Their slots until then are put on record as skipped.")
+        if action == "pause"
+        else ("Slots of their pauses are put on record as skipped; runs that waited start.",)
+    )
+    until = (_until(zone),) if action == "pause" else ()
+    return ActPage(
+        title=f"{action.capitalize()} {plural(len(names), 'job')}",
+        sentences=(f"{listed}.", *said),
+        fields=(_NOTE, *until, *_hidden(action=action, jobs=" ".join(names), zone=zone)),
+        action=links.to("/bulk"),
+        back=links.jobs(),
     )
 
 

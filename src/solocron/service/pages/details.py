@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
+from solocron.service.pages.audit import audit_entries
 from solocron.service.pages.fleet import RefusedResult, by_node, refused_by, window_of
 from solocron.service.pages.job import (
     JobDetailPage,
+    band_icon,
     band_of,
     durations_of,
     facts_of,
@@ -18,18 +21,18 @@ from solocron.service.pages.job import (
 )
 from solocron.service.pages.links import Links
 from solocron.service.pages.nodes import NodePage, node_badge, node_facts
-from solocron.service.pages.parts import ListEntry, TablePart, choose
+from solocron.service.pages.parts import Choices, ListEntry, TablePart, choose
 from solocron.service.pages.run import RunDetailPage, errors_of, run_acts, run_facts, run_window
 from solocron.service.pages.runs import runs_table
-from solocron.service.pages.slots import SlotFate, slots_part
+from solocron.service.pages.slots import TO_COME, SlotFate, slots_part
+from solocron.service.pages.spans import SlotsSpan, shown_span
 from solocron.service.pages.story import story_of
 from solocron.service.pages.words import Reading, plural
-from solocron.views import JobView, NodeView, RunView
+from solocron.views import AuditView, JobView, NodeView, RunView, WhyView
 
 __all__ = ["job_page", "node_page", "run_page"]
 
 _FILTERS = (("", "all"), ("not_well", "not well"), ("running", "running"))
-_DAYS = (3, 24, 90)
 
 
 def job_page(
@@ -44,32 +47,28 @@ def job_page(
     chosen: datetime | None = None,
     attempts: Sequence[RunView] = (),
     refused: Sequence[RefusedResult] = (),
-    waits: str = "",
-    zone: str = "job",
-    days: int = 24,
+    why: WhyView | None = None,
+    span: SlotsSpan,
+    zones: Choices | None = None,
     status: str = "",
     older: str | None = None,
     upcoming: Sequence[tuple[datetime, str]] = (),
     days_off: Mapping[date, str] | None = None,
     notes: Sequence[str] = (),
-    accounted: tuple[int, int, str] | None = None,
     skipped: int | None = None,
     lease_s: float | None = None,
     backfills: tuple[ListEntry, ...] = (),
-    audit: tuple[ListEntry, ...] = (),
+    audit: Sequence[AuditView] = (),
+    here: Callable[..., str],
 ) -> JobDetailPage:
     """Make the page of a job; `fates` oldest first, `attempts` are those of the chosen slot.
 
-    `runs` are the rows of the table and `history` the last attempts for the durations, both newest first.
+    `runs` are the rows of the table and `history` the last attempts for the durations, both newest first. `here` makes
+    the address of this page with other parameters.
     """
-
-    def seen(tz: str = zone, span_days: int = days, only: str = status) -> str:
-        return links.job(job.name, tz=tz, days=span_days, status=only)
-
-    zones = [(one, words, seen(tz=one)) for one, words in _zones(job)]
-    spans = [(str(one), f"{one} d", seen(span_days=one)) for one in _DAYS]
-    filters = [(one, words, seen(only=one)) for one, words in _FILTERS]
-    ways = (choose("Zone", zone, zones), choose("Span", str(days), spans))
+    spans = [(one, shown_span(one), here(span=one)) for one in span.names]
+    filters = [(one, words, here(status=one or None, cursor=None)) for one, words in _FILTERS]
+    ways = (*((zones,) if zones is not None else ()), choose("Span", span.name, spans))
     before, after = _beside(fates, chosen)
     took, late = _percentiles(map(_took, history)), _percentiles(map(_late, history))
     return JobDetailPage(
@@ -81,14 +80,15 @@ def job_page(
         about=f"pool {job.pool}" + ("" if job.revision is None else f" · revision {job.revision}"),
         place=job.place,
         band=band_of(job, reading, skipped),
+        band_icon=band_icon(job),
         acts=job_acts(job, links),
-        facts=facts_of(job, reading=reading, links=links, took=took, late=late, accounted=accounted),
+        facts=facts_of(job, reading=reading, links=links, took=took, late=late, accounted=_accounted(fates, span)),
         slots=slots_part(
             fates,
             job=job.name,
             chosen=chosen,
             reading=reading,
-            links=links,
+            here=here,
             days_off=dict(days_off or {}),
             choices=ways,
         )
@@ -102,7 +102,8 @@ def job_page(
             links=links,
             before=before,
             after=after,
-            waits=waits,
+            verdict="" if why is None else why.verdict,
+            here=here,
             operates=operates,
             job=job.name,
             fate=next((fate for fate in fates if fate.slot == chosen), None),
@@ -119,7 +120,7 @@ def job_page(
         policies=policies_of(job, lease_s),
         notes=tuple(notes),
         backfills=backfills,
-        audit=audit,
+        audit=audit_entries(audit, reading),
     )
 
 
@@ -133,13 +134,14 @@ def run_page(
     steps: TablePart | None = None,
     values: tuple[tuple[str, str], ...] = (),
     may_show_values: bool = False,
+    output: str | None = None,
 ) -> RunDetailPage:
     """Make the page of a run; `attempts` in order, `nodes` are those that had one of them."""
     last = attempts[-1]
     refused = refused_by(nodes, last.run)
     story = story_of(last.slot, attempts, refused=refused, reading=reading, links=links, operates=False)
     started = [run for run in attempts if run.claimed_at]
-    show = links.run(last.run, include="result,payload") if may_show_values and not values else None
+    show = links.run(last.run, show="values") if may_show_values and not values else None
     return RunDetailPage(
         run=last.run,
         job=last.job,
@@ -166,7 +168,7 @@ def run_page(
         steps=steps,
         values=values,
         values_href=show,
-        output=last.output,
+        output=output,
         fence=last.fence,
         key=last.key,
     )
@@ -178,9 +180,10 @@ def node_page(node: NodeView, *, runs: Sequence[RunView], reading: Reading, link
     lost = sum(run.status == "lost" for run in runs)
     band = ""
     if node.state in ("dead", "silent") or (node.state == "ended" and node.reason):
-        since = reading.clock(node.ended_at or node.expires_at)
+        since = reading.stamp(node.ended_at or node.expires_at, seconds=True)
+        by = f", buried by {node.buried_by}" if node.buried_by else ""
         taken = f" {plural(lost, 'run')} of it {'was' if lost == 1 else 'were'} lost." if lost else ""
-        band = f"{node.state.capitalize()} since {since}: {node.reason or 'its lease ran out'}.{taken}"
+        band = f"{node.state.capitalize()} since {since}: {node.reason or 'its lease ran out'}{by}.{taken}"
     return NodePage(
         name=node.node,
         state=node_badge(node, reading),
@@ -192,9 +195,14 @@ def node_page(node: NodeView, *, runs: Sequence[RunView], reading: Reading, link
     )
 
 
-def _zones(job: JobView) -> tuple[tuple[str, str], ...]:
-    own = ("job", job.zone.rpartition("/")[2])
-    return (own, ("utc", "UTC"), ("mine", "mine")) if job.zone != "UTC" else (own, ("mine", "mine"))
+def _accounted(fates: Sequence[SlotFate], span: SlotsSpan) -> tuple[int, int, str] | None:
+    """Return how many slots of the picture are on record, how many came due, and those that did not run."""
+    due = [fate.status for fate in fates if fate.status not in (None, TO_COME)]
+    if not due:
+        return None
+    told = Counter(due)
+    more = ", ".join(f"{told[one]} {one}" for one in ("failed", "missed", "skipped", "dropped") if told[one])
+    return len(due) - told["unaccounted"], len(due), f"{shown_span(span.name)}" + (f": {more}" if more else "")
 
 
 def _beside(fates: Sequence[SlotFate], chosen: datetime | None) -> tuple[datetime | None, datetime | None]:

@@ -134,7 +134,6 @@ def by_node(
     choices: tuple[Choices, ...] = (),
 ) -> FleetPart:
     """Make the picture with a lane for each node, live ones first."""
-    refused = refused_by(nodes)
     # Live ones first, then those that are silent or dead, then those that ended; each group by name.
     order = {"live": 0, "silent": 1, "dead": 2}
     listed = sorted(nodes, key=lambda node: (order.get(node.state, 3), node.node))
@@ -144,9 +143,9 @@ def by_node(
     lanes = [
         Lane(
             name=node.node,
-            bars=tuple(_bar(run, reading, links, _label) for run in per_node[node.node] if run.claimed_at),
-            marks=_marks(node, refused, window, reading),
-            unheld=_unheld(node, runs, refused, window),
+            bars=tuple(_bar(run, reading, links, _label) for run in per_node[node.node] if _is_of(run, node)),
+            marks=_marks(node, window, reading),
+            unheld=_unheld(node, runs, window),
             began=node.started_at,
         )
         for node in listed[:_MOST_LANES]
@@ -263,27 +262,30 @@ def _bar(run: RunView, reading: Reading, links: Links, label: Callable[[RunView]
     )
 
 
-def _marks(node: NodeView, refused: Sequence[RefusedResult], window: Window, reading: Reading) -> tuple[LaneMark, ...]:
-    marks = [
-        LaneMark(at=one.at, kind="refused", words="woke up, its result was refused")
-        for one in refused
-        if one.node == node.node and window.start <= one.at <= window.end
-    ]
+def _is_of(run: RunView, node: NodeView) -> bool:
+    """Return whether an attempt is of this session: a node of the same name may have had others."""
+    if run.claimed_at is None or run.claimed_at < node.started_at:
+        return False
+    return node.ended_at is None or run.claimed_at <= node.ended_at
+
+
+def _marks(node: NodeView, window: Window, reading: Reading) -> tuple[LaneMark, ...]:
+    late = [one.at for one in node.refused if window.start <= one.at <= window.end]
+    marks = [LaneMark(at=at, kind="refused", words="") for at in late[:-1]]
+    marks += [LaneMark(at=at, kind="refused", words="woke up, its result was refused") for at in late[-1:]]
     # The words stand left of the line, where there must be room for them.
     if window.share(node.started_at) > 0.15:
         marks.append(LaneMark(at=node.started_at, kind="began", words=f"started {reading.clock(node.started_at)}"))
     return tuple(marks)
 
 
-def _unheld(
-    node: NodeView, runs: Sequence[RunView], refused: Sequence[RefusedResult], window: Window
-) -> tuple[tuple[datetime, datetime], ...]:
+def _unheld(node: NodeView, runs: Sequence[RunView], window: Window) -> tuple[tuple[datetime, datetime], ...]:
     """Return when the node had no live lease: since it ended, and from a lost attempt to its refused result."""
     spans = []
     lost = {run.run: run.finished_at for run in runs if run.status == "lost" and run.node == node.node}
-    for one in refused:
+    for one in node.refused:
         since = lost.get(one.run)
-        if one.node == node.node and since is not None and since < one.at:
+        if since is not None and since < one.at:
             spans.append((since, one.at))
     over = node.ended_at if node.state in ("dead", "ended") else node.expires_at if node.state == "silent" else None
     if over is not None and over < window.end:

@@ -28,6 +28,10 @@ class ActPage:
     back: str
     problem: str = ""
     """Why it was refused, if it was: nothing was done."""
+    method: str = "post"
+    """`get` for a form that only asks for more before it can say what it would do."""
+    button: str = ""
+    """What the button says, if not the title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +96,7 @@ def explain_page(
         FormField(
             name="expression", label="Expression", value=expression, hint="for example 15 2 * * MON-FRI", required=True
         ),
-        FormField(name="tz", label="Zone", value=zone, hint="for example Europe/Vienna"),
+        FormField(name="zone", label="Zone", value=zone, hint="for example Europe/Vienna"),
     )
     table = TablePart(
         label="Next slots",

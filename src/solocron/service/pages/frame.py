@@ -63,6 +63,8 @@ class Frame:
     """Time of the data, if they are older than 30 s."""
     store_down_since: str | None = None
     zones: Choices | None = None
+    done: str = ""
+    """What was just done, if the page follows an act."""
     topics: str = ""
     """Topics of the stream on which the page shows something."""
 

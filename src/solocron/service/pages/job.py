@@ -21,6 +21,7 @@ from solocron.views import JobView, RunView
 __all__ = [
     "DurationsPart",
     "JobDetailPage",
+    "band_icon",
     "band_of",
     "durations_of",
     "facts_of",
@@ -55,6 +56,7 @@ class JobDetailPage:
     place: str | None
     band: str
     """Why it does not run at present: a pause, a missing handler; empty if it does."""
+    band_icon: str
     acts: tuple[ActLink, ...]
     facts: tuple[Fact, ...]
     slots: SlotsPart | None
@@ -116,6 +118,11 @@ def band_of(job: JobView, reading: Reading, skipped: int | None = None) -> str:
     return " ".join(said)
 
 
+def band_icon(job: JobView) -> str:
+    """Return the icon beside that sentence."""
+    return "pause" if job.paused is not None or job.pauses else "warn"
+
+
 def job_acts(job: JobView, links: Links) -> tuple[ActLink, ...]:
     """Return the acts on a job, each of which opens a dialog."""
     pause = (
@@ -127,6 +134,7 @@ def job_acts(job: JobView, links: Links) -> tuple[ActLink, ...]:
         ActLink(label="Run now", href=links.job(job.name, "trigger"), icon="run", dialog=True, key="t"),
         pause,
         ActLink(label="Backfill", href=links.job(job.name, "backfill"), icon="again", dialog=True),
+        ActLink(label="Rerun failed", href=links.job(job.name, "rerun"), dialog=True),
     )
 
 

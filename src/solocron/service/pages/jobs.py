@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
 from solocron.service.draw.bars import draw_strip
@@ -14,9 +15,10 @@ from solocron.service.pages.slots import SlotFate, kind_of, said
 from solocron.service.pages.words import Reading
 from solocron.views import JobView
 
-__all__ = ["JobsPage", "by_attention", "jobs_table"]
+__all__ = ["JobsPage", "by_attention", "by_next", "is_in", "jobs_table"]
 
 _ATTENTION = ("stuck", "failing", "late", "orphaned", "running")
+_NOT_WELL = ("stuck", "failing", "late", "orphaned")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,8 @@ class JobsPage:
     table: TablePart
     older: str | None
     newer: str | None
+    bulk: str | None = None
+    """Where a selection of jobs goes; None for a reader who may not act."""
 
     @property
     def title(self) -> str:
@@ -49,8 +53,43 @@ def by_attention(jobs: Sequence[JobView], reading: Reading) -> list[JobView]:
     return sorted(jobs, key=place)
 
 
+def by_next(jobs: Sequence[JobView], reading: Reading) -> list[JobView]:
+    """Return the jobs by their next slot; those without one come last."""
+    return sorted(jobs, key=lambda job: (job.next is None, job.next.timestamp() if job.next else 0.0, job.name))
+
+
+def is_in(job: JobView, state: str, now: datetime) -> bool:
+    """Return whether a job is in a state of the filter. It can be in several, such as paused and running."""
+    word = state_of(job, now).word.partition(" ")[0]
+    match state:
+        case "not_well":
+            return word in _NOT_WELL
+        case "paused":
+            return job.paused is not None or bool(job.pauses)
+        case "disabled":
+            return not job.enabled
+        case "running":
+            return bool(job.running)
+        case "waiting":
+            return job.waiting > 0
+        case "failing":
+            return job.failures > 0
+        case "orphaned":
+            return job.orphaned
+        case "never_ran":
+            return job.last_status is None
+        case _:
+            return word == state
+
+
 def jobs_table(
-    jobs: Sequence[JobView], strips: Mapping[str, Sequence[SlotFate]], *, reading: Reading, links: Links, empty: str
+    jobs: Sequence[JobView],
+    strips: Mapping[str, Sequence[SlotFate]],
+    *,
+    reading: Reading,
+    links: Links,
+    empty: str,
+    picks: bool = False,
 ) -> TablePart:
     """Make the table of jobs; `strips` are the last slots of each, oldest first."""
     return TablePart(
@@ -67,6 +106,7 @@ def jobs_table(
         rows=tuple(_row(job, strips.get(job.name, ()), reading, links) for job in jobs),
         empty=empty,
         cards=True,
+        picks=picks,
     )
 
 

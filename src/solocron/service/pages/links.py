@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-__all__ = ["Links"]
+__all__ = ["Asked", "Links"]
+
+Asked = str | int | tuple[str, ...] | None
+"""The value of a parameter; a tuple gives it several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,37 +17,40 @@ class Links:
 
     base: str = ""
     static_hash: str = "0"
+    tz: str = ""
+    """The zone that the reader chose; every address of a page keeps it."""
 
-    def to(self, path: str, **query: str | int | None) -> str:
+    def to(self, path: str, **query: Asked) -> str:
         """Return the address of a page; parameters that are None or empty are left out."""
-        asked = urlencode({name: value for name, value in query.items() if value not in (None, "")})
+        given = {"tz": self.tz} | query
+        asked = urlencode({name: value for name, value in given.items() if value not in (None, "", ())}, doseq=True)
         return f"{self.base}{path}" + (f"?{asked}" if asked else "")
 
     def static(self, file: str) -> str:
         """Return the address of a static file, which changes with its content."""
         return f"{self.base}/static/{self.static_hash}/{file}"
 
-    def overview(self, **query: str | int | None) -> str:
+    def overview(self, **query: Asked) -> str:
         """Return the address of the overview."""
         return self.to("/", **query)
 
-    def jobs(self, **query: str | int | None) -> str:
+    def jobs(self, **query: Asked) -> str:
         """Return the address of the list of jobs."""
         return self.to("/jobs", **query)
 
-    def job(self, name: str, act: str = "", **query: str | int | None) -> str:
+    def job(self, name: str, act: str = "", **query: Asked) -> str:
         """Return the address of a job, or of an act on it."""
         return self.to(f"/jobs/{_part(name)}" + (f"/{act}" if act else ""), **query)
 
-    def runs(self, **query: str | int | None) -> str:
+    def runs(self, **query: Asked) -> str:
         """Return the address of the list of runs."""
         return self.to("/runs", **query)
 
-    def run(self, run: str, act: str = "", **query: str | int | None) -> str:
+    def run(self, run: str, act: str = "", **query: Asked) -> str:
         """Return the address of a run, or of an act on it."""
         return self.to(f"/runs/{_part(run)}" + (f"/{act}" if act else ""), **query)
 
-    def nodes(self, **query: str | int | None) -> str:
+    def nodes(self, **query: Asked) -> str:
         """Return the address of the list of nodes."""
         return self.to("/nodes", **query)
 
@@ -55,6 +61,14 @@ class Links:
     def lock(self, name: str, act: str = "") -> str:
         """Return the address of a lock, or of an act on it."""
         return self.to(f"/locks/{_part(name)}" + (f"/{act}" if act else ""))
+
+    def set_aside(self, kind: str, document: str) -> str:
+        """Return where a document that was set aside is let take part again."""
+        return self.to(f"/set-aside/{_part(kind)}/{_part(document)}/unblock")
+
+    def found(self, name: str) -> str:
+        """Return where a name of unknown kind is looked for: a job, a run, a node or a lock."""
+        return self.to("/find", q=name)
 
     def calendar(self, name: str) -> str:
         """Return the address of a calendar."""

@@ -1,18 +1,18 @@
-"""Pages that are one table or one list: alarms, audit, doctor."""
+"""Pages that are one table or one list: alarms, doctor."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import (
     ActLink,
-    Badge,
     Choice,
     Choices,
     Column,
+    FormField,
     ListEntry,
     TableCell,
     TablePart,
@@ -20,11 +20,11 @@ from solocron.service.pages.parts import (
 )
 from solocron.service.pages.words import Reading, plural
 from solocron.stores.contract import Check
-from solocron.views import AlarmsView, AlarmView, AuditView
+from solocron.views import AlarmsView, AlarmView
 
 __all__ = [
-    *("AlarmsPage", "AuditListPage", "DoctorPage", "ListingPage"),
-    *("alarm_entry", "alarms_page", "audit_page", "doctor_page", "plain_row"),
+    *("AlarmsPage", "DoctorPage", "ListingPage"),
+    *("alarm_entry", "alarms_page", "doctor_page", "plain_row"),
 ]
 
 
@@ -42,6 +42,8 @@ class ListingPage:
     """What stands there when there are no entries."""
     tables: tuple[TablePart, ...] = ()
     acts: tuple[ActLink, ...] = ()
+    filters: tuple[FormField, ...] = ()
+    action: str = ""
     older: str | None = None
     newer: str | None = None
 
@@ -52,12 +54,6 @@ class AlarmsPage(ListingPage):
     section: ClassVar[str] = "alarms"
 
 
-class AuditListPage(ListingPage):
-    """Acts of people and programs."""
-
-    section: ClassVar[str] = "audit"
-
-
 class DoctorPage(ListingPage):
     """The checks of the doctor."""
 
@@ -66,14 +62,15 @@ class DoctorPage(ListingPage):
 
 def alarm_entry(alarm: AlarmView, reading: Reading, links: Links) -> ListEntry:
     """Make the entry of an alarm, with its next step."""
-    acts = [ActLink(label="Open", href=links.to(_subject(alarm.subject, links)))] if alarm.subject else []
+    acts = [ActLink(label="Open", href=links.found(alarm.subject))] if alarm.subject else []
     owner = f"; {alarm.owner} answers for it" if alarm.owner else ""
     runbook = f"; runbook: {alarm.runbook}" if alarm.runbook else ""
     silenced = f" · silenced until {reading.stamp(alarm.silenced_until)}" if alarm.silenced_until else ""
+    over = f" until {reading.stamp(alarm.until)}" if alarm.until else ""
     tone = "fail" if alarm.counts else "skip"
     return ListEntry(
         title=alarm.subject or alarm.kind,
-        about=f"{alarm.kind.replace('_', ' ')} since {reading.stamp(alarm.since)}{silenced}",
+        about=f"{alarm.kind.replace('_', ' ')} since {reading.stamp(alarm.since)}{over}{silenced}",
         words=f"{alarm.detail}{owner}{runbook}",
         tone=tone,
         icon="fail" if alarm.counts else "bell",
@@ -81,17 +78,15 @@ def alarm_entry(alarm: AlarmView, reading: Reading, links: Links) -> ListEntry:
     )
 
 
-def _subject(subject: str, links: Links) -> str:
-    # Relative to the base, which `to` puts before it.
-    return links.job(subject).removeprefix(links.base)
-
-
-def alarms_page(view: AlarmsView, *, closed: bool, reading: Reading, links: Links) -> AlarmsPage:
-    """Make the page of alarms."""
+def alarms_page(
+    view: AlarmsView, *, closed: Sequence[AlarmView] | None = None, reading: Reading, links: Links
+) -> AlarmsPage:
+    """Make the page of the open alarms, or with `closed` of those whose causes are gone."""
+    shown = view.alarms if closed is None else tuple(closed)
     states = Choices(
         label="State",
         choices=tuple(
-            _choice(word, links.to("/alarms", state=word), word == ("closed" if closed else "open"))
+            _choice(word, links.to("/alarms", state=word), word == ("open" if closed is None else "closed"))
             for word in ("open", "closed")
         ),
     )
@@ -121,56 +116,19 @@ def alarms_page(view: AlarmsView, *, closed: bool, reading: Reading, links: Link
     )
     return AlarmsPage(
         title="Alarms",
-        lead=f"{plural(counts, 'alarm')} that a person wants to know" if view.alarms else "",
+        lead=f"{plural(counts, 'alarm')} that a person wants to know" if counts else "",
         choices=(states,),
-        entries=tuple(alarm_entry(alarm, reading, links) for alarm in view.alarms),
-        calm="No alarm is open.",
-        tables=(messages, silences),
+        entries=tuple(alarm_entry(alarm, reading, links) for alarm in shown),
+        calm="No alarm is open." if closed is None else "No alarm was closed lately.",
+        tables=(messages, silences) if closed is None else (),
     )
-
-
-def audit_page(
-    entries: Iterable[AuditView], *, reading: Reading, links: Links, older: str | None = None, newer: str | None = None
-) -> AuditListPage:
-    """Make the page of acts, newest first; one whose outcome was never written is said to be unknown."""
-    table = TablePart(
-        label="Audit",
-        columns=(
-            *(Column(title="when"), Column(title="who"), Column(title="act"), Column(title="subject")),
-            *(Column(title="result"), Column(title="via", narrow=False), Column(title="note")),
-        ),
-        rows=tuple(
-            TableRow(
-                cells=(
-                    TableCell(text=reading.stamp(one.at, seconds=True)),
-                    TableCell(text=one.who or "not told", after=one.role or "", strong=True),
-                    TableCell(text=one.act),
-                    TableCell(text=one.subject, href=links.job(one.subject)),
-                    _result(one.result),
-                    TableCell(text=one.via),
-                    TableCell(text=one.note or "", wide=True, title=one.note),
-                )
-            )
-            for one in entries
-        ),
-        empty="No act is on record.",
-    )
-    lead = "acts of people and programs, newest first; kept for a year"
-    return AuditListPage(title="Audit", lead=lead, tables=(table,), older=older, newer=newer)
-
-
-def _result(result: str) -> TableCell:
-    if result == "outcome unknown":
-        return TableCell(badge=Badge(tone="miss", icon="miss", word=result))
-    good = result == "done"
-    return TableCell(badge=Badge(tone="ok" if good else "fail", icon="ok" if good else "fail", word=result))
 
 
 _LEVELS = {"OK": ("ok", "ok"), "WARN": ("miss", "warn"), "FAIL": ("fail", "fail")}
 
 
-def doctor_page(checks: Sequence[Check], *, links: Links, operates: bool, repairs: int) -> DoctorPage:
-    """Make the page of checks, the worst first; `repairs` is how many findings can be repaired."""
+def doctor_page(checks: Sequence[Check]) -> DoctorPage:
+    """Make the page of checks, the worst first."""
     order = ("FAIL", "WARN", "OK")
     entries = tuple(
         ListEntry(
@@ -183,7 +141,6 @@ def doctor_page(checks: Sequence[Check], *, links: Links, operates: bool, repair
         for check in sorted(checks, key=lambda check: order.index(check.level))
     )
     bad = sum(check.level != "OK" for check in checks)
-    repair = (ActLink(label=f"Repair {repairs}", href=links.to("/doctor/repair"), icon="again", dialog=True),)
     return DoctorPage(
         title="Doctor",
         lead=f"{plural(len(checks), 'check')}, {bad} of them not well"
@@ -191,7 +148,6 @@ def doctor_page(checks: Sequence[Check], *, links: Links, operates: bool, repair
         else f"{plural(len(checks), 'check')}, all well",
         entries=entries,
         calm="No check was made.",
-        acts=repair if operates and repairs else (),
     )
 
 

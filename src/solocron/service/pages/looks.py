@@ -29,6 +29,8 @@ def looks_of(
     found = [(0, _pool(pool, count, links)) for pool, count in sorted(unserved.items())]
     told = set()
     for job in jobs:
+        if job.pool in unserved and job.orphaned and not job.failures:
+            continue  # the entry of its pool tells it
         entry = _job(job, reading, links, operates)
         if entry is not None:
             told.add(job.name)

@@ -29,7 +29,6 @@ class NodesPage:
     missing: tuple[str, ...]
     states: Choices
     table: TablePart
-    older: str | None = None
 
     @property
     def title(self) -> str:

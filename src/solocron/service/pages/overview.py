@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from solocron.views import NodeView, RunView
 __all__ = [
     "SPANS",
     "AccountingPart",
+    "EmptyPage",
     "OverviewPage",
     "SumLine",
     "Sums",
@@ -35,7 +36,7 @@ __all__ = [
 class Sums:
     """The accounting of a span: slots that came due, by what became of them, compared with the schedules."""
 
-    hours: int
+    since: datetime
     due: int
     ran: int
     running: int
@@ -47,9 +48,12 @@ class Sums:
     cancelled: int
     taken_over: int
     done_twice: int
-    unaccounted: int
+    unaccounted: tuple[tuple[str, datetime], ...]
+    """Slots that are decided and not on record: job and slot."""
     checked_jobs: int
     of_jobs: int
+    left_out: tuple[str, ...]
+    """Jobs that cannot be compared: too many slots, or a schedule that only code knows."""
     by_hour: tuple[Mapping[str, int], ...]
     """Counts by tone, the oldest hour first; the last one is open."""
     late_p95: float | None
@@ -81,6 +85,21 @@ class AccountingPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyPage:
+    """The overview of a namespace without any job: how to make the first one."""
+
+    template: ClassVar[str] = "empty.html"
+    section: ClassVar[str] = "overview"
+    why: str
+    """Why nothing is there, if even the store is missing."""
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return "Overview"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OverviewPage:
     """The overview; with `wall` the accounting and the fleet alone, large."""
 
@@ -97,8 +116,6 @@ class OverviewPage:
     soon_lead: str
     fleet: FleetPart
     wall: bool = False
-    empty: bool = False
-    """True for a namespace without any job."""
 
     @property
     def title(self) -> str:
@@ -108,13 +125,16 @@ class OverviewPage:
 
 def accounting_of(sums: Sums, reading: Reading, links: Links) -> AccountingPart:
     """Make the accounting; the sentence is green only if every job was compared and nothing is missing."""
-    since = (reading.now - timedelta(hours=sums.hours)).isoformat()
+    since, missing = sums.since.isoformat(), len(sums.unaccounted)
     verdict, tone, href = "Every one is accounted for.", "ok", None
-    if sums.unaccounted:
-        verdict, tone = f"{plural(sums.unaccounted, 'slot')} {'is' if sums.unaccounted == 1 else 'are'} not.", "fail"
+    if missing:
+        verdict, tone = f"{plural(missing, 'slot')} {'is' if missing == 1 else 'are'} not accounted for.", "fail"
         href = links.to("/accounting")
     elif sums.checked_jobs < sums.of_jobs:
         verdict, tone = f"{number(sums.checked_jobs)} of {plural(sums.of_jobs, 'job')} checked so far.", "miss"
+    elif sums.left_out:
+        verdict, tone = f"{plural(len(sums.left_out), 'job')} could not be compared.", "miss"
+        href = links.to("/accounting")
     lines = [
         ("ok", sums.ran, "ran once", "succeeded"),
         ("run", sums.running, "running", "running"),
@@ -127,18 +147,17 @@ def accounting_of(sums: Sums, reading: Reading, links: Links) -> AccountingPart:
     ]
     always = {"running", "failed", "missed", "succeeded"}
     shown = [one for one in lines if one[1] or one[3] in always]
-    parts = [(tone_, count) for tone_, count, _, _ in shown] + [("none", sums.unaccounted)]
+    parts = [(tone_, count) for tone_, count, _, _ in shown] + [("none", missing)]
     label = ", ".join(f"{number(count)} {words}" for _, count, words, _ in shown)
-    first = reading.now - timedelta(hours=len(sums.by_hour) - 1)
     return AccountingPart(
-        said=f"{plural(sums.due, 'slot')} came due in the last {sums.hours} hours.",
+        said=f"{plural(sums.due, 'slot')} came due since {reading.stamp(sums.since)}.",
         verdict=verdict,
         verdict_tone=tone,
         verdict_href=href,
-        bar=draw_sum(parts, f"{label}, {number(sums.unaccounted)} unaccounted for"),
+        bar=draw_sum(parts, f"{label}, {number(missing)} unaccounted for"),
         lines=(
             *(
-                SumLine(tone=tone_, count=number(count), words=words, href=links.runs(status=status, since=since))
+                SumLine(tone=tone_, count=number(count), words=words, href=_listed(status, since, links))
                 for tone_, count, words, status in shown
             ),
             SumLine(
@@ -149,13 +168,20 @@ def accounting_of(sums: Sums, reading: Reading, links: Links) -> AccountingPart:
                 of="of those that ran or run",
             ),
             SumLine(tone="none", count=number(sums.done_twice), words="done twice", href=None),
-            SumLine(tone="none", count=number(sums.unaccounted), words="unaccounted for", href=None),
+            SumLine(tone="none", count=number(missing), words="unaccounted for", href=href),
         ),
         hours=draw_hours(
-            sums.by_hour, _hour_marks(first, len(sums.by_hour), reading), "Slots per hour, by what became of them"
+            sums.by_hour, _hour_marks(sums.since, len(sums.by_hour), reading), "Slots per hour, by what became of them"
         ),
         late="" if sums.late_p95 is None else f"started within {span(sums.late_p95)} (p95)",
     )
+
+
+def _listed(status: str, since: str, links: Links) -> str:
+    """Return where the slots of a status are listed."""
+    if status == "waiting":
+        return links.jobs(state="waiting")
+    return links.runs(status=("failed", "timed_out", "lost") if status == "failed" else status, since=since)
 
 
 def running_of(runs: Sequence[RunView], reading: Reading, links: Links) -> TablePart:
@@ -222,7 +248,7 @@ def next_of(slots: Sequence[SlotToCome], reading: Reading, links: Links) -> tupl
 def places_of(nodes: Sequence[NodeView]) -> str:
     """Return how many runs the live nodes could take now; empty if one of them has no bound."""
     live = [node for node in nodes if node.state == "live"]
-    if any(node.max_running is None for node in live):
+    if not live or any(node.max_running is None for node in live):
         return ""
     return f"{plural(sum((node.max_running or 0) - node.running for node in live), 'place')} free"
 
@@ -235,7 +261,7 @@ def _hour_marks(first: datetime, count: int, reading: Reading) -> list[tuple[int
     return [*marks, (count - 1, "now")] if count else []
 
 
-SPANS = {"1h": 3_600, "6h": 6 * 3_600, "24h": 86_400, "7d": 7 * 86_400}
+SPANS = {"10m": 600, "1h": 3_600, "6h": 6 * 3_600, "24h": 86_400, "7d": 7 * 86_400}
 """Spans of the fleet picture, in seconds."""
 
 
@@ -253,9 +279,12 @@ def overview_page(
     lanes: str = "node",
     span_name: str = "1h",
     wall: bool = False,
-    empty: bool = False,
+    all_drawn: bool = True,
 ) -> OverviewPage:
-    """Make the overview; `runs` are the attempts of the span, `running` those that the holds name."""
+    """Make the overview; `runs` are the attempts of the span, `running` those that the holds name.
+
+    Without `all_drawn` the span has more attempts than these, the newest ones.
+    """
     window = window_of(reading.now, SPANS[span_name])
     tv = 1 if wall else None
     choices = (
@@ -282,6 +311,11 @@ def overview_page(
             links=links,
             choices=choices,
         )
+    if not all_drawn:
+        oldest = min((run.claimed_at or run.slot for run in runs), default=reading.now)
+        fleet = replace(
+            fleet, more=f"Only the newest {number(len(runs))} attempts are drawn, since {reading.clock(oldest)}."
+        )
     ahead = [one for one in to_come if reading.now < one.slot <= window.end]
     return OverviewPage(
         accounting=accounting_of(sums, reading, links),
@@ -290,8 +324,7 @@ def overview_page(
         running=running_of(running, reading, links),
         places=places_of(nodes),
         soon=next_of(to_come, reading, links),
-        soon_lead=f"first of {plural(len(ahead), 'slot')} within {span(window.end - reading.now)}",
+        soon_lead=f"first of {plural(len(ahead), 'slot')} within {span(window.end - reading.now)}" if ahead else "",
         fleet=fleet,
         wall=wall,
-        empty=empty,
     )

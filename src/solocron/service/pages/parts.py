@@ -74,6 +74,8 @@ class TableCell:
     strong: bool = False
     wide: bool = False
     """True for the column that takes the room that is left, and is cut with an ellipsis."""
+    long: bool = False
+    """True for sentences, which are wrapped and never cut."""
     picture: Markup | None = None
     until: str | None = None
     """ISO instant from which the script counts down; the text is the value without script."""
@@ -113,6 +115,8 @@ class TablePart:
     empty: str
     cards: bool = False
     """True if a phone shows a card for each row."""
+    picks: bool = False
+    """True if rows can be selected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

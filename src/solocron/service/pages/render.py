@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from solocron.service.draw.svg import HATCHES, shown
 from solocron.service.pages.frame import Frame
+from solocron.service.shown import scrubbed
 
 __all__ = ["DashboardPage", "render", "render_part"]
 
@@ -56,4 +57,5 @@ def _environment() -> Environment:
 
 def _finalize(value: object) -> object:
     # Exactly `str`: a `Markup` was made by `draw`, which has treated its texts already.
-    return shown(value) if type(value) is str else value
+    # Passwords in URLs of notes, reasons and errors are masked here, whatever page shows them.
+    return shown(scrubbed(value) if "://" in value else value) if type(value) is str else value

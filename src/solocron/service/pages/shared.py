@@ -14,7 +14,10 @@ from solocron.service.pages.parts import ActLink, Badge, Column, TableCell, Tabl
 from solocron.service.pages.words import Reading, short_fence
 from solocron.views import LimitView
 
-__all__ = ["CalendarsPage", "LimitsPage", "LocksPage", "calendars_page", "limits_page", "locks_page"]
+__all__ = [
+    *("CalendarsPage", "LimitsPage", "LocksPage"),
+    *("calendar_page", "calendars_page", "limits_page", "locks_page"),
+]
 
 
 class LimitsPage(ListingPage):
@@ -171,6 +174,27 @@ def calendars_page(calendars: Sequence[CalendarView], *, reading: Reading, links
         empty="No calendar is in the store.",
     )
     return CalendarsPage(title="Calendars", lead="days on which slots are left out or moved", tables=(table,))
+
+
+def calendar_page(calendar: CalendarView, *, reading: Reading, links: Links) -> CalendarsPage:
+    """Make the page of one calendar: its days off and the jobs under it."""
+    days = TablePart(
+        label="Days off",
+        columns=(Column(title="day"), Column(title="name")),
+        rows=tuple(
+            plain_row(f"{day:%a} {day.day} {day:%b %Y}", name) for day, name in sorted(calendar.holidays.items())
+        ),
+        empty="It has no days off but its weekend.",
+    )
+    jobs = TablePart(
+        label="Jobs",
+        columns=(Column(title="job"),),
+        rows=tuple(TableRow(cells=(TableCell(text=job, href=links.job(job), strong=True),)) for job in calendar.jobs),
+        empty="No job is under it.",
+    )
+    weekend = ", ".join(calendar.weekend) or "no day"
+    lead = f"revision {calendar.revision}; its weekend is {weekend}"
+    return CalendarsPage(title=calendar.name, lead=lead, tables=(days, jobs))
 
 
 def _ahead(holidays: Mapping[date, str], today: date) -> str:

@@ -11,7 +11,6 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from solocron.service.draw.slots import GridRow, SlotCell, SlotGrid, draw_grid, kinds_of
-from solocron.service.pages.links import Links
 from solocron.service.pages.parts import Choices
 from solocron.service.pages.words import Reading, span
 
@@ -106,12 +105,12 @@ def slots_part(
     job: str,
     chosen: datetime | None,
     reading: Reading,
-    links: Links,
+    here: Callable[..., str],
     days_off: dict[date, str] | None = None,
     choices: tuple[Choices, ...] = (),
 ) -> SlotsPart:
     """Make the picture of a job's slots, oldest first."""
-    grid = lay_out(fates, job=job, chosen=chosen, reading=reading, links=links, days_off=days_off or {})
+    grid = lay_out(fates, job=job, chosen=chosen, reading=reading, here=here, days_off=days_off or {})
     together = len(fates) > MOST_CELLS
     lead = "a square sums up several slots, by the worst" if together else "one square is one slot; nothing is left out"
     legend = tuple((kind, _WORDS[kind]) for kind in _WORDS if kind in kinds_of(grid))
@@ -125,13 +124,18 @@ def lay_out(
     job: str,
     chosen: datetime | None,
     reading: Reading,
-    links: Links,
+    here: Callable[..., str],
     days_off: dict[date, str],
 ) -> SlotGrid:
-    """Choose rows and columns by how often the job comes, and put every slot into its cell."""
+    """Choose rows and columns by how often the job comes, and put every slot into its cell.
+
+    `here` makes the address of the page with another slot chosen.
+    """
     every = _rhythm(fates)
     local_times = [reading.local(fate.slot) for fate in fates]
-    if every < timedelta(minutes=50):
+    if every < timedelta(seconds=50):
+        shape = _minutes_by_seconds(local_times)
+    elif every < timedelta(minutes=50):
         shape = _hours_by_minutes(local_times)
     elif every < timedelta(hours=20):
         shape = _days_by_hours(local_times)
@@ -143,17 +147,15 @@ def lay_out(
     placed: dict[tuple[datetime, int], list[SlotFate]] = defaultdict(list)
     for fate, local in zip(fates, local_times, strict=True):
         placed[shape.row(local), shape.column(local)].append(fate)
-    here = shape.row(reading.local(reading.now))
+    present = shape.row(reading.local(reading.now))
     rows = tuple(
         GridRow(
-            label="today" if key == here and shape.corner == "day" else label,
+            label="today" if key == present and shape.corner == "day" else label,
             cells=tuple(
-                _cell(
-                    placed.get((key, number), []), job=job, chosen=chosen, coming=coming, reading=reading, links=links
-                )
+                _cell(placed.get((key, number), []), chosen=chosen, coming=coming, reading=reading, here=here)
                 for number in range(len(shape.columns))
             ),
-            today=key == here,
+            today=key == present,
             note=days_off.get(key.date()) if shape.corner == "day" else None,
         )
         for key, label in shape.rows
@@ -171,11 +173,10 @@ def _rhythm(fates: Sequence[SlotFate]) -> timedelta:
 def _cell(
     fates: Sequence[SlotFate],
     *,
-    job: str,
     chosen: datetime | None,
     coming: datetime | None,
     reading: Reading,
-    links: Links,
+    here: Callable[..., str],
 ) -> SlotCell:
     if not fates:
         return SlotCell()
@@ -192,7 +193,7 @@ def _cell(
     return SlotCell(
         kind=kind,
         label=label,
-        href=links.job(job, slot=fate.slot.isoformat()),
+        href=here(slot=fate.slot.isoformat()),
         chosen=chosen is not None and any(one.slot == chosen for one in fates),
         asked=any(one.origin != "schedule" for one in fates),
         count=len(fates) if kind != "two" else 1,
@@ -209,6 +210,15 @@ class _Shape:
     row: Callable[[datetime], datetime]
     column: Callable[[datetime], int]
     dense: bool = False
+
+
+def _minutes_by_seconds(locals_: Sequence[datetime]) -> _Shape:
+    def row(local: datetime) -> datetime:
+        return local.replace(second=0, microsecond=0, tzinfo=None, fold=0)
+
+    rows = [(minute, f"{minute:%H:%M}") for minute in sorted({row(local) for local in locals_})]
+    columns = tuple(f"{second:02}" for second in range(60))
+    return _Shape(corner="minute", columns=columns, rows=rows, row=row, column=lambda local: local.second, dense=True)
 
 
 def _hours_by_minutes(locals_: Sequence[datetime]) -> _Shape:

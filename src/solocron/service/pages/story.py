@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -46,8 +46,8 @@ class StoryPart:
     before: str | None
     after: str | None
     acts: tuple[ActLink, ...] = ()
-    waits: str = ""
-    """Why nothing has happened yet."""
+    verdict: str = ""
+    """What became of it and why, in one sentence."""
 
 
 def story_of(
@@ -59,10 +59,11 @@ def story_of(
     links: Links,
     before: datetime | None = None,
     after: datetime | None = None,
-    waits: str = "",
+    verdict: str = "",
     operates: bool = False,
     job: str = "",
     fate: SlotFate | None = None,
+    here: Callable[..., str] | None = None,
 ) -> StoryPart:
     """Tell what became of a slot; `attempts` in order, the one of a slot that did not run alone.
 
@@ -82,8 +83,9 @@ def story_of(
         told.append((one.at, 3, line))
     last = attempts[-1] if attempts else None
     job = last.job if last else job
-    badge = badge_of("waiting", TO_COME) if last is None else _verdict(last)
-    if last is None and fate is not None and fate.status not in (None, TO_COME):
+    due = fate is not None and fate.status == "due"
+    badge = badge_of("waiting", "due" if due else TO_COME) if last is None else _verdict(last)
+    if last is None and fate is not None and fate.status not in (None, TO_COME, "due"):
         badge = badge_of(fate.status or "")
         rest = f": {fate.reason}" if fate.reason else ""
         line = StoryLine(what=badge.word.capitalize(), rest=rest, at=reading.time(slot, seconds=True), tone=badge.tone)
@@ -100,10 +102,10 @@ def story_of(
         utc=f"{slot:%H:%M:%S} UTC",
         badge=badge,
         lines=tuple(line for _, _, line in sorted(told, key=lambda one: one[:2])),
-        before=links.job(job, slot=before.isoformat()) if before else None,
-        after=links.job(job, slot=after.isoformat()) if after else None,
+        before=here(slot=before.isoformat()) if before and here else None,
+        after=here(slot=after.isoformat()) if after and here else None,
         acts=tuple(acts),
-        waits=waits,
+        verdict=verdict,
     )
 
 

@@ -58,9 +58,11 @@ class Reading:
         return at.astimezone(self.zone)
 
     def time(self, at: datetime, *, seconds: bool = False) -> str:
-        """Return the time of day; with `seconds` to the tenth."""
+        """Return the time of day, with whole seconds if it has any; with `seconds` always, to the tenth."""
         local = self.local(at)
-        return f"{local:%H:%M:%S}.{local.microsecond // 100_000}" if seconds else f"{local:%H:%M}"
+        if seconds:
+            return f"{local:%H:%M:%S}.{local.microsecond // 100_000}"
+        return f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
 
     def clock(self, at: datetime) -> str:
         """Return the time of day with whole seconds."""

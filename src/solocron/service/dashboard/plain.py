@@ -1,0 +1,96 @@
+"""Pages without the store: login, explain, find; and the files that every page needs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from solocron.errors import EmptyStore, InvalidError
+from solocron.schedules import load_zone
+from solocron.service.api.explain import explain as explained
+from solocron.service.call import ApiCall, File, Redirect, ShownPage
+from solocron.service.dashboard.looking import Look, alone
+from solocron.service.pages.assets import static_files, static_hash
+from solocron.service.pages.find import find_page
+from solocron.service.pages.forms import LoginPage, explain_page
+from solocron.service.parameters import PATH_PATTERNS
+from solocron.service.problems import ProblemError
+
+__all__ = ["explain", "file", "find", "login"]
+
+_FOUND = 20
+_TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
+
+
+def login(call: ApiCall) -> ShownPage:
+    """Show the form of a login."""
+    failed = call.given["failed"] is not None
+    page = LoginPage(action=f"{call.head.base}/login", wanted=call.given["wanted"] or "", failed=failed)
+    return ShownPage(page=page, frame=alone(call.head), seen=repr(page))
+
+
+def file(call: ApiCall) -> File:
+    """Send a file of the dashboard."""
+    name = call.names["file"]
+    if "/vendor/" in call.path:
+        name = f"vendor/{name}"
+    found = static_files().get(name)
+    if found is None or call.names["digest"] != static_hash():
+        raise ProblemError(404, "There is no such file in this release. Load the page again.")
+    return File(content=found.content, kind=found.media_type)
+
+
+def explain(call: ApiCall) -> ShownPage:
+    """Show what an expression means."""
+    look, given = Look.at(call), call.given
+    words, problem = "", ""
+    slots, notes = list[datetime](), tuple[str, ...]()
+    zone = given["zone"] or "UTC"
+    if given["expression"]:
+        try:
+            asked = {**given, "tz": zone, "name": None, "gap": None, "fold": None, "n": 10}
+            told = explained(replace(call, given=asked))
+            words, notes = told.description, told.notes
+            slots = [slot.astimezone(load_zone(told.zone).info) for slot in told.next]
+        except InvalidError as error:
+            problem = str(error)
+    page = explain_page(
+        expression=given["expression"] or "", zone=zone, words=words, slots=slots, notes=notes, problem=problem,
+        reading=look.reading, links=look.links,
+    )  # fmt: skip
+    return look.screen(page, page.words, slots, topics="")
+
+
+def find(call: ApiCall) -> ShownPage | Redirect:
+    """Go to what a name means if it means one thing; else list what it may mean."""
+    look, q = Look.at(call), (call.given["q"] or "").strip()
+    if re.fullmatch(PATH_PATTERNS["run"], q):
+        return Redirect(look.links.run(q))
+    try:
+        glance = call.board.glance()
+    except EmptyStore:
+        return Redirect(look.links.jobs(q=q))
+    words = q.lower().split()
+    clock = _TIME.fullmatch(words[-1]) if len(words) > 1 else None
+    if clock is not None:
+        words.pop()
+    jobs = [one for one in glance.jobs if words and all(word in one.name.lower() for word in words)]
+    nodes = [one for one in glance.status.nodes if words and q.lower() in one.node.lower()]
+    exact = [one for one in jobs if one.name == q]
+    if clock is not None and len(jobs) == 1:
+        at = _last_time(int(clock[1]), int(clock[2]), jobs[0].zone, look.reading.now)
+        return Redirect(look.links.job(jobs[0].name, "why", at=at.isoformat()))
+    if exact or (len(jobs) == 1 and not nodes):
+        return Redirect(look.links.job((exact or jobs)[0].name))
+    if len(nodes) == 1 and not jobs:
+        return Redirect(look.links.node(nodes[0].session))
+    page = find_page(q, jobs=jobs[:_FOUND], nodes=nodes[:_FOUND], reading=look.reading, links=look.links)
+    return look.screen(page, q, [one.name for one in jobs[:_FOUND]], topics="")
+
+
+def _last_time(hour: int, minute: int, zone: str, now: datetime) -> datetime:
+    """Return the last time that the clocks of a zone showed this."""
+    local = now.astimezone(load_zone(zone).info)
+    found = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return found if found <= local else found - timedelta(days=1)

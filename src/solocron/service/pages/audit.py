@@ -1,0 +1,81 @@
+"""The audit: who asked for what, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from solocron.service.pages.links import Links
+from solocron.service.pages.listing import ListingPage
+from solocron.service.pages.parts import Badge, Column, FormField, ListEntry, TableCell, TablePart, TableRow
+from solocron.service.pages.words import Reading
+from solocron.views import AuditView
+
+__all__ = ["AuditListPage", "audit_entries", "audit_page"]
+
+
+class AuditListPage(ListingPage):
+    """Acts of people and programs."""
+
+    section: ClassVar[str] = "audit"
+
+
+def audit_page(
+    entries: Iterable[AuditView],
+    *,
+    who: str = "",
+    subject: str = "",
+    reading: Reading,
+    links: Links,
+    older: str | None = None,
+    newer: str | None = None,
+) -> AuditListPage:
+    """Make the page of acts, newest first; one whose outcome was never written is said to be unknown."""
+    table = TablePart(
+        label="Audit",
+        columns=(
+            *(Column(title="when"), Column(title="who"), Column(title="act"), Column(title="subject")),
+            *(Column(title="result"), Column(title="via", narrow=False), Column(title="note")),
+        ),
+        rows=tuple(
+            TableRow(
+                cells=(
+                    TableCell(text=reading.stamp(one.at, seconds=True)),
+                    TableCell(text=one.who or "not told", after=one.role or "", strong=True),
+                    TableCell(text=one.act),
+                    TableCell(text=one.subject, href=links.found(one.subject)),
+                    TableCell(badge=_badge(one.result)),
+                    TableCell(text=one.via),
+                    TableCell(text=one.note or "", wide=True, title=one.note),
+                )
+            )
+            for one in entries
+        ),
+        empty="No act is on record.",
+    )
+    fields = (FormField(name="who", label="Who", value=who), FormField(name="subject", label="Subject", value=subject))
+    lead = "acts of people and programs, newest first; kept for a year"
+    return AuditListPage(
+        title="Audit", lead=lead, tables=(table,), filters=fields, action=links.to("/audit"), older=older, newer=newer
+    )
+
+
+def _badge(result: str) -> Badge:
+    if result == "outcome unknown":
+        return Badge(tone="miss", icon="miss", word=result)
+    good = result == "done"
+    return Badge(tone="ok" if good else "fail", icon="ok" if good else "fail", word=result)
+
+
+def audit_entries(acts: Iterable[AuditView], reading: Reading) -> tuple[ListEntry, ...]:
+    """Make the short list of acts on one job, newest first."""
+    return tuple(
+        ListEntry(
+            title=f"{one.who or 'not told'}: {one.act}",
+            about=reading.stamp(one.at),
+            words=one.note or ("" if one.result == "done" else one.result),
+            icon=(badge := _badge(one.result)).icon,
+            tone=badge.tone,
+        )
+        for one in acts
+    )

@@ -1,0 +1,73 @@
+"""Finds out what became of a commit whose reply was lost, and calls off one that has not arrived yet.
+
+Every document that a commit writes bears its token. A document that still has the mark that the commit checks is
+written once more with the same content: that gives it another mark, so that the commit fails whenever it arrives. Only
+where neither can be learnt in time, or where there was no document to look at, does the outcome stay unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from solocron.errors import StoreError
+from solocron.stores.swap.calls import KeyCalls
+from solocron.stores.swap.key_store import Done, Item, Lost
+from solocron.stores.swap.layout import header_of
+from solocron.stores.swap.portions import Wish
+
+__all__ = ["Answer", "LostCommit", "find_out"]
+
+_TRIES = 20
+
+
+class Answer(Enum):
+    """What became of a commit."""
+
+    APPLIED = "applied"
+    VOID = "void"
+    """It did nothing and never will."""
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class LostCommit:
+    """What is known of it, and the marks of the documents that it wrote."""
+
+    verdict: Answer
+    marks: Mapping[str, Hashable] = field(default_factory=dict)
+
+
+def find_out(calls: KeyCalls, wishes: Sequence[Wish], token: str, patience: float) -> LostCommit:
+    """Return what became of the commit of this token, within `patience` seconds."""
+    until = calls.boot() + patience
+    for _ in range(_TRIES):
+        try:
+            items = calls.fetch([wish.key for wish in wishes]).items
+            marks = {item.key: item.mark for item in items.values() if _token_of(item) == token}
+            if marks:
+                return LostCommit(Answer.APPLIED, marks)
+            unchanged = [item for wish in wishes if (item := items.get(wish.key)) and item.mark == wish.old_mark]
+            if not unchanged:
+                return LostCommit(Answer.UNKNOWN)
+            if _call_off(calls, unchanged[0]):
+                return LostCommit(Answer.VOID)
+        except StoreError:
+            pass
+        if calls.boot() >= until:
+            break
+    return LostCommit(Answer.UNKNOWN)
+
+
+def _token_of(item: Item) -> str:
+    header = header_of(item.value)
+    return "" if header is None else header.token
+
+
+def _call_off(calls: KeyCalls, item: Item) -> bool:
+    """Give a document another mark and nothing else; return whether that was this call's doing."""
+    try:
+        return isinstance(calls.commit({item.key: item.mark}, {item.key: item.value}), Done)
+    except Lost:
+        return False

@@ -1,0 +1,113 @@
+"""`ServerTime`: the server's clock, from replies that tell of it, however bluntly.
+
+It keeps an interval in which the difference between the server's clock and the boot clock lies. A reply that says "it
+was between low and high" narrows the interval; the drift of two clocks widens it. **The time is its lower end: never
+ahead of the server, so nothing fires early.** Replies that contradict everything before are a step of the server's
+clock: the interval begins anew, and only then may the time go back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+
+from solocron.clock import MILLISECOND, SECOND, SystemClock
+from solocron.stores import forking
+
+__all__ = ["ServerTime", "time_of"]
+
+_DRIFT = 0.000_5
+"""By how much the rates of two clocks may differ."""
+_SHARP = 40 * MILLISECOND
+"""Width of the interval that is good enough."""
+
+
+class ServerTime:
+    """One estimate for each server, shared by all clients of a process."""
+
+    def __init__(self, boot: Callable[[], float] | None = None) -> None:
+        self._boot = boot or SystemClock().boot
+        self._mutex = threading.Lock()
+        self._known: tuple[float, float, float] | None = None
+        """Lower and upper end of server minus boot in microseconds, and the boot time at which that was so."""
+        self._last = 0
+        self.steps = 0
+        """How often the server's clock was seen to step."""
+        forking.watch(self)
+
+    def begin_call(self) -> float:
+        """Return the boot time to pass to `told` with the reply."""
+        return self._boot()
+
+    def told(self, low: int, high: int, sent: float) -> None:
+        """Note a reply to a call that was sent then: the server's clock was between `low` and `high` meanwhile."""
+        received = self._boot()
+        lower, upper = low - received * SECOND, high - sent * SECOND
+        with self._mutex:
+            known = self._at(received)
+            if known is not None:
+                if lower <= known[1] and upper >= known[0]:
+                    lower, upper = max(lower, known[0]), min(upper, known[1])
+                else:
+                    self.steps += 1
+                    self._last = 0
+            self._known = (lower, upper, received)
+
+    def _at(self, boot: float) -> tuple[float, float] | None:
+        if self._known is None:
+            return None
+        lower, upper, since = self._known
+        drift = abs(boot - since) * SECOND * _DRIFT
+        return lower - drift, upper + drift
+
+    @property
+    def is_known(self) -> bool:
+        return self._known is not None
+
+    def now(self) -> int:
+        """Return a time that the server's clock has reached."""
+        boot = self._boot()
+        with self._mutex:
+            known = self._at(boot)
+            assert known is not None, "no reply has told the time yet"
+            self._last = max(self._last, int(known[0] + boot * SECOND))
+            return self._last
+
+    @property
+    def width(self) -> int:
+        """How far behind the server's clock `now` may be, in microseconds."""
+        with self._mutex:
+            known = self._at(self._boot())
+            return SECOND if known is None else int(known[1] - known[0])
+
+    def next_question(self) -> float | None:
+        """Return in how many seconds a question would halve the doubt; None while there is little.
+
+        For a server that tells whole seconds: asked in the middle of the interval in which its second turns, it tells
+        in which half that was.
+        """
+        boot = self._boot()
+        with self._mutex:
+            known = self._at(boot)
+            if known is None or known[1] - known[0] <= _SHARP:
+                return None
+            middle = (known[0] + known[1]) / 2 + boot * SECOND
+            return (SECOND - middle % SECOND) / SECOND
+
+    def before_fork(self) -> None:
+        """Do nothing: a child takes a mutex of its own."""
+
+    def after_fork(self) -> None:
+        """Nothing, as before it."""
+
+    def forked(self) -> None:
+        """Take a new mutex: a thread that does not exist in the child may have held the old one."""
+        self._mutex = threading.Lock()
+
+
+_times: dict[Hashable, ServerTime] = {}
+
+
+def time_of(server: Hashable) -> ServerTime:
+    """Return the estimate of a server, the same for every client of this process."""
+    return _times.setdefault(server, ServerTime())  # atomic: a mutex could stay locked over a fork

@@ -19,7 +19,7 @@ import pytest
 _CHAPTERS = (
     *("kit", "rivals"),
     *("documents", "due", "holding", "races", "sessions", "logbook", "poison", "telling", "keeping", "life"),
-    *("placing", "gates"),
+    *("placing", "gates", "key_store"),
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{chapter}" for chapter in _CHAPTERS))
 
@@ -28,6 +28,7 @@ from solocron.testing.conformance.due import DueJobs  # noqa: E402
 from solocron.testing.conformance.gates import Gates  # noqa: E402
 from solocron.testing.conformance.holding import Holding  # noqa: E402
 from solocron.testing.conformance.keeping import Keeping  # noqa: E402
+from solocron.testing.conformance.key_store import KeyClients, KeyStoreConformance, MakeKeys  # noqa: E402
 from solocron.testing.conformance.kit import Clients, Make  # noqa: E402
 from solocron.testing.conformance.life import WholeLife  # noqa: E402
 from solocron.testing.conformance.logbook import Logbook  # noqa: E402
@@ -37,7 +38,7 @@ from solocron.testing.conformance.races import Races  # noqa: E402
 from solocron.testing.conformance.sessions import Sessions  # noqa: E402
 from solocron.testing.conformance.telling import Telling  # noqa: E402
 
-__all__ = ["Clients", "Make", "StoreConformance"]
+__all__ = ["Clients", "KeyClients", "KeyStoreConformance", "Make", "MakeKeys", "StoreConformance"]
 
 
 class StoreConformance(

@@ -1,4 +1,4 @@
-"""The log's records as text and back, for stores without columns: a line of facts, a line of JSON, and the job's name."""
+"""Records of the log as text and back, for stores without columns: a line of facts, a line of JSON, the job's name."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -32,6 +33,7 @@ class KeyCalls:
         self.keys = keys
         self.boot = boot
         self.cache = cache
+        self.pause: Callable[[float], object] = time.sleep
         self.statements: Counter[str] = Counter()
         self.shift = 0
         self.begin()

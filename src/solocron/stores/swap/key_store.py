@@ -148,6 +148,10 @@ class KeyStore(Protocol):
         """Return a time in microseconds that the server's clock has reached, from its last replies."""
         ...
 
+    def sharpen(self, within: int) -> None:
+        """Make sure that `now` is behind the server's clock by no more than so many microseconds; may take a second."""
+        ...
+
     def ask_time(self) -> str:
         """Make one cheap call whose reply tells the time; return the identity of the server."""
         ...

@@ -19,7 +19,8 @@ from solocron.stores.swap.portions import Wish
 
 __all__ = ["Answer", "LostCommit", "find_out"]
 
-_TRIES = 20
+_AGAIN = 0.05
+"""Seconds between two looks at a server that may be starting."""
 
 
 class Answer(Enum):
@@ -42,7 +43,7 @@ class LostCommit:
 def find_out(calls: KeyCalls, wishes: Sequence[Wish], token: str, patience: float) -> LostCommit:
     """Return what became of the commit of this token, within `patience` seconds."""
     until = calls.boot() + patience
-    for _ in range(_TRIES):
+    while True:
         try:
             items = calls.fetch([wish.key for wish in wishes]).items
             marks = {item.key: item.mark for item in items.values() if _token_of(item) == token}
@@ -57,6 +58,7 @@ def find_out(calls: KeyCalls, wishes: Sequence[Wish], token: str, patience: floa
             pass
         if calls.boot() >= until:
             break
+        calls.pause(min(_AGAIN, patience / 10))
     return LostCommit(Answer.UNKNOWN)
 
 

@@ -172,6 +172,9 @@ class MemoryKeys:
     def now(self) -> int:
         return self.shared.clock()
 
+    def sharpen(self, within: int) -> None:
+        """Do nothing: the time is exact."""
+
     def ask_time(self) -> str:
         return self.world.identity
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from heapq import merge
 
+from solocron.clock import MILLISECOND
 from solocron.duration import to_us
 from solocron.errors import EmptyStore, StoreError, StoreRefused, StoreUnavailable
 from solocron.model.change import Change, Kind
@@ -53,6 +54,8 @@ from solocron.stores.write_cache import WriteCache
 __all__ = ["SwapStore"]
 
 _RECALLED = frozenset((Kind.SESSION, Kind.JOB, Kind.LOCK))
+_WITHIN = 50 * MILLISECOND
+"""How far behind the server's clock the time of a renewal or of a lock may be."""
 _VERSION = "1"
 """The layout that this code writes."""
 
@@ -67,6 +70,7 @@ class SwapStore(StoreKernel):
         self.namespace = namespace
         self._keys = keys
         self._lease = lease.total_seconds()
+        self._within = min(to_us(lease) // 50, _WITHIN)
         self._cache = WriteCache(self.boot, to_us(lease), recalls=_RECALLED)
         self._calls = KeyCalls(keys, self._cache, self.boot)
         self.statements = self._calls.statements
@@ -166,7 +170,7 @@ class SwapStore(StoreKernel):
 
     @contextmanager
     def transaction(self, kind: Kind) -> Iterator[Transaction]:
-        yield SwapTransaction(self._calls, self._selector, patience=self._lease / 6)
+        yield SwapTransaction(self._calls, self._selector, patience=self._lease / 6, within=self._within)
 
     def document(self, kind: Kind, row: Row) -> Doc:
         if row.mark.header is None:
@@ -181,6 +185,8 @@ class SwapStore(StoreKernel):
         return self._selector.names(which)
 
     def recall(self, which: Named) -> Selection | None:
+        if which.kind in (Kind.SESSION, Kind.LOCK):
+            self._keys.sharpen(self._within)
         found = self._cache.recall(which)
         # No window: the time is read now, and a decision is always made some time before its commit.
         return found and replace(found, now=self._calls.now(), latest=None)

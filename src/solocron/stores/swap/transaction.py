@@ -9,7 +9,7 @@ from solocron.model.change import Kind
 from solocron.model.documents.namespace import NAME
 from solocron.model.documents.run import Record
 from solocron.stores.contract import Gate, Which
-from solocron.stores.documents import is_open
+from solocron.stores.documents import is_open, kind_of
 from solocron.stores.drafts import Draft, Selection, Written
 from solocron.stores.swap.calls import PAGE, KeyCalls
 from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Done, Lost, Stale
@@ -23,20 +23,28 @@ __all__ = ["SwapTransaction"]
 
 _TRIES = 8
 """How often a portion is sent again without the drafts that were stale."""
+_LEASED = (Kind.SESSION, Kind.LOCK)
+"""Documents whose expiry is counted from the time of their change: a time that lags takes from the lease."""
 _NAMESPACE = document_key(Kind.NAMESPACE, NAME)
 
 
 class SwapTransaction:
     """Nothing is held between the fetch and the commits: every commit checks the marks of what was read."""
 
-    def __init__(self, calls: KeyCalls, selector: Selector, *, patience: float) -> None:
-        """`patience`: seconds in which the outcome of a commit is looked for whose reply was lost."""
+    def __init__(self, calls: KeyCalls, selector: Selector, *, patience: float, within: int) -> None:
+        """`patience`: seconds in which the outcome of a commit is looked for whose reply was lost.
+
+        `within`: how far behind the server's clock the time of a renewal may be, in microseconds.
+        """
         self._calls = calls
         self._selector = selector
         self._patience = patience
+        self._within = within
         self._sight = Sight()
 
     def select(self, which: Which, session: str | None) -> Selection:
+        if kind_of(which) in _LEASED:
+            self._calls.keys.sharpen(self._within)
         found, self._sight = self._selector.select(which, session)
         return found
 

@@ -18,6 +18,8 @@ class Conditions:
     lease: float = 15.0
     locking: bool = True
     """True if a selection locks the documents that it returns; otherwise it only sees their versions."""
+    keys: bool = False
+    """True if the store is a map of keys, on which the shipped code of the swap family runs; then nothing is locked."""
     max_running: int = 8
     delay: float = 0.002
     """Mean seconds of a message in transit."""

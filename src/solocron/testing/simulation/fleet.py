@@ -13,6 +13,8 @@ from solocron.telemetry.log import log_event
 from solocron.testing.simulation.conditions import Conditions
 from solocron.testing.simulation.database import Database, Past
 from solocron.testing.simulation.kernel import EPOCH, Kernel, Process
+from solocron.testing.simulation.key_database import KeyDatabase
+from solocron.testing.simulation.key_wire import KeyWireStore
 from solocron.testing.simulation.network import Network
 from solocron.testing.simulation.seams import SimDispatcher, SimRuntime
 from solocron.testing.simulation.wire import WireStore
@@ -28,7 +30,7 @@ class Member:
 
     process: Process
     runtime: SimRuntime
-    store: WireStore
+    store: WireStore | KeyWireStore
     scheduler: Scheduler
 
 
@@ -41,9 +43,14 @@ class SimFleet:
         self.conditions = conditions
         self.kernel = Kernel(conditions.seed, epoch)
         self.network = Network(self.kernel, conditions)
-        self.database = Database(
-            self.kernel, locking=conditions.locking, idle_timeout=conditions.patience * 0.8, past=past
-        )
+        self.database: Database
+        if conditions.keys:
+            assert past is None, "a store of keys does not go back"
+            self.database = KeyDatabase(self.kernel)
+        else:
+            self.database = Database(
+                self.kernel, locking=conditions.locking, idle_timeout=conditions.patience * 0.8, past=past
+            )
         self.members: dict[int, Member] = {}
         self.past: list[Member] = []
         self.others: dict[str, Member] = {}
@@ -73,7 +80,7 @@ class SimFleet:
     def _make(self, name: str, *, rate: float, skew: float, **settings: Any) -> Member:
         process = Process(self.kernel, name)
         runtime = SimRuntime(process, rate=rate, skew=skew, number=self._starts)
-        store = WireStore(self.database, process, self.network, timeout=self.conditions.patience, rate=rate)
+        store = self._store(process, rate)
         settings = {"lease": self.conditions.lease, "max_running": self.conditions.max_running} | settings
         scheduler = scheduler_on(
             runtime,
@@ -92,6 +99,13 @@ class SimFleet:
         member = Member(process, runtime, store, scheduler)
         self._by_process[process] = member
         return member
+
+    def _store(self, process: Process, rate: float) -> WireStore | KeyWireStore:
+        patience = self.conditions.patience
+        if isinstance(self.database, KeyDatabase):
+            lease = self.conditions.lease
+            return KeyWireStore(self.database, process, self.network, timeout=patience, rate=rate, lease=lease)
+        return WireStore(self.database, process, self.network, timeout=patience, rate=rate)
 
     def kill(self, number: int) -> None:
         """Kill a node, as by kill -9."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from solocron.errors import InvalidError, StoreUnavailable
 from solocron.model.change import Absent, Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.session import Life, Session
 from solocron.stores.contract import (
     All,
     Applied,
@@ -33,9 +31,7 @@ from solocron.stores.contract import (
     Page,
     Query,
     RecentSessions,
-    Result,
     Tier,
-    Verdict,
     Which,
 )
 from solocron.stores.documents import counted, earliest, marks_of
@@ -43,89 +39,26 @@ from solocron.stores.drafts import Draft, Row, Selection, Written
 from solocron.stores.kernel import StoreKernel
 from solocron.stores.log import DENSITY_SPAN, counts_within, density_within, divided, page_within, parts_within
 from solocron.stores.update import Retry, UnknownOutcome
+from solocron.testing.simulation.client import WireClient
 from solocron.testing.simulation.database import Database, SimSelection
-from solocron.testing.simulation.kernel import Process, SimEvent
+from solocron.testing.simulation.kernel import Process
 from solocron.testing.simulation.network import Network
 
 __all__ = ["WireStore"]
 
 
-class WireStore(StoreKernel):
+class WireStore(WireClient, StoreKernel):
     """The store as one process of the simulated world sees it."""
 
     rounds = 2  # few, so that the nodes often meet what is contended
     own_errors = (InvalidError,)  # anything else that a change raises is a bug and ends the world
 
     def __init__(self, database: Database, process: Process, network: Network, *, timeout: float, rate: float) -> None:
+        WireClient.__init__(self, database, process, network, timeout=timeout, rate=rate)
         self.statements = Counter()
         self.boot = lambda: process.kernel.now * rate
         self.namespace = "default"
         self.capabilities = Capabilities(tier=Tier.A, why="simulated", notifies=True)
-        self.last_confirmed: dict[str, float] = {}
-        """Per session, when its last renewal that was replied to in time had been sent."""
-        self._database = database
-        self._process = process
-        self._network = network
-        self._timeout = timeout
-        self._rate = rate
-        self._news = SimEvent(process.kernel, rate)
-        database.on_wake[process.name] = self._wake
-
-    # --- the network ---------------------------------------------------------------------------------------------
-
-    def _call(self, serve: Callable[[Callable[[Any], None]], None], what: str) -> Any:
-        """Make one round trip; raise if there was no reply in time."""
-        process, network, database = self._process, self._network, self._database
-        kernel, task = process.kernel, process.kernel.current
-        assert task is not None
-        self.statements[what] += 1
-        box: list[Any] = []
-        turn = task.turn
-        patience = self._timeout / self._rate
-        deadline = kernel.now + patience
-        due, expected = deadline - process.slept, False
-        scripted = network.scripted(process.name, what)
-
-        def arrive(value: Any) -> None:
-            if not box:
-                box.append(value)
-                process.resume(task, None, turn)
-
-        def reply(value: Any) -> None:
-            nonlocal expected
-            if network.reply_passes(process.name) if scripted is None else scripted[1]:
-                delay = network.delay()
-                kernel.after(delay, arrive, value)
-                expected = expected or kernel.now + delay < deadline
-
-        def deliver() -> None:
-            if database.up:
-                serve(reply)
-            if not expected:
-                give_up_in_time()
-
-        def give_up_in_time() -> None:
-            kernel.at(deadline, process.time_out, task, turn, due)
-
-        if scripted is None:
-            trip = network.request(process.name)
-        else:
-            trip = [] if scripted[0] is None else [scripted[0]]
-        for delay in trip:
-            kernel.after(delay, deliver)
-        # A timer only if the reply may be late: a call that is replied to in time costs two messages.
-        if not trip or trip[0] >= patience:
-            give_up_in_time()
-        kernel.pause_current()
-        if not box:
-            raise StoreUnavailable(f"the store did not answer ({what})")
-        return box[0]
-
-    def _wake(self) -> None:
-        if not self._process.alive:
-            self._database.on_wake.pop(self._process.name, None)
-        elif self._network.reply_passes(self._process.name):
-            self._process.kernel.after(self._network.delay(), self._news.set)
 
     @property
     def url(self) -> str:
@@ -217,20 +150,6 @@ class WireStore(StoreKernel):
 
         self._call(serve, "put aside")
 
-    def _confirm(self, results: Sequence[Result], sent: float) -> None:
-        for result in results:
-            doc = result.doc
-            if result.verdict is not Verdict.APPLIED or not isinstance(doc, Session) or doc.state is not Life.LIVE:
-                continue
-            last = self.last_confirmed.get(doc.name, sent)
-            # A reply that came after the lease was over confirms nothing: lost is final.
-            if (self._process.kernel.now - last) * self._rate <= doc.lease / 1_000_000:
-                self.last_confirmed[doc.name] = sent
-
-    def _send(self, action: Callable[[], None]) -> None:
-        for delay in self._network.request(self._process.name):
-            self._process.kernel.after(delay, action)
-
     def names(self, kind: Kind, after: str = "", limit: int = 1_000) -> tuple[str, ...]:
         return tuple(doc.name for doc in self.read(All(kind, after, limit)))
 
@@ -273,14 +192,6 @@ class WireStore(StoreKernel):
 
     def unblock(self, kind: Kind, name: str) -> bool:
         return self._database.aside.pop((kind, name), None) is not None
-
-    def signal(self) -> None:
-        self._send(self._database.wake)
-
-    def wait(self, timeout: float) -> bool:
-        woken = self._news.wait(timeout)
-        self._news.clear()
-        return woken
 
     def checks(self) -> Sequence[Check]:
         return ()

@@ -1,4 +1,4 @@
-"""Every bug of the list: X-01 and on, G-01 and on of a store that goes back, P-01 and on of policies."""
+"""Every bug of the list: X of schedulers, G of a store that goes back, K of stores on keys, P of policies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from proof.mutants import (
     effects,
     going_back,
     holder,
+    key_stores,
     lease,
     outages,
     pauses,
@@ -27,6 +28,7 @@ MUTANTS: list[Mutant] = sorted(
         *outages.MUTANTS,
         *going_back.MUTANTS,
         *applications.MUTANTS,
+        *key_stores.MUTANTS,
     ),
     key=lambda mutant: mutant.name,
 )

@@ -204,12 +204,18 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
     )
     if not options.alarms:  # a job that is paused with others raises none
         options = replace(options, pauses=random.Random(f"pauses {seed}").choice((0.0, 0.0, 6.0, 24.0)) * lease)
+    if seed % 10 in _KEYS and lease not in SLOW:
+        options = replace(options, keys=True)
     fault = _GOES_BACK.get(seed % 10)
     return options if fault is None or lease in SLOW else _going_back(options, fault)
 
 
 _GOES_BACK = {3: "failover", 7: "restore"}
 """In which worlds of ten the store goes back, and how."""
+
+
+_KEYS = (5,)
+"""In which worlds of ten the store is a map of keys."""
 
 
 def _going_back(options: Options, fault: str) -> Options:

@@ -14,12 +14,12 @@ from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.documents.session import renew
 from solocron.stores.contract import Named, Verdict
-from solocron.stores.swap.key_store import Condition, Done, Lost, Stale
+from solocron.stores.swap.key_store import Condition, Lost, Stale, Swapped
 from solocron.stores.swap.memory import MemoryKeys, SharedKeys
 from solocron.stores.swap.store import SwapStore
 from solocron.testing.conformance.kit import add_hold, get, job, log, note, put, record, session, take, verdicts, write
 
-Sent = Callable[[], Done | Stale]
+Sent = Callable[[], Swapped | Stale]
 
 
 class CutKeys(MemoryKeys):
@@ -35,8 +35,8 @@ class CutKeys(MemoryKeys):
         *,
         look: str | None = None,
         server: str | None = None,
-    ) -> Done | Stale:
-        def send() -> Done | Stale:
+    ) -> Swapped | Stale:
+        def send() -> Swapped | Stale:
             return super(CutKeys, self).commit(checks, writes, look=look, server=server)
 
         if self.away:
@@ -68,7 +68,7 @@ def store(keys: CutKeys) -> SwapStore:
 def test_a_commit_that_arrived_is_applied(keys: CutKeys, store: SwapStore) -> None:
     put(store, job("i", due_at=1), job("j", due_at=1))
     put(store, session("s", expires_at=store.clock() + SECOND))
-    keys.cut = lambda send: None if isinstance(send(), Done) else pytest.fail("it was refused")
+    keys.cut = lambda send: None if isinstance(send(), Swapped) else pytest.fail("it was refused")
     assert take(store, "s", session="s") == ["i", "j"]
     assert [hold.session for hold in get(store, Kind.JOB, "i").active] == ["s"]
 
@@ -88,8 +88,8 @@ def test_a_late_commit_is_called_off(keys: CutKeys, store: SwapStore) -> None:
     store.rounds = 1  # type: ignore[misc]
     applied = store.update(Named(Kind.JOB, ("j",)), add_hold("s"))
     assert verdicts(applied) == {"j": Verdict.CONTENDED}
-    assert take(other, "t") == ["j"]
     assert isinstance(late[0](), Stale)
+    assert take(other, "t") == ["j"]
     assert [hold.session for hold in get(store, Kind.JOB, "j").active] == ["t"]
 
 
@@ -110,7 +110,7 @@ def test_what_was_to_be_created_stays_unknown(keys: CutKeys, store: SwapStore) -
     keys.cut = late.append
     applied = write(store, Kind.LOCK, "l", lambda doc, now: Change(note(Kind.LOCK, "l")))
     assert verdicts(applied) == {"l": Verdict.UNKNOWN}
-    assert isinstance(late[0](), Done)
+    assert isinstance(late[0](), Swapped)
 
 
 def test_a_server_that_stays_away_leaves_it_unknown_in_time(keys: CutKeys, store: SwapStore) -> None:

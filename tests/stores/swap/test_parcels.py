@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from solocron.errors import StoreUnavailable
 from solocron.model.change import Change, Kind
 from solocron.model.documents.run import Status
-from solocron.stores.contract import Verdict
+from solocron.stores.contract import Named, Verdict
 from solocron.stores.swap import parcels, transaction
-from solocron.stores.swap.key_store import Done, KeyLimits, Span
+from solocron.stores.swap.key_store import KeyLimits, Span, Swapped
 from solocron.stores.swap.memory import MemoryKeys, SharedKeys
 from solocron.stores.swap.parcels import PARCELS
 from solocron.stores.swap.store import SwapStore
@@ -34,12 +35,15 @@ def client(shared: SharedKeys) -> SwapStore:
 
 
 @pytest.fixture
-def died(shared: SharedKeys, monkeypatch: pytest.MonkeyPatch) -> SwapStore:
-    """A client that dies after its commit, before it has unpacked anything."""
+def died(shared: SharedKeys) -> SwapStore:
+    return dies_before_unpacking(shared)
+
+
+def dies_before_unpacking(shared: SharedKeys) -> SwapStore:
+    """Return a client that died after its commit, before it had unpacked anything."""
     store = client(shared)
     put(store, job("j"))
-    with monkeypatch.context() as patch:
-        patch.setattr(transaction, "unpack_all", _dies)
+    with patch.object(transaction, "unpack_all", _dies):
         (result,) = write(store, Kind.JOB, "j", lambda doc, now: Change(replace(doc, fence=1), MANY)).results
     assert result.verdict is Verdict.APPLIED
     assert len(packed(store)) == 7
@@ -118,8 +122,6 @@ def test_a_document_that_no_commit_can_hold_is_set_aside_alone(shared: SharedKey
     store = client(shared)
     put(store, job("i"), job("j"))
     large = "x" * LIMITS.bytes
-    from solocron.stores.contract import Named
-
     applied = store.update(
         Named(Kind.JOB, ("i", "j")), lambda doc, now: Change(job(doc.name, payload=large if doc.name == "i" else "y"))
     )
@@ -144,5 +146,5 @@ def test_a_long_fixed_text_is_not_written_with_every_claim(shared: SharedKeys) -
     assert max(written) < 2_000
     assert get(client(shared), Kind.JOB, "j").definition.payload == "x" * 60_000
     write(store, Kind.JOB, "j", lambda doc, now: Change(job("j", payload="short")))
-    assert isinstance(store._keys.commit({}, {}), Done)
+    assert isinstance(store._keys.commit({}, {}), Swapped)
     assert store._keys.fetch(["f/job/j"]).items == {}

@@ -9,7 +9,7 @@ from solocron.model.change import Kind
 from solocron.stores.contract import Due
 from solocron.stores.swap.memory import MemoryKeys, SharedKeys
 from solocron.stores.swap.store import SwapStore
-from solocron.stores.swap.turns import Turns
+from solocron.stores.swap.turns import ClaimTurns
 from solocron.testing.conformance.kit import add_hold, everything, job, put, session, take
 
 LIVE = ("s", "t", "u")
@@ -18,7 +18,7 @@ JOBS = [(1_000 * SECOND, f"j{i:02}") for i in range(60)]
 
 def test_the_sessions_share_out_what_is_due() -> None:
     now = 1_000 * SECOND + 1
-    shares = [{name for _, name in Turns(lambda: 0.0).split(JOBS, one, LIVE, now)[0]} for one in LIVE]
+    shares = [{name for _, name in ClaimTurns(lambda: 0.0).split(JOBS, one, LIVE, now)[0]} for one in LIVE]
     assert sum(map(len, shares)) == len(JOBS)
     assert set.union(*shares) == {name for _, name in JOBS}
     assert all(10 < len(share) < 30 for share in shares)
@@ -26,7 +26,7 @@ def test_the_sessions_share_out_what_is_due() -> None:
 
 def test_what_is_left_to_others_comes_a_moment_later() -> None:
     now = 1_000 * SECOND + 1
-    turns = Turns(lambda: 0.0)
+    turns = ClaimTurns(lambda: 0.0)
     ours, left = turns.split(JOBS, "s", LIVE, now)
     assert {ready for ready, _ in left} == {1_000 * SECOND + 100 * MILLISECOND}
     tried, still_left = turns.split(JOBS, "s", LIVE, now + 100 * MILLISECOND)
@@ -37,7 +37,7 @@ def test_what_is_left_to_others_comes_a_moment_later() -> None:
 
 def test_a_lost_race_is_forgotten() -> None:
     boot = 0.0
-    turns = Turns(lambda: boot)
+    turns = ClaimTurns(lambda: boot)
     assert not turns.are_taken
     turns.lost_race()
     assert turns.are_taken

@@ -9,7 +9,7 @@ from solocron.errors import StoreUnavailable
 from solocron.model.change import Kind
 from solocron.stores.contract import Blocked
 from solocron.stores.swap.calls import KeyCalls
-from solocron.stores.swap.key_store import Condition, Done, Lost, Span
+from solocron.stores.swap.key_store import Condition, Lost, Span, Swapped
 from solocron.stores.swap.layout import aside_key, aside_value, blocked_in, changed, document_key, packed, unpacked
 from solocron.stores.swap.selecting import pages_of
 
@@ -67,7 +67,7 @@ class Asides:
                 writes |= changed(header.index(kind, name), new.index(kind, name))
                 writes[key] = packed(new, fixed, state)
             try:
-                if isinstance(self._calls.commit(checks, writes), Done):
+                if isinstance(self._calls.commit(checks, writes), Swapped):
                     return True
             except Lost as error:
                 raise StoreUnavailable(f"no reply while {kind} {name!r} was set aside ({error})") from None

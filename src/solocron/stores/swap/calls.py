@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from solocron.model.change import Kind
 from solocron.stores.drafts import Row
-from solocron.stores.swap.key_store import Condition, Done, Found, Item, KeyStore, Span, Stale
+from solocron.stores.swap.key_store import Condition, Found, Item, KeyStore, Span, Stale, Swapped
 from solocron.stores.swap.layout import Stamp, digest_of, document_key, fixed_key, unpacked
 from solocron.stores.update import Poisoned
 from solocron.stores.write_cache import WriteCache
@@ -75,7 +75,7 @@ class KeyCalls:
         *,
         look: str | None = None,
         server: str | None = None,
-    ) -> Done | Stale:
+    ) -> Swapped | Stale:
         self.count("commit")
         reply = self.keys.commit(checks, writes, look=look, server=server)
         self.cache.observe(self.keys.now())

@@ -13,7 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 from solocron.stores.contract import Capabilities, Check
 
-__all__ = ["ABSENT", "EXISTS", "Condition", "Done", "Found", "Item", "KeyLimits", "KeyStore", "Lost", "Span", "Stale"]
+__all__ = [
+    *("ABSENT", "EXISTS", "Condition", "Found", "Item", "KeyLimits"),
+    *("KeyStore", "Lost", "Span", "Stale", "Swapped"),
+]
 
 
 class _Presence(Enum):
@@ -64,7 +67,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Swapped:
     """The commit is in the store."""
 
     marks: Mapping[str, Hashable]
@@ -136,10 +139,10 @@ class KeyStore(Protocol):
         *,
         look: str | None = None,
         server: str | None = None,
-    ) -> Done | Stale:
+    ) -> Swapped | Stale:
         """Make all writes (None: delete) if every check holds, else none; raise `Lost` where that is not known.
 
-        A conflict that is not about a check is the adapter's to repeat. `look` is a prefix, see `Done.found`. With
+        A conflict that is not about a check is the adapter's to repeat. `look` is a prefix, see `Swapped.found`. With
         `server`, nothing is written by another server than that one.
         """
         ...

@@ -13,17 +13,17 @@ from enum import Enum
 
 from solocron.errors import StoreError
 from solocron.stores.swap.calls import KeyCalls
-from solocron.stores.swap.key_store import Done, Item, Lost
+from solocron.stores.swap.key_store import Item, Lost, Swapped
 from solocron.stores.swap.layout import header_of
 from solocron.stores.swap.portions import Wish
 
-__all__ = ["Answer", "LostCommit", "find_out"]
+__all__ = ["LostCommit", "LostVerdict", "find_out"]
 
 _AGAIN = 0.05
 """Seconds between two looks at a server that may be starting."""
 
 
-class Answer(Enum):
+class LostVerdict(Enum):
     """What became of a commit."""
 
     APPLIED = "applied"
@@ -36,7 +36,7 @@ class Answer(Enum):
 class LostCommit:
     """What is known of it, and the marks of the documents that it wrote."""
 
-    verdict: Answer
+    verdict: LostVerdict
     marks: Mapping[str, Hashable] = field(default_factory=dict)
 
 
@@ -48,18 +48,18 @@ def find_out(calls: KeyCalls, wishes: Sequence[Wish], token: str, patience: floa
             items = calls.fetch([wish.key for wish in wishes]).items
             marks = {item.key: item.mark for item in items.values() if _token_of(item) == token}
             if marks:
-                return LostCommit(Answer.APPLIED, marks)
+                return LostCommit(LostVerdict.APPLIED, marks)
             unchanged = [item for wish in wishes if (item := items.get(wish.key)) and item.mark == wish.old_mark]
             if not unchanged:
-                return LostCommit(Answer.UNKNOWN)
+                return LostCommit(LostVerdict.UNKNOWN)
             if _call_off(calls, unchanged[0]):
-                return LostCommit(Answer.VOID)
+                return LostCommit(LostVerdict.VOID)
         except StoreError:
             pass
         if calls.boot() >= until:
             break
         calls.pause(min(_AGAIN, patience / 10))
-    return LostCommit(Answer.UNKNOWN)
+    return LostCommit(LostVerdict.UNKNOWN)
 
 
 def _token_of(item: Item) -> str:
@@ -70,6 +70,6 @@ def _token_of(item: Item) -> str:
 def _call_off(calls: KeyCalls, item: Item) -> bool:
     """Give a document another mark and nothing else; return whether that was this call's doing."""
     try:
-        return isinstance(calls.commit({item.key: item.mark}, {item.key: item.value}), Done)
+        return isinstance(calls.commit({item.key: item.mark}, {item.key: item.value}), Swapped)
     except Lost:
         return False

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from solocron.clock import SECOND, SystemClock
 from solocron.stores.contract import Capabilities, Check, Tier
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Done, Found, Item, KeyLimits, Span, Stale
+from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, Item, KeyLimits, Span, Stale, Swapped
 from solocron.stores.swap.layout import NOTIFY
 
 __all__ = ["KeyWorld", "MemoryKeys", "SharedKeys"]
@@ -46,7 +46,7 @@ class KeyWorld:
 
     def commit(
         self, checks: Mapping[str, Condition], writes: Mapping[str, str | None], look: str | None = None
-    ) -> Done | Stale:
+    ) -> Swapped | Stale:
         stale = frozenset(key for key, condition in checks.items() if not self._holds(key, condition))
         if stale:
             return Stale(stale)
@@ -58,7 +58,7 @@ class KeyWorld:
             self._write(key, value)
             if value is not None:
                 marks[key] = self.revision
-        return Done(marks, found)
+        return Swapped(marks, found)
 
     def _holds(self, key: str, condition: Condition) -> bool:
         item = self.items.get(key)
@@ -158,7 +158,7 @@ class MemoryKeys:
         *,
         look: str | None = None,
         server: str | None = None,
-    ) -> Done | Stale:
+    ) -> Swapped | Stale:
         with self.shared.condition:
             if server is not None and server != self.world.identity:
                 return Stale(frozenset(), moved=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from solocron.errors import StoreError
 from solocron.stores.swap.calls import KeyCalls
-from solocron.stores.swap.key_store import ABSENT, Condition, Done, Item, Lost, Span
+from solocron.stores.swap.key_store import ABSENT, Condition, Item, Lost, Span, Swapped
 from solocron.stores.swap.layout import log_keys
 from solocron.stores.swap.portions import records_in
 
@@ -36,7 +36,7 @@ def unpack(calls: KeyCalls, parcels: Sequence[Item]) -> None:
                 reply = calls.commit(checks, writes)
             except Lost as error:
                 raise StoreError(f"no reply while a parcel was unpacked ({error}); it is unpacked later") from None
-            if isinstance(reply, Done) or parcel.key not in calls.fetch([parcel.key]).items:
+            if isinstance(reply, Swapped) or parcel.key not in calls.fetch([parcel.key]).items:
                 break
             there = calls.fetch(list(records)).items
             records = {key: record for key, record in records.items() if key not in there}

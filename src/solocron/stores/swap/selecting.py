@@ -27,16 +27,16 @@ from solocron.stores.swap.layout import (
     quoted,
     unpacked,
 )
-from solocron.stores.swap.turns import Turns
+from solocron.stores.swap.turns import ClaimTurns
 
-__all__ = ["Selector", "Sight", "pages_of"]
+__all__ = ["Seen", "Selector", "pages_of"]
 
 _LIVE = "live/"
 _AHEAD = SECOND
 """How far ahead of this client's time a document may have been written for its time to count."""
 
 
-class Sight(NamedTuple):
+class Seen(NamedTuple):
     """What a selection saw beside its documents, if it was for a session."""
 
     session: Row | None = None
@@ -50,7 +50,7 @@ class Selector:
 
     def __init__(self, calls: KeyCalls, boot: Callable[[], float]) -> None:
         self._calls = calls
-        self._turns = Turns(boot)
+        self._turns = ClaimTurns(boot)
         self._live = 1
         """Live sessions when they were last counted."""
 
@@ -59,7 +59,7 @@ class Selector:
         if kind is Kind.JOB:
             self._turns.lost_race()
 
-    def select(self, which: Which, session: str | None) -> tuple[Selection, Sight]:
+    def select(self, which: Which, session: str | None) -> tuple[Selection, Seen]:
         """Find documents for a change, and read what the commit will check."""
         more = _keys_of(session)
         if isinstance(which, Due):
@@ -89,7 +89,7 @@ class Selector:
 
     # --- due
 
-    def _due(self, which: Due, session: str | None) -> tuple[Selection, Sight]:
+    def _due(self, which: Due, session: str | None) -> tuple[Selection, Seen]:
         turns = session is not None and self._turns.are_taken
         limit = max(which.limit, 0) * (self._live if turns else 1)
         spans = [Span.below(pool_prefix(pool), limit=limit + len(which.exclude) + 1) for pool in sorted(which.pools)]
@@ -222,11 +222,11 @@ def _keys_of(session: str | None) -> list[str]:
     return [live_key(session), document_key(Kind.SESSION, session), document_key(Kind.NAMESPACE, NAME)]
 
 
-def _sight(found: Found, session: str | None) -> Sight:
+def _sight(found: Found, session: str | None) -> Seen:
     if session is None:
-        return Sight(server=found.server)
+        return Seen(server=found.server)
     own, namespace = (_plain_row(found.items.get(key)) for key in _keys_of(session)[1:])
-    return Sight(own, namespace, found.server)
+    return Seen(own, namespace, found.server)
 
 
 def _plain_row(item: Item | None) -> Row | None:

@@ -12,12 +12,12 @@ from solocron.stores.contract import Gate, Which
 from solocron.stores.documents import is_open, kind_of
 from solocron.stores.drafts import Draft, Selection, Written
 from solocron.stores.swap.calls import PAGE, KeyCalls
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Done, Lost, Stale
+from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Lost, Stale, Swapped
 from solocron.stores.swap.layout import NOTIFY, Stamp, document_key, live_key, quoted, record_at
-from solocron.stores.swap.lost import Answer, find_out
+from solocron.stores.swap.lost import LostVerdict, find_out
 from solocron.stores.swap.parcels import unpack_all
 from solocron.stores.swap.portions import Wish, in_portions, refusal
-from solocron.stores.swap.selecting import Selector, Sight
+from solocron.stores.swap.selecting import Seen, Selector
 
 __all__ = ["SwapTransaction"]
 
@@ -40,7 +40,7 @@ class SwapTransaction:
         self._selector = selector
         self._patience = patience
         self._within = within
-        self._sight = Sight()
+        self._sight = Seen()
 
     def select(self, which: Which, session: str | None) -> Selection:
         if kind_of(which) in _LEASED:
@@ -113,15 +113,15 @@ class SwapTransaction:
                 reply = self._calls.commit(checks, writes, look=look, server=server)
             except Lost:
                 answer = find_out(self._calls, portion, token, self._patience)
-                if answer.verdict is not Answer.APPLIED:
+                if answer.verdict is not LostVerdict.APPLIED:
                     names = {wish.name for wish in portion}
-                    if answer.verdict is Answer.UNKNOWN:
+                    if answer.verdict is LostVerdict.UNKNOWN:
                         outcome.unknown |= names
                     else:
                         outcome.lost |= names
                     return False
-                reply = Done(answer.marks)
-            if isinstance(reply, Done):
+                reply = Swapped(answer.marks)
+            if isinstance(reply, Swapped):
                 self._written(portion, reply, outcome, alone=single)
                 return True
             if reply.moved or not self._remove_stale(portion, checks, reply, outcome):
@@ -141,7 +141,7 @@ class SwapTransaction:
                 del wish.records[key]
             first |= wish.records
 
-    def _written(self, portion: Sequence[Wish], reply: Done, outcome: Written, *, alone: bool) -> None:
+    def _written(self, portion: Sequence[Wish], reply: Swapped, outcome: Written, *, alone: bool) -> None:
         duplicates = dict(outcome.duplicates)
         for wish in portion:
             mark: Hashable = reply.marks.get(wish.key)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from solocron.clock import MILLISECOND
 
-__all__ = ["Turns"]
+__all__ = ["ClaimTurns"]
 
 _LASTS = 10.0
 """Seconds for which a lost race is remembered."""
@@ -20,7 +20,7 @@ _GIVEN = 100 * MILLISECOND
 """For how long a due job is left to the session whose turn it is."""
 
 
-class Turns:
+class ClaimTurns:
     """The memory of one client."""
 
     def __init__(self, boot: Callable[[], float]) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from solocron.clock import SECOND
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Done, Item, KeyStore, Span, Stale
+from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Item, KeyStore, Span, Stale, Swapped
 from solocron.stores.swap.layout import NOTIFY
 from solocron.testing.conformance.rivals import race
 
@@ -120,7 +120,7 @@ class KeyStoreConformance:
         for number, (checks, holds) in enumerate(cases):
             written = f"w{number}"
             reply = b.commit(checks, {written: "x"})
-            assert isinstance(reply, Done if holds else Stale), checks
+            assert isinstance(reply, Swapped if holds else Stale), checks
             assert (written in a.fetch([written]).items) is holds, checks
         _done(b, {"there": "2"})
         assert isinstance(a.commit({"there": mark}, {"there": "3"}), Stale)
@@ -253,7 +253,7 @@ class KeyStoreConformance:
         mark = _done(many[0], {"k": "free"}).marks["k"]
 
         def take(me: int) -> bool:
-            return isinstance(many[me].commit({"k": mark}, {"k": str(me), f"own/{me}": "1"}), Done)
+            return isinstance(many[me].commit({"k": mark}, {"k": str(me), f"own/{me}": "1"}), Swapped)
 
         won = race([partial(take, i) for i in range(20)])
         assert won.count(True) == 1
@@ -273,7 +273,7 @@ class KeyStoreConformance:
                     lambda: b.commit({"y": EXISTS}, {"x": None}),
                 ][:: 1 if i % 2 else -1]
             )
-            assert sorted(type(reply).__name__ for reply in replies) == ["Done", "Stale"]
+            assert sorted(type(reply).__name__ for reply in replies) == ["Stale", "Swapped"]
             assert len(a.fetch(["x", "y"]).items) == 1
 
     def test_a_commit_looks_for_a_prefix(self, clients: KeyClients) -> None:
@@ -310,7 +310,7 @@ class KeyStoreConformance:
         assert isinstance(reply, Stale)
         assert reply.moved
         assert a.fetch(["k"]).items == {}
-        assert isinstance(a.commit({}, {"k": "v"}, server=a.ask_time()), Done)
+        assert isinstance(a.commit({}, {"k": "v"}, server=a.ask_time()), Swapped)
 
     # --- notifications
 
@@ -356,9 +356,9 @@ def _done(
     checks: Mapping[str, Condition] | None = None,
     *,
     look: str | None = None,
-) -> Done:
+) -> Swapped:
     reply = keys.commit(checks or {}, writes, look=look)
-    assert isinstance(reply, Done), reply
+    assert isinstance(reply, Swapped), reply
     return reply
 
 

@@ -13,7 +13,7 @@ from solocron.model.codec import decode, encode_fixed, encode_state
 from solocron.model.documents.run import Record
 from solocron.stores.contract import Doc
 from solocron.stores.drafts import kind_and_name
-from solocron.stores.swap.key_store import Condition, Done, Stale
+from solocron.stores.swap.key_store import Condition, Stale, Swapped
 from solocron.stores.swap.layout import (
     NOTIFY,
     Header,
@@ -77,7 +77,7 @@ class KeyDatabase(Database):
         look: str | None,
         decided: int,
         pruned: int,
-    ) -> Done | Stale:
+    ) -> Swapped | Stale:
         """Commit, and show the checkers every document that was written. `decided`: the time that the client knew."""
         old = {key: self.world.items[key].value for key in writes if key in self.world.items}
         reply = self.world.commit(checks, writes, look)

@@ -10,7 +10,7 @@ from solocron.errors import InvalidError, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.stores.contract import Applied, Capabilities, ChangeFn, Check, Gate, Named, Tier, Which
 from solocron.stores.drafts import Selection
-from solocron.stores.swap.key_store import Condition, Done, Found, KeyLimits, Lost, Span, Stale
+from solocron.stores.swap.key_store import Condition, Found, KeyLimits, Lost, Span, Stale, Swapped
 from solocron.stores.swap.store import SwapStore
 from solocron.testing.simulation.client import WireClient
 from solocron.testing.simulation.kernel import Process, SimEvent
@@ -106,10 +106,10 @@ class SimKeys:
         *,
         look: str | None = None,
         server: str | None = None,
-    ) -> Done | Stale:
+    ) -> Swapped | Stale:
         if self._wire.conflicts():
             return Stale()
-        once: list[tuple[Done | Stale, int]] = []
+        once: list[tuple[Swapped | Stale, int]] = []
         decided, pruned = self._told, self.pruned
 
         def serve(reply: Callable[[Any], None]) -> None:

@@ -75,6 +75,7 @@ class Client:
 
         self.slots = slots.slots
         self.accounting = slots.accounting
+        self.accounts = slots.accounts
         self.why = Why(documents, slots).why
 
         self.open_alarms = alarms.open_alarms

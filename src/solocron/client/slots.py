@@ -7,7 +7,8 @@ from the log, unless the document has a later attempt.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from solocron.client.job_documents import JobDocuments
@@ -18,9 +19,10 @@ from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status
 from solocron.model.timetable import Timetable
 from solocron.schedules import load_zone
+from solocron.stores.paging import read_jobs
 from solocron.views import AccountingView, SlotView
 
-__all__ = ["SLOTS", "Slots"]
+__all__ = ["SLOTS", "JobAccount", "Slots"]
 
 SLOTS = 2_000
 """Slots of one answer."""
@@ -31,6 +33,19 @@ _WORST_FIRST = (
     *(Status.FAILED, Status.TIMED_OUT, Status.LOST, Status.CANCELLED, Status.DROPPED, Status.MISSED, Status.SKIPPED),
     Status.SUCCEEDED,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobAccount:
+    """The slots of one job that came due in a span, by what became of them."""
+
+    counts: Mapping[str, int]
+    unaccounted: tuple[datetime, ...] = ()
+    """Slots that are decided and not on record."""
+    left_out: str | None = None
+    """Why they could not be compared."""
+    removed: bool = False
+    """True if the job is removed: nothing of it comes due any more."""
 
 
 class Slots:
@@ -48,8 +63,8 @@ class Slots:
         doc = self._documents.get(job)
         return self.of(doc, to_us(start), to_us(end), most=SLOTS)
 
-    def of(self, job: Job, start: int, end: int, *, most: int) -> list[SlotView]:
-        """Return the slots of a job that was just read."""
+    def of(self, job: Job, start: int, end: int, *, most: int, now: int | None = None) -> list[SlotView]:
+        """Return the slots of a job that was just read; `now` is the store's time, if the caller has read it since."""
         timetable = self._documents.resolve(job.definition.schedule)
         if not timetable.known:
             raise InvalidError(
@@ -60,7 +75,7 @@ class Slots:
             raise InvalidError(f"{job.name} has {count} slots there, more than {most}; nothing was read. Narrow it.")
         if not count:
             return []
-        fates = _Fates(job, timetable, self._store.clock())
+        fates = _Fates(job, timetable, self._store.clock() if now is None else now)
         for record in records_since(self._store, job.name, start):
             fates.add(record)
         found, slot = list[SlotView](), timetable.after(start - 1)
@@ -95,15 +110,11 @@ class Slots:
         jobs = [one for one in self._documents.all() if not one.removed] if job is None else [self._documents.get(job)]
         left_out: dict[str, str] = {}
         for one in jobs:
-            if one.definition.schedule is None:
-                continue
-            try:
-                views = self.of(one, _first_of(one, to_us(since)), now + 1, most=_COMPARED)
-            except InvalidError as error:
-                left_out[one.name] = str(error)
-                continue
-            counts.update(view.status for view in views)
-            missing += ((one.name, view.slot) for view in views if view.status == "unaccounted")
+            account = self._account(one, to_us(since), now)
+            if account.left_out is not None:
+                left_out[one.name] = account.left_out
+            counts.update(account.counts)
+            missing += ((one.name, slot) for slot in account.unaccounted)
         return AccountingView(
             since=since,
             until=from_us(now),
@@ -112,6 +123,24 @@ class Slots:
             unaccounted=tuple(missing[:_MISSING]),
             jobs=len(jobs) - len(left_out),
             left_out=left_out,
+        )
+
+    def accounts(self, names: Sequence[str], since: datetime) -> dict[str, JobAccount]:
+        """Return the accounting of some jobs since then, each by itself; a name without a job is left out."""
+        jobs, now = read_jobs(self._store, names), self._store.clock()
+        self._documents.calendars.learn(jobs)
+        return {job.name: self._account(job, to_us(since), now) for job in jobs}
+
+    def _account(self, job: Job, since: int, now: int) -> JobAccount:
+        if job.definition.schedule is None or job.removed:
+            return JobAccount(counts={}, removed=job.removed)
+        try:
+            views = self.of(job, _first_of(job, since), now + 1, most=_COMPARED, now=now)
+        except InvalidError as error:
+            return JobAccount(counts={}, left_out=str(error))
+        return JobAccount(
+            counts=Counter(view.status for view in views),
+            unaccounted=tuple(view.slot for view in views if view.status == "unaccounted"),
         )
 
 

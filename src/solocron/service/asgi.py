@@ -140,6 +140,8 @@ class AsgiService:
         response = await self._in_thread(lambda: service.answer(admission, body))
         if admission.route.writes:
             self._watch.hasten()
+        if admission.route.watched:
+            self._watch.keep()
         return response
 
     async def _stream(

@@ -51,7 +51,7 @@ __all__ = ["Service"]
 
 log = logging.getLogger("solocron.service")
 _CHANGES_ANYWHERE = ("lease_left_s",)
-_CHANGES_ALWAYS = ("as_of", "asked", "check", "now", "since", "until", *_CHANGES_ANYWHERE)
+_CHANGES_ALWAYS = ("as_of", "asked", "check", "checked_at", "checked_from", "now", "since", "until", *_CHANGES_ANYWHERE)
 """Keys of an answer that differ between two equal answers, left out of the entity tag."""
 _PLAIN = "text/plain; charset=utf-8"
 _HTML = "text/html; charset=utf-8"

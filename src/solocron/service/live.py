@@ -28,7 +28,7 @@ _POLLED_EVERY = 5
 _STREAMS = 200
 _OF_ONE_CALLER = 6
 _MOST_TOPICS = 50
-_PLAIN_TOPICS = ("runs", "nodes", "alarms", "jobs", "audit")
+_PLAIN_TOPICS = ("runs", "nodes", "alarms", "jobs", "audit", "accounting")
 TOPIC = re.compile(rf"{'|'.join(_PLAIN_TOPICS)}|job:{NAME.pattern}")
 _COMMENT = b":\n\n"
 

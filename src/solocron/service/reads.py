@@ -10,6 +10,7 @@ from typing import Any
 
 from solocron.calendars.views import CalendarView
 from solocron.client import Client
+from solocron.client.hour_counts import HOUR
 from solocron.client.job_listing import JobPage, WantedJobs
 from solocron.client.run_listing import RunCursor, RunPage, WantedRuns
 from solocron.clock import from_us
@@ -118,6 +119,10 @@ class Reads:
         Of one job only: the sum over all reads the log of each, which a request may not.
         """
         return self._client.accounting(self.now() - timedelta(hours=hours), job)
+
+    def counts_by_hour(self, now: int, hours: int) -> Mapping[int, Mapping[str, int]]:
+        """Return the records of the last hours by status, for each hour; closed ones are counted once."""
+        return self._client.hour_counts.by_hour(now - hours * HOUR, now)
 
     def resume_preview(self, job: str) -> ResumeView:
         """Return what a resume would do."""

@@ -54,6 +54,8 @@ class Route:
     """True if any body will do: some platforms cannot be told to send none."""
     page: bool = False
     """True for what a browser shows: HTML and its files. They are not part of the API."""
+    watched: bool = False
+    """True if it shows what the watcher keeps: it goes on looking for a minute after such a request."""
     any_host: bool = False
     """True for probes, which address a machine by its IP."""
     statuses: tuple[int, ...] = (200,)

@@ -63,6 +63,7 @@ def _look(
     *parameters: Parameter,
     asks_store: bool = True,
     streams: bool = False,
+    watched: bool = False,
 ) -> Route:
     return Route(
         method="GET",
@@ -72,6 +73,7 @@ def _look(
         parameters=parameters,
         asks_store=asks_store,
         streams=streams,
+        watched=watched,
     )
 
 
@@ -182,6 +184,7 @@ ROUTES: tuple[Route, ...] = (
     _look("/openapi.json", _openapi),  # in a thread: it takes some milliseconds to write
     _look("/me", status.me, asks_store=False),
     _look("/status", status.status),
+    _look("/accounting", slots.all_accounting, watched=True),
     _look("/alarms", status.alarms),
     _look(
         "/jobs",

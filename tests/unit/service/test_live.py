@@ -147,7 +147,7 @@ def test_a_wrong_topic_is_400_and_says_which_there_are() -> None:
         for wrong in ("tea", "job:", "job:%20", "runs,,nodes", "runs,tea"):
             status, _, body = await ask(app, scope("/api/v1/events", query=f"topics={wrong}", authorization=TOKEN))
             assert status == 400, wrong
-            assert b"runs, nodes, alarms, jobs, audit or job:NAME" in body
+            assert b"runs, nodes, alarms, jobs, audit, accounting or job:NAME" in body
         many = "&".join(f"topics=job:{number}" for number in range(51))
         assert (await ask(app, scope("/api/v1/events", query=many, authorization=TOKEN)))[0] == 400
 

@@ -23,7 +23,7 @@ TOPICS = Parameter(
     name="topics",
     read=_read_topics,
     schema={"type": "array", "items": {"type": "string", "pattern": f"^({TOPIC.pattern})(,({TOPIC.pattern}))*$"}},
-    summary=f"what to hear of, with commas between: runs, nodes, alarms, jobs, audit, job:NAME "
+    summary=f"what to hear of, with commas between: runs, nodes, alarms, jobs, audit, accounting, job:NAME "
     f"(default: {', '.join(_DEFAULT)})",
     default=(),
     listed=True,

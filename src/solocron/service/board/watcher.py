@@ -1,8 +1,9 @@
 """`Watcher`: looks at the store for all who look at the service, and numbers what has changed.
 
-One pass serves every open page. It is bounded: the holds, at most 200 records, the last acts, and at every fifth pass
-the nodes, the alarms and the pauses. A pass that takes long makes the next one later. Nothing here runs by itself: an
-adapter calls `look` for as long as it has readers, so that a service that no one looks at asks nothing.
+One pass serves every open page. It is bounded: the holds, at most 200 records, the last acts, the slots of a few jobs,
+and at every fifth pass the nodes, the alarms and the pauses. A pass that takes long makes the next one later. Nothing
+here runs by itself: an adapter calls `look` for as long as it has readers, so that a service that no one looks at asks
+nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from threading import Lock
 
 from solocron.client import Client
+from solocron.client.hour_counts import HOUR
 from solocron.clock import SECOND
 from solocron.errors import SolocronError
 from solocron.model.change import Kind
@@ -21,6 +23,7 @@ from solocron.model.documents import audit
 from solocron.model.documents.alarm import is_open
 from solocron.model.documents.run import Record, job_of
 from solocron.model.documents.session import is_live
+from solocron.service.board.accounting import HOURS, AccountingBoard
 from solocron.service.board.changes import Changes, SeenRun
 from solocron.stores.contract import All, Mark, Query, Store
 from solocron.stores.paging import iter_documents, read_documents, read_held, sessions_since
@@ -60,6 +63,7 @@ class Watcher:
         self._running: dict[tuple[str, int], SeenRun] = {}
         self._parts: dict[str, Mapping[str, Hashable]] = {}
         self.changes = Changes(lambda: secrets.token_hex(4))
+        self.accounting = AccountingBoard(client, clock=clock)
         self.answers = True
         """False since the store did not answer a pass."""
 
@@ -122,6 +126,7 @@ class Watcher:
         topics |= self._acts()
         if seldom:
             topics |= self._seldom()
+        topics |= self._account(topics)
         self._passes += 1
         if told and (topics or more):
             self.changes.add(topics, runs, everything=more)
@@ -166,7 +171,9 @@ class Watcher:
 
     def _seldom(self) -> set[str]:
         now = self.now or 0
-        sessions = {one.name: (one.state, is_live(one, now=now)) for one in sessions_since(self._store)}
+        found = sessions_since(self._store, now - HOURS * HOUR)
+        self.accounting.note_refused(found, now)
+        sessions = {one.name: (one.state, is_live(one, now=now)) for one in found}
         alarms = {doc.name: doc.body.get("opened") for doc in iter_documents(self._store, Kind.ALARM) if is_open(doc)}
         marked = dict.fromkeys(self._store.marked(Mark.PAUSED | Mark.DISABLED, limit=_MARKED))
         count = {"": self._store.count_jobs().all}
@@ -175,6 +182,13 @@ class Watcher:
         jobs = self._changed("marks", marked)
         topics |= {"jobs", *(f"job:{name}" for name in jobs)} if jobs else set()
         return topics | ({"jobs"} if self._changed("count", count) else set())
+
+    def _account(self, topics: set[str]) -> set[str]:
+        """Compare some jobs, those in which something happened first."""
+        now = self.now or 0
+        self.accounting.concern(topic[4:] for topic in topics if topic.startswith("job:"))
+        self.accounting.step(now)
+        return {"accounting"} if self._changed("accounting", {"": self.accounting.verdict}) else set()
 
     def _changed(self, part: str, found: Mapping[str, Hashable]) -> set[str]:
         """Keep what was found, and return the names that came, went or changed."""

@@ -178,7 +178,7 @@ def _refusal(place: str, error: BaseException) -> InvalidError:
         what = f"{error.msg}"
     else:
         what = f"{type(error).__name__}: {error}"
-    return InvalidError(f"{place} could not be imported: {_where(error)}{what}. Nothing was started.")
+    return InvalidError(f"{place} could not be imported: {_where(error)}{what.removesuffix('.')}. Nothing was started.")
 
 
 def _where(error: BaseException) -> str:

@@ -62,6 +62,8 @@ def _split(text: str) -> list[str]:
             raise ScheduleError(
                 "@reboot is not a time: replicas start at any moment. Call the function at start instead."
             )
+        if text.startswith("@EVERY "):
+            raise ScheduleError(f"it is an interval and no cron expression; write every({text[7:].lower()!r}).")
         if text not in _NAMED:
             raise ScheduleError("unknown name; known are " + ", ".join(_NAMED).lower() + ".")
         text = _NAMED[text]

@@ -124,6 +124,7 @@ def test_a_broken_module_says_what_and_where(
     answer = cli("run", target, "--store", "memory://k")
     assert (answer.code, started) == (2, [])
     assert said in answer.err
+    assert ".." not in answer.err.replace("...", "")
     assert "Traceback" not in answer.err
 
 

@@ -53,6 +53,7 @@ from tests.unit.model.effort import effort
         ("? * * * *", "minute field '?': ? means 'any'"),
         ("0 0 ?/2 * *", "day of month field '?/2': ? means 'any'"),
         ("@reboot", "@reboot is not a time"),
+        ("@every 5s", "write every('5s')"),
         ("@dayly", "known are @hourly, @daily"),
         ("", "it is empty"),
         (" \t ", "it is empty"),

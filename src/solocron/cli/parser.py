@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "runs": "list what ran, what did not, and why",
     "show": "show one run, every attempt of it, or one job",
     "why": "say why a slot ran, waits, was skipped or is nowhere",
+    "timeline": "draw who ran what, what was taken over, and what comes next",
     "nodes": "list the nodes",
     "health": "say whether the nodes of this machine are alive, for probes",
     "namespaces": "list the namespaces of the store",

@@ -19,6 +19,7 @@ from solocron.client.run_lookup import RunLookup
 from solocron.client.scoped_pauses import ScopedPauses
 from solocron.client.slots import Slots
 from solocron.client.status import StatusReader
+from solocron.client.timeline import Timeline
 from solocron.client.why import Why
 from solocron.clock import SECOND
 from solocron.jobs.registry import Registry
@@ -77,6 +78,7 @@ class Client:
         self.accounting = slots.accounting
         self.accounts = slots.accounts
         self.why = Why(documents, slots).why
+        self.timeline = Timeline(documents, lookup).timeline
 
         self.open_alarms = alarms.open_alarms
         self.closed_alarms = alarms.closed_alarms

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overloa
 
 from solocron.calendars.views import CalendarView
 from solocron.client.backfill import BackfillChoice
+from solocron.client.timeline import LaneKind
 from solocron.effects.locks.listing import LockView
 from solocron.effects.requests import check_connection, leave_async
 from solocron.jobs.job_spec import JobSpec
@@ -40,6 +41,7 @@ from solocron.views import (
     SlotView,
     StatusView,
     SyncView,
+    TimelineView,
     WhyView,
 )
 
@@ -154,6 +156,15 @@ class AsyncScheduler:
         It reads the log of each job.
         """
         return await self._call(self._scheduler.accounting, since, job)
+
+    async def timeline(
+        self, start: datetime, end: datetime, *, lanes: LaneKind = "node", limit: int = 2_000
+    ) -> TimelineView:
+        """Return what happened from `start` to `end`, at most 7 days: attempts in lanes, takeovers, refused results.
+
+        The newest `limit` attempts are listed and older ones counted. Past the present there are the slots to come.
+        """
+        return await self._call(self._scheduler.timeline, start, end, lanes=lanes, limit=limit)
 
     async def nodes(self, *, ended: bool = False, since: datetime | None = None) -> list[NodeView]:
         """Return the nodes of the namespace, by name; with `ended` those whose end is on record follow, latest first.

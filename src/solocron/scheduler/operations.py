@@ -9,6 +9,7 @@ from typing import Any, Unpack, cast, overload
 from solocron.calendars.views import CalendarView
 from solocron.client import Client
 from solocron.client.backfill import BackfillChoice
+from solocron.client.timeline import LaneKind
 from solocron.jobs.job_spec import JobSpec
 from solocron.jobs.options import AddOptions, Span
 from solocron.scheduler.core import Core
@@ -26,6 +27,7 @@ from solocron.views import (
     SlotView,
     StatusView,
     SyncView,
+    TimelineView,
     WhyView,
 )
 
@@ -93,6 +95,13 @@ class Operations:
         It reads the log of each job.
         """
         return self._read().accounting(since, job)
+
+    def timeline(self, start: datetime, end: datetime, *, lanes: LaneKind = "node", limit: int = 2_000) -> TimelineView:
+        """Return what happened from `start` to `end`, at most 7 days: attempts in lanes, takeovers, refused results.
+
+        The newest `limit` attempts are listed and older ones counted. Past the present there are the slots to come.
+        """
+        return self._read().timeline(start, end, lanes=lanes, limit=limit)
 
     def nodes(self, *, ended: bool = False, since: datetime | None = None) -> list[NodeView]:
         """Return the nodes of the namespace, by name; with `ended` those whose end is on record follow, latest first.

@@ -13,6 +13,7 @@ from solocron.client import Client
 from solocron.client.hour_counts import HOUR
 from solocron.client.job_listing import JobPage, WantedJobs
 from solocron.client.run_listing import RunCursor, RunPage, WantedRuns
+from solocron.client.timeline import LaneKind
 from solocron.clock import from_us
 from solocron.effects.locks.listing import LockView, list_locks
 from solocron.effects.steps import StepView, steps_of
@@ -31,6 +32,7 @@ from solocron.views import (
     RunView,
     SlotView,
     StatusView,
+    TimelineView,
     WhyView,
 )
 
@@ -123,6 +125,10 @@ class Reads:
     def counts_by_hour(self, now: int, hours: int) -> Mapping[int, Mapping[str, int]]:
         """Return the records of the last hours by status, for each hour; closed ones are counted once."""
         return self._client.hour_counts.by_hour(now - hours * HOUR, now)
+
+    def timeline(self, start: datetime, end: datetime, *, lanes: LaneKind, limit: int) -> TimelineView:
+        """Return what happened in a span, in lanes."""
+        return self._client.timeline(start, end, lanes=lanes, limit=limit)
 
     def resume_preview(self, job: str) -> ResumeView:
         """Return what a resume would do."""

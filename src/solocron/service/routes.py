@@ -14,7 +14,20 @@ from urllib.parse import unquote
 
 from solocron.author import NOTE_LIMIT
 from solocron.service import forms
-from solocron.service.api import audit, commands, events, explain, jobs, nodes, runs, shared, slots, status, tick
+from solocron.service.api import (
+    audit,
+    commands,
+    events,
+    explain,
+    jobs,
+    nodes,
+    runs,
+    shared,
+    slots,
+    status,
+    tick,
+    timeline,
+)
 from solocron.service.bodies import BodyField
 from solocron.service.call import ApiCall, Text
 from solocron.service.dashboard.rows import ROWS
@@ -223,6 +236,14 @@ ROUTES: tuple[Route, ...] = (
     _look("/runs", runs.runs, name("job", "only those of this job"), *_RUNS),
     _look("/runs/{run}", runs.run, _INCLUDE_RUN),
     _look("/runs/{run}/output", runs.output),
+    _look(
+        "/timeline",
+        timeline.timeline,
+        instant("from", "the beginning of the span (default: an hour ago)"),
+        instant("to", "its end, at most 7 days later (default: a little ahead of now)"),
+        choice("lanes", "a lane for each", ("node", "job"), default="node"),
+        whole("limit", "list the newest attempts, and count older ones", least=1, most=2_000, default=700),
+    ),
     _look(
         "/nodes",
         nodes.nodes,

@@ -25,6 +25,15 @@ from solocron.views.jobs import (
 from solocron.views.nodes import NodeView, RefusedEndView, StatusView
 from solocron.views.runs import WAITING, HoldView, RunView
 from solocron.views.slots import AccountingView, FactView, SlotView, WhyView
+from solocron.views.timeline import (
+    BarView,
+    DenseView,
+    LaneView,
+    MarkView,
+    TakeoverView,
+    TimelineView,
+    ToComeView,
+)
 from solocron.views.waits import WaitView
 
 __all__ = [
@@ -35,11 +44,15 @@ __all__ = [
     "AuditPage",
     "AuditView",
     "BackfillView",
+    "BarView",
+    "DenseView",
     "FactView",
     "HealthView",
     "HoldView",
     "JobView",
+    "LaneView",
     "LimitView",
+    "MarkView",
     "MessageView",
     "NodeView",
     "PauseView",
@@ -52,6 +65,9 @@ __all__ = [
     "SlotView",
     "StatusView",
     "SyncView",
+    "TakeoverView",
+    "TimelineView",
+    "ToComeView",
     "WaitView",
     "WhyView",
     "to_json",

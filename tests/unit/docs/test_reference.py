@@ -42,6 +42,7 @@ from solocron.views import (
     SlotView,
     StatusView,
     SyncView,
+    TimelineView,
     WhyView,
 )
 from tests.unit.docs.pages import DOCS, ROOT, WITHOUT_A_PAGE, table
@@ -111,7 +112,7 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
     "view",
     [
         *(AlarmView, AlarmsView, MessageView, SilenceView, SyncView),
-        *(AccountingView, AuditPage, AuditView, SlotView, WhyView),
+        *(AccountingView, AuditPage, AuditView, SlotView, TimelineView, WhyView),
         *(BackfillView, CalendarView, HealthView, RunView, JobView, NodeView, ResumeView, ScopedPauseView, StatusView),
     ],
 )

@@ -1,0 +1,136 @@
+"""Read a span of a namespace for a picture of it: who ran what, what was taken over or refused, and what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Literal
+
+from solocron.client.job_documents import JobDocuments
+from solocron.client.run_lookup import RunLookup
+from solocron.clock import SECOND, from_us, to_us
+from solocron.errors import InvalidError
+from solocron.model.documents.run import Status
+from solocron.stores.contract import Query
+from solocron.stores.log import DENSITY_SPAN
+from solocron.stores.paging import read_held, read_jobs, sessions_since
+from solocron.views import DenseView, NodeView, RunView, TimelineView, ToComeView
+from solocron.views.timeline import lanes_of, takeovers_of
+
+__all__ = ["ATTEMPTS", "LaneKind", "Timeline"]
+
+LaneKind = Literal["node", "job"]
+
+ATTEMPTS = 2_000
+"""Attempts that one picture lists at most."""
+_LONGEST = timedelta(days=7)
+_ENDED = frozenset([Status.SUCCEEDED, Status.FAILED, Status.TIMED_OUT, Status.CANCELLED, Status.LOST])
+_ACROSS = 6 * 3_600 * SECOND
+"""How long after the end of a past span an attempt may end that is still shown in it."""
+_EDGE = 200
+_NEXT_JOBS = 100
+_NEXT_SLOTS = 200
+_BY_NODE = 6 * DENSITY_SPAN
+"""The longest part that is counted by node; a longer one is counted for all nodes together."""
+_COLUMNS = 120
+
+
+class Timeline:
+    """Spans of a namespace."""
+
+    def __init__(self, documents: JobDocuments, lookup: RunLookup) -> None:
+        self._documents = documents
+        self._lookup = lookup
+        self._store = documents.store
+
+    def timeline(
+        self, start: datetime, end: datetime, *, lanes: LaneKind = "node", limit: int = ATTEMPTS
+    ) -> TimelineView:
+        """Return what happened from `start` to `end`, at most 7 days, with the newest `limit` attempts.
+
+        Older ones are counted. Past the present there are the slots to come.
+        """
+        for name, moment in (("start", start), ("end", end)):
+            if moment.utcoffset() is None:
+                raise InvalidError(f"{name}={moment!r} has no time zone; nothing was read. Pass an aware datetime.")
+        if end <= start or end - start > _LONGEST:
+            raise InvalidError(f"the span from {start} to {end} is not one of up to 7 days; nothing was read.")
+        if lanes not in ("node", "job"):
+            raise InvalidError(f"lanes={lanes!r:.40}: choose 'node' or 'job'; nothing was read.")
+        if not 1 <= limit <= ATTEMPTS:
+            raise InvalidError(f"limit={limit}: give a whole number from 1 to {ATTEMPTS}; nothing was read.")
+        # What is held is read before the log: an attempt that ends in between is found by its record.
+        held = self._lookup.running(read_held(self._store))
+        now = self._store.clock()
+        ended, complete = self._ended(to_us(start), min(to_us(end), now + 1), limit)
+        known = {(view.run, view.attempt) for view in ended}
+        running = [view for view in held if (view.run, view.attempt) not in known and _begun(view) < end]
+        attempts = [*running, *ended]
+        first = to_us(start) if complete else min(to_us(_begun(view)) for view in ended)
+        sessions = sessions_since(self._store, to_us(start))
+        nodes = [NodeView.of(one, now=now) for one in sessions if from_us(one.started_at) < end and one.pools]
+        takeovers = takeovers_of(attempts)
+        return TimelineView(
+            start=start,
+            end=end,
+            now=from_us(now),
+            lanes=lanes_of(lanes, nodes, attempts, takeovers),
+            takeovers=takeovers,
+            to_come=tuple(self._to_come(now, to_us(end))),
+            dense=tuple(self._dense(to_us(start), first)),
+        )
+
+    def _ended(self, start: int, end: int, limit: int) -> tuple[list[RunView], bool]:
+        """Return the attempts of the span that have ended, the newest first, and whether these are all."""
+        query = Query(statuses=_ENDED, since=start, until=end, limit=limit)
+        page = self._store.history(query)
+        across = self._store.history(Query(statuses=_ENDED, since=end, until=end + _ACROSS, limit=_EDGE))
+        later = [view for view in map(RunView.of, across.records) if to_us(_begun(view)) < end]
+        return [*later, *map(RunView.of, page.records)], len(page.records) < limit and page.looked_back_to is None
+
+    def _to_come(self, now: int, end: int) -> list[ToComeView]:
+        """Return the first slots after now of the jobs that are due first."""
+        if end <= now:
+            return []
+        names = [name for _, name in self._store.due_times(_NEXT_JOBS, until=end)]
+        jobs = read_jobs(self._store, names) if names else []
+        self._documents.calendars.learn(jobs)
+        found: list[tuple[int, str]] = []
+        for job in jobs:
+            if not job.definition.enabled or job.paused is not None:
+                continue
+            try:
+                timetable = self._documents.resolve(job.definition.schedule)
+            except InvalidError:  # this release, or its zone data, cannot read the schedule
+                continue
+            slot = timetable.after(now)
+            while slot is not None and slot < end and len(found) < _NEXT_SLOTS * 10:
+                found.append((slot, job.name))
+                slot = timetable.after(slot)
+        return [ToComeView(job=name, slot=from_us(slot)) for slot, name in sorted(found)[:_NEXT_SLOTS]]
+
+    def _dense(self, start: int, end: int) -> list[DenseView]:
+        """Count what is too much to be listed, in columns: by node if the part is short."""
+        if end <= start:
+            return []
+        bucket = max((end - start) // _COLUMNS, SECOND)
+        if end - start > _BY_NODE:
+            parts = self._store.tally_by_time(start, end, bucket)
+            return [_column(None, at, min(at + bucket, end), counts) for at, counts in sorted(parts.items())]
+        found = list[DenseView]()
+        for begin in range(start, end, DENSITY_SPAN):
+            until = min(begin + DENSITY_SPAN, end)
+            for (at, node), counts in sorted(
+                self._store.density(begin, until, bucket).items(), key=lambda one: (one[0][0], one[0][1] or "")
+            ):
+                if node is not None:
+                    found.append(_column(node, at, min(at + bucket, until), counts))
+        return found
+
+
+def _begun(view: RunView) -> datetime:
+    return view.claimed_at or view.slot
+
+
+def _column(node: str | None, start: int, end: int, counts: Mapping[str, int]) -> DenseView:
+    return DenseView(node=node, start=from_us(start), end=from_us(end), counts=dict(counts))

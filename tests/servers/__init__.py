@@ -3,7 +3,7 @@
     with Postgres(settings={"fsync": "off"}) as server:
         connect(server.url)
 
-Tests take the fixtures `postgres`, `mariadb`, `redis_server` and `valkey`, or `start_server` for one of their
+Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey` and `etcd`, or `start_server` for one of their
 own with other settings. `start_pgbouncer` puts a pooler before this worker's PostgreSQL. A class answers `binary()`
 with None where its server is not installed.
 """
@@ -11,14 +11,26 @@ with None where its server is not installed.
 from __future__ import annotations
 
 from tests.servers.base import Server, ServerFailed
+from tests.servers.etcd import Etcd
 from tests.servers.mariadb import MariaDB
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import Postgres
 from tests.servers.redis import Redis
 from tests.servers.valkey import Valkey
 
-__all__ = ["INSTALLED", "SERVERS", "MariaDB", "PgBouncer", "Postgres", "Redis", "Server", "ServerFailed", "Valkey"]
+__all__ = [
+    "INSTALLED",
+    "SERVERS",
+    "Etcd",
+    "MariaDB",
+    "PgBouncer",
+    "Postgres",
+    "Redis",
+    "Server",
+    "ServerFailed",
+    "Valkey",
+]
 
-SERVERS: dict[str, type[Server]] = {server.name: server for server in (Postgres, MariaDB, Redis, Valkey)}
+SERVERS: dict[str, type[Server]] = {server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd)}
 INSTALLED: dict[str, type[Server]] = SERVERS | {PgBouncer.name: PgBouncer}
 """With what stands before a server and is no store by itself."""

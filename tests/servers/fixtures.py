@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import pytest
 
 from tests.required import lacks, require_program
-from tests.servers import MariaDB, PgBouncer, Postgres, Redis, Server, Valkey
+from tests.servers import Etcd, MariaDB, PgBouncer, Postgres, Redis, Server, Valkey
 
 S = TypeVar("S", bound=Server)
 
@@ -64,6 +64,12 @@ def redis_server() -> Iterator[Redis]:
 def valkey() -> Iterator[Valkey]:
     """This worker's Valkey."""
     yield from _shared(Valkey)
+
+
+@pytest.fixture(scope="session")
+def etcd() -> Iterator[Etcd]:
+    """This worker's etcd."""
+    yield from _shared(Etcd)
 
 
 @pytest.fixture(scope="session")

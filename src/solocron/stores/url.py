@@ -53,6 +53,7 @@ class _Scheme:
 _POSTGRES = _Scheme("solocron.stores.sql.postgres", "PostgresStore", "postgres", "psycopg")
 _MYSQL = _Scheme("solocron.stores.sql.mysql", "MySQLStore", "mysql", "pymysql")
 _REDIS = _Scheme("solocron.stores.redis", "RedisStore", "redis", "redis")
+_ETCD = _Scheme("solocron.stores.swap.etcd", "EtcdStore")
 _SCHEMES = {
     "sqlite": _Scheme("solocron.stores.sql.sqlite", "SQLiteStore"),
     "postgresql": _POSTGRES,
@@ -62,6 +63,8 @@ _SCHEMES = {
     "redis": _REDIS,
     "rediss": _REDIS,
     "valkey": _REDIS,
+    "etcd": _ETCD,
+    "etcds": _ETCD,
     "memory": _Scheme("solocron.stores.memory", "MemoryStore"),
 }
 _ALIASES = {"sqlite3": "sqlite", "pg": "postgresql", "psql": "postgresql", "maria": "mariadb", "file": "sqlite"}

@@ -94,6 +94,16 @@ class ServerTime:
             middle = (known[0] + known[1]) / 2 + boot * SECOND
             return (SECOND - middle % SECOND) / SECOND
 
+    def until_turn(self) -> float:
+        """Return in how many seconds the server's second may turn, at the earliest; 0: any moment."""
+        boot = self._boot()
+        with self._mutex:
+            known = self._at(boot)
+            if known is None:
+                return 0.0
+            earliest, latest = known[0] + boot * SECOND, known[1] + boot * SECOND
+            return 0.0 if earliest // SECOND != latest // SECOND else (SECOND - latest % SECOND) / SECOND
+
     def before_fork(self) -> None:
         """Do nothing: a child takes a mutex of its own."""
 

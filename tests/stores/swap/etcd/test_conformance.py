@@ -1,0 +1,43 @@
+"""etcd keeps every promise of a key store and of the contract, and tells the same story as the memory store."""
+
+from __future__ import annotations
+
+import pytest
+
+from solocron.model.change import Kind
+from solocron.stores.contract import Store
+from solocron.stores.swap.etcd import EtcdStore
+from solocron.stores.swap.etcd.address import EtcdAddress
+from solocron.stores.swap.etcd.keys import EtcdKeys
+from solocron.stores.swap.layout import document_key, packed, unpacked
+from solocron.stores.url import parse
+from solocron.testing.conformance import KeyStoreConformance, Make, MakeKeys, StoreConformance
+from tests.servers import Etcd
+from tests.stores import oracle
+
+
+class TestEtcdKeys(KeyStoreConformance):
+    @pytest.fixture
+    def make_keys(self, etcd: Etcd) -> MakeKeys:
+        url = etcd.fresh_url()
+        return lambda namespace="default": EtcdKeys(EtcdAddress.of(parse(url), timeout=5.0), namespace)
+
+
+class TestEtcd(StoreConformance):
+    @pytest.fixture
+    def make(self, etcd: Etcd) -> Make:
+        url = etcd.fresh_url()
+        return lambda namespace="default": EtcdStore(parse(url), namespace=namespace)
+
+    def corrupt(self, store: Store, kind: Kind, name: str) -> bool:
+        assert isinstance(store, EtcdStore)
+        keys = store._keys
+        item = keys.fetch([key := document_key(kind, name)]).items[key]
+        header, fixed, _ = unpacked(item.value)
+        assert header is not None
+        keys.commit({}, {key: packed(header, fixed, '{"c": 1, "broken')})
+        return True
+
+    @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
+    def test_it_tells_the_same_story_as_the_memory_store(self, make: Make, seed: int) -> None:
+        oracle.same_as_memory(make, seed=seed, steps=300)

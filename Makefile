@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
 READY := .venv/.ready
-SERVERS := postgres mariadb redis valkey
+SERVERS := postgres mariadb redis valkey etcd
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) scripts/bootstrap.py
@@ -74,7 +74,7 @@ test-long: servers ## What `make test` leaves out: larger worlds, longer storms,
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -m "hypothesis and not long" -n $(WORKERS) $(ARGS)
 
 .PHONY: servers
-servers: $(READY) ## Install the servers that the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey
+servers: $(READY) ## Install the servers that the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd
 	@$(BIN)/python scripts/servers.py
 
 .PHONY: $(SERVERS:%=test-%)
@@ -85,6 +85,7 @@ test-postgres: ## Only the tests that need PostgreSQL
 test-mariadb: ## Only the tests that need MariaDB
 test-redis: ## Only the tests that need Redis
 test-valkey: ## Only the tests that need Valkey
+test-etcd: ## Only the tests that need etcd
 
 # MySQL cannot be had where the other servers come from: name one of yours.
 .PHONY: test-mysql

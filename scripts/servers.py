@@ -1,6 +1,6 @@
 """Brings the servers that the tests start for themselves: what is missing is installed where this user may.
 
-    servers.py [postgres] [mariadb] [redis] [valkey]        all of them without a name; PgBouncer comes with postgres
+    servers.py [postgres] [mariadb] [redis] [valkey] [etcd]   all without a name; PgBouncer comes with postgres
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -34,7 +34,7 @@ DEBIAN = {
     "redis": Package("redis-server", ("redis-server",)),
     "pgbouncer": Package("pgbouncer", ("pgbouncer",)),
 }
-"""Valkey is not here: its wheel is among the locked packages."""
+"""Valkey and etcd are not here: their wheels are among the locked packages."""
 
 
 def main(names: list[str]) -> int:

@@ -59,6 +59,7 @@ class Etcd(Server):
             "initial-cluster": f"default={peer}",
             "auto-compaction-retention": "1h",
             "log-level": "error",
+            "bcrypt-cost": "4",
             **self.settings,
         }
         return [str(program), *(f"--{name}={value}" for name, value in settings.items())]
@@ -66,11 +67,10 @@ class Etcd(Server):
     def ask(self) -> None:
         self.call("/v3/kv/range", {"key": "AA=="})
 
-    def call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def call(self, path: str, body: dict[str, Any], *, token: str | None = None) -> dict[str, Any]:
         """Call the gateway itself."""
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
-        )
+        headers = {"Content-Type": "application/json"} | ({} if token is None else {"Authorization": token})
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode(), headers)
         with urllib.request.urlopen(request, timeout=5) as reply:
             found: dict[str, Any] = json.load(reply)
             return found

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -20,7 +24,9 @@ from tests.servers.base import free_port
 from tests.servers.fixtures import StartServer, require
 
 ROOT = Path(__file__).resolve().parents[2]
-FIXTURES = {"postgres": "postgres", "mariadb": "mariadb", "redis": "redis_server", "valkey": "valkey"}
+FIXTURES = {"postgres": "postgres", "mariadb": "mariadb", "redis": "redis_server", "valkey": "valkey", "etcd": "etcd"}
+GONE = (psycopg.OperationalError, pymysql.OperationalError, redis.ConnectionError, redis.TimeoutError, OSError)
+"""How the drivers say that a server does not answer."""
 
 
 class SmallDocuments:
@@ -41,6 +47,8 @@ class SmallDocuments:
                     cursor.execute("CREATE TABLE note (text varchar(99))")
                     cursor.execute("INSERT INTO note VALUES (%s)", [text])
                     session.commit()
+            case "etcd":
+                self.etcd("put", {"key": self.key, "value": base64.b64encode(text.encode()).decode()})
             case _:
                 with self.client() as client:
                     client.set("note", text)
@@ -54,6 +62,8 @@ class SmallDocuments:
                 with self.mariadb() as session, session.cursor() as cursor:
                     cursor.execute("SELECT text FROM note")
                     row = cursor.fetchone()
+            case "etcd":
+                row = (base64.b64decode(self.etcd("range", {"key": self.key})["kvs"][0]["value"]).decode(),)
             case _:
                 with self.client() as client:
                     found = client.get("note")
@@ -75,6 +85,15 @@ class SmallDocuments:
             connect_timeout=self.timeout,
             read_timeout=self.timeout,
         )
+
+    @property
+    def key(self) -> str:
+        return base64.b64encode(self.parts.path.encode()).decode()
+
+    def etcd(self, verb: str, body: dict[str, str]) -> Any:
+        request = urllib.request.Request(f"http://{self.parts.netloc}/v3/kv/{verb}", json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=self.timeout) as reply:
+            return json.load(reply)
 
     def client(self) -> redis.Redis:
         url = self.parts._replace(scheme="redis").geturl()
@@ -99,7 +118,7 @@ def test_what_a_server_has_acknowledged_survives_kill_9(server: Server) -> None:
     notes.write("kept")
     before = server.pid
     server.kill9()
-    with pytest.raises((psycopg.OperationalError, pymysql.OperationalError, redis.ConnectionError)):
+    with pytest.raises(GONE):
         notes.read()
     server.restart()
     assert server.pid != before
@@ -120,7 +139,7 @@ def test_a_frozen_server_is_silent_until_it_is_thawed(server: Server) -> None:
     SmallDocuments(url).write("kept")
     server.freeze()
     try:
-        with pytest.raises((psycopg.OperationalError, pymysql.OperationalError, redis.TimeoutError)):
+        with pytest.raises(GONE):
             SmallDocuments(url, timeout=2).read()
     finally:
         server.thaw()

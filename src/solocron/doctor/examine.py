@@ -151,7 +151,8 @@ def _clock(store: Store, runtime: Runtime) -> Check:
         there = store.clock()
         after = runtime.clock.wall()
         measured.append((abs(after - before), (before + after) // 2 - there))
-    skew = min(measured)[1]
+    skew, doubt = min(measured)[1], store.capabilities.clock_within
+    skew = max(skew - doubt, 0) if skew > 0 else skew  # the store tells a time that is behind its clock by so much
     told = f"this machine's clock is {abs(skew) / SECOND:.3f} s {'ahead of' if skew > 0 else 'behind'} the store's"
     remedy = "set the clock that is wrong; keep both by NTP"
     if abs(skew) >= _WRONG:

@@ -311,6 +311,8 @@ class Capabilities:
     """Whether `wait` returns early when another process changed something."""
     shared: bool = True
     """Whether other processes can open it too."""
+    clock_within: int = 0
+    """Microseconds by which `clock()` may be behind the server's clock at the moment; it is never ahead of it."""
 
 
 @dataclass(frozen=True, slots=True)

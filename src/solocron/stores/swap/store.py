@@ -54,7 +54,7 @@ from solocron.stores.write_cache import WriteCache
 __all__ = ["SwapStore"]
 
 _RECALLED = frozenset((Kind.SESSION, Kind.JOB, Kind.LOCK))
-_WITHIN = 50 * MILLISECOND
+_WITHIN = 100 * MILLISECOND
 """How far behind the server's clock the time of a renewal or of a lock may be."""
 _VERSION = "1"
 """The layout that this code writes."""

@@ -53,7 +53,7 @@ class SwapTransaction:
 
     def commit(self, drafts: Sequence[Draft], selection: Selection, session: str | None, gate: Gate | None) -> Written:
         """Commit in portions; after one that was refused or got no reply, the rest is not sent."""
-        outcome = Written(told=self._calls.now())
+        outcome = Written()
         if gate is not None and session is not None and not self._is_open(gate):
             return Written(shut=True)
         wishes: list[Wish] = []
@@ -81,7 +81,8 @@ class SwapTransaction:
                 outcome.lost |= {one.name for one in wishes if not one.written and one.name not in outcome.unknown}
                 break
             committed = True
-        outcome.told = self._calls.now()
+        if not outcome.unknown:
+            outcome.told = self._calls.now()
         self._unpack_after(wishes)
         return outcome
 

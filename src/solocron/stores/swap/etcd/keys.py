@@ -10,7 +10,7 @@ from typing import Any
 from solocron.stores.contract import Capabilities, Check, Tier
 from solocron.stores.swap.etcd.address import EtcdAddress
 from solocron.stores.swap.etcd.checks import EtcdFacts, ask_facts, capabilities_of, checks_of, refuse
-from solocron.stores.swap.etcd.link import EtcdLink, packed_text, unpacked_text
+from solocron.stores.swap.etcd.link import EtcdFull, EtcdLink, packed_text, unpacked_text
 from solocron.stores.swap.etcd.watch import EtcdWatch
 from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, Item, KeyLimits, Span, Stale, Swapped
 from solocron.stores.swap.layout import NOTIFY
@@ -49,7 +49,7 @@ class EtcdKeys:
     def capabilities(self) -> Capabilities:
         if self._facts is None:
             return Capabilities(tier=Tier.C, why="not opened yet, so nothing is known of it", notifies=True)
-        return capabilities_of(self._facts)
+        return capabilities_of(self._facts, self._link.time)
 
     def open(self) -> None:
         self._here()
@@ -79,10 +79,8 @@ class EtcdKeys:
         server = ""
         while wanted or not server:
             some, wanted = wanted[:_OPERATIONS], wanted[_OPERATIONS:]
-            reply = self._link.read("/v3/kv/txn", {"success": [{"request_range": one} for _, one in some]})
-            server = _server(reply)
-            for (place, _), response in zip(some, reply.get("responses", ()), strict=True):
-                found = response["response_range"]
+            server, replies = self._ranges([one for _, one in some])
+            for (place, _), found in zip(some, replies, strict=True):
                 page = [self._item(kv) for kv in found.get("kvs", ())]
                 if place is None:
                     items |= {item.key: item for item in page}
@@ -92,6 +90,15 @@ class EtcdKeys:
                 if more is not None:
                     wanted.append((place, more))
         return Found(items, pages, server)
+
+    def _ranges(self, wanted: Sequence[Mapping[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+        """Read ranges in one transaction; from a server that is full one by one, so that it can still be looked at."""
+        try:
+            reply = self._link.read("/v3/kv/txn", {"success": [{"request_range": one} for one in wanted]})
+        except EtcdFull:
+            replies = [self._link.read("/v3/kv/range", one) for one in wanted]
+            return self.ask_time(), replies
+        return _server(reply), [one["response_range"] for one in reply.get("responses", ())]
 
     def _range(self, span: Span, low: str, high: str, limit: int | None) -> dict[str, Any]:
         wanted: dict[str, Any] = {

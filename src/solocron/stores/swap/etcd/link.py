@@ -6,6 +6,7 @@ import base64
 import json
 import select
 import ssl
+import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -20,7 +21,7 @@ from solocron.stores.swap.etcd.address import EtcdAddress
 from solocron.stores.swap.key_store import Lost
 from solocron.stores.swap.server_time import ServerTime, time_of
 
-__all__ = ["EtcdLink", "packed_text", "unpacked_text"]
+__all__ = ["EtcdFull", "EtcdLink", "packed_text", "unpacked_text"]
 
 _IDLE_MOST = 8
 _INVALID, _DENIED, _EXHAUSTED, _UNAUTHENTICATED = 3, 7, 8, 16
@@ -34,6 +35,10 @@ def packed_text(text: str) -> str:
 
 def unpacked_text(packed: str) -> str:
     return base64.b64decode(packed).decode(errors="replace")
+
+
+class EtcdFull(StoreRefused):
+    """The quota is used up: etcd takes no transactions any more, not even those that only read."""
 
 
 class EtcdWire:
@@ -68,14 +73,14 @@ class EtcdLink:
 
     def read(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Make a call that may be repeated: each idle connection breaks once when a server restarts."""
-        try:
-            return self.call(path, body)
-        except Lost:
-            pass
-        try:
-            return self.call(path, body)
-        except Lost as error:
-            raise StoreUnavailable(f"{self.url} did not reply: {error}. Nothing was done.") from None
+        began = time.monotonic()
+        while True:
+            try:
+                return self.call(path, body)
+            except Lost as error:
+                if time.monotonic() - began > self.address.timeout / 2 or began == 0.0:
+                    raise StoreUnavailable(f"{self.url} did not reply: {error}; nothing was written.") from None
+                began = 0.0
 
     def call(self, path: str, body: Mapping[str, Any], *, server: str | None = None) -> dict[str, Any]:
         """Make a call; raise `Lost` if it was sent and what became of it is not known.
@@ -84,15 +89,18 @@ class EtcdLink:
         """
         if self.address.parts.user is not None and not self._token:
             self._log_in()
-        for fresh in (False, True):
+        for again in (False, True):
             wire = self._wire()
             if server is not None and self._server_of(wire) != server:
                 self.stock.give(wire)
                 return {}
             try:
                 return self._send(wire, path, body)
+            except _NotSent:
+                if again:
+                    raise
             except _TokenExpired:
-                if fresh:
+                if again:
                     raise StoreRefused(
                         f"{self.url} accepts no token that it has just given; nothing was done"
                     ) from None
@@ -118,7 +126,7 @@ class EtcdLink:
                 wire.connection.request("POST", path, payload, headers)
             except (OSError, HTTPException) as error:  # not all of it left this machine: etcd does nothing with a part
                 self._failed(wire)
-                raise self._away(error) from None
+                raise _NotSent(str(self._away(error))) from None
             try:
                 response = wire.connection.getresponse()
                 text = response.read()
@@ -209,7 +217,7 @@ class EtcdLink:
 
     def _away(self, error: BaseException) -> StoreUnavailable:
         return StoreUnavailable(
-            f"{self.url} cannot be reached: {self._scrubbed(error)}. Nothing was done; look whether the server runs "
+            f"{self.url} cannot be reached: {self._scrubbed(error)}; nothing was written. Look whether the server runs "
             "and the host and port are right."
         )
 
@@ -238,7 +246,7 @@ class EtcdLink:
                 f"{self.address.prefix}/ (etcdctl role grant-permission --prefix). Nothing was done."
             )
         if "space exceeded" in text:
-            return StoreRefused(
+            return EtcdFull(
                 f"{self.url} is full ({text}) and takes no writes; nothing was written. Compact and defragment it, "
                 "disarm the alarm, and set --auto-compaction-retention: see `solocron doctor`."
             )
@@ -250,6 +258,10 @@ class EtcdLink:
 
     def _scrubbed(self, error: object) -> str:
         return self.address.parts.scrub(str(error) or type(error).__name__)
+
+
+class _NotSent(StoreUnavailable):
+    """The connection was broken before the call: a new one may do."""
 
 
 class _TokenExpired(Exception):

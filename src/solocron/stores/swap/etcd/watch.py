@@ -110,7 +110,7 @@ class EtcdWatch:
             if result.get("canceled"):
                 # Compacted away, or refused: what was written meanwhile cannot be told, and the next wait begins anew.
                 self._drop()
-                return max(after, int(result.get("header", {}).get("revision", after))), [None]
+                return max(after, int(result.get("compact_revision", 0)) - 1), [None]
             if "error" in message:
                 raise ValueError(str(message["error"])[:200])
             for event in result.get("events", ()):

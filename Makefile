@@ -60,10 +60,16 @@ format: $(READY) ## Format the code and repair what can be repaired
 
 # --- tests -----------------------------------------------------------------------------------------------------------
 
+# In a fresh clone each worker would compile every test for itself; two processes do it once, before the workers begin.
+COMPILED := .venv/.compiled
+$(COMPILED): $(READY)
+	@$(BIN)/pytest --collect-only -q tests/unit > /dev/null & \
+	 $(BIN)/pytest --collect-only -q $(filter-out tests/unit/ %__/,$(wildcard tests/*/)) > /dev/null; wait; touch $@
+
 # Those that measure time want the machine to themselves and come first; no such test (exit 5) is fine. Only the files
 # that have one are collected for them.
 .PHONY: test
-test: servers ## Run every test; installs missing servers where it can
+test: servers $(COMPILED) ## Run every test; installs missing servers where it can
 	@$(BIN)/pytest -m alone $(ARGS) $$(grep -rlF pytest.mark.alone tests --include='test_*.py') || [ $$? -eq 5 ]
 	@$(BIN)/pytest -m "not alone" -n $(WORKERS) $(ARGS)
 

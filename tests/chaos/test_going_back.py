@@ -71,7 +71,9 @@ def test_with_remote_apply_a_commit_after_the_cut_is_not_acknowledged() -> None:
         assert pair.primary.sql("SELECT text FROM note") == []
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize(
+    "store", [pytest.param(name, marks=pytest.mark.long) if name == "valkey" else name for name in STORES]
+)
 def test_each_way_of_a_restore_takes_away_what_came_after_the_backup(store: str) -> None:
     if store in SERVERS:
         require(SERVERS[store])

@@ -21,8 +21,8 @@ SEEDS = (3, 25, 27)
 """Between them every fault that is ever drawn is on."""
 
 
-def _all_faults(seed: int) -> Options:
-    return draw(seed, lease=3.0, hours=0.02)
+def _all_faults(seed: int, hours: float = 0.01) -> Options:
+    return draw(seed, lease=3.0, hours=hours)
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,16 @@ def test_the_same_seed_gives_the_same_history_twice(histories: dict[int, Report]
     assert (first.digest, first.steps, first.faults) == (second.digest, second.steps, second.faults)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8))
+def test_so_does_a_longer_one(seed: int) -> None:
+    first, second = (simulate(_all_faults(seed, hours=0.1)) for _ in range(2))
+    assert first.violation is None
+    assert (first.digest, first.steps, first.faults) == (second.digest, second.steps, second.faults)
+
+
 def test_a_slow_world_over_a_change_of_the_clocks_has_one_history_too() -> None:
-    slow = draw(2, lease=300.0, hours=0.01)
+    slow = draw(2, lease=300.0, hours=0.005)
     assert slow.lease > 60
     first, second = simulate(slow), simulate(slow)
     assert first.violation is None
@@ -64,7 +72,7 @@ def test_the_history_does_not_depend_on_the_hash_seed() -> None:
 def _in_a_process(hash_seed: str) -> list[tuple[str, int]]:
     command = [sys.executable, "-m", "proof", "simulate", "--lines", "--from", "11", "--seeds", "2"]
     seen = subprocess.run(
-        [*command, "--nodes", "3", "--set", "lease=3", "--set", "hours=0.01"],
+        [*command, "--nodes", "3", "--set", "lease=3", "--set", "hours=0.005"],
         env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
@@ -79,4 +87,5 @@ def test_x41_dice_of_their_own_do_not_go_unnoticed(monkeypatch: pytest.MonkeyPat
     """Jitter that is not drawn from the seed gives another history each time."""
     own = random.Random()
     monkeypatch.setattr(SimRng, "uniform", lambda self, low, high: own.uniform(low, high))
-    assert simulate(_all_faults(12)).digest != simulate(_all_faults(12)).digest
+    first, second = (simulate(_all_faults(12, hours=0.003)).digest for _ in range(2))
+    assert first != second

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -12,7 +13,12 @@ PAGE = ROOT / "docs" / "explanation" / "proof.md"
 LISTED = {f"{number}: {text}" for number, text in re.findall(r"^\| (I\d+) \| (.+) \|$", PAGE.read_text(), re.MULTILINE)}
 
 
-def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+@cache
+def functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    return list(_functions())
+
+
+def _functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for folder in (ROOT / "tests", ROOT / "src" / "solocron" / "testing"):
         for path in sorted(folder.rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -71,6 +71,7 @@ def describe_job(job: JobView) -> list[tuple[str, str]]:
     state, note = job_state(job)
     last = f"{job.last_status}, slot {utc(job.last_slot)} UTC" if job.last_status else ""
     added = ": ".join(filter(None, [f"by {job.defined_by}" if job.defined_by else "", job.defined_note]))
+    resumed = ": ".join(filter(None, [f"by {job.resumed_by}" if job.resumed_by else "", job.resumed_note]))
     rows = [
         ("job", job.name),
         ("state", state),
@@ -87,6 +88,7 @@ def describe_job(job: JobView) -> list[tuple[str, str]]:
         ("owner", job.owner or ""),
         ("runbook", job.runbook or ""),
         ("tags", ", ".join(job.tags)),
+        ("resumed", ", ".join(filter(None, [f"{utc(job.resumed_at)} UTC", resumed])) if job.resumed_at else ""),
         ("added", added),
         ("defined", f"{utc(job.defined_at)} UTC" if job.defined_at else ""),
     ]

@@ -14,7 +14,19 @@ from solocron.model._fast.json_text import read, write, write_sorted
 from solocron.model._fast.values import build, replace
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Pause, Request, Told, WaitingRange, WaitingRun
+from solocron.model.documents.job import (
+    Back,
+    Hold,
+    Job,
+    Last,
+    Missed,
+    Pause,
+    Request,
+    Resume,
+    Told,
+    WaitingRange,
+    WaitingRun,
+)
 from solocron.model.documents.run import Origin, Shards, Status
 from solocron.model.documents.session import NO_REPORT, Life, RefusedEnd, SelfReport, Session
 
@@ -97,6 +109,8 @@ def _fixed_of(job: Job) -> dict[str, Any]:
         out["def"] = job.defined_at
     if job.defined_by is not None or job.defined_note is not None:
         out["by"] = [job.defined_by, job.defined_note]
+    if job.resumed is not None:
+        out["res"] = [job.resumed.at, job.resumed.by, job.resumed.note]
     if job.removed:
         out["removed"] = True
     return out
@@ -106,6 +120,7 @@ def _fixed_of(job: Job) -> dict[str, Any]:
 def _fixed(text: str) -> Job:
     """Return a job of these fixed facts, without a name or a state of its own."""
     value = read(text)
+    resumed = value.get("res")
     return Job(
         name="",
         cursor=0,
@@ -118,6 +133,7 @@ def _fixed(text: str) -> Job:
         defined_at=value.get("def"),
         defined_by=value.get("by", _NO_AUTHOR)[0],
         defined_note=value.get("by", _NO_AUTHOR)[1],
+        resumed=None if resumed is None else Resume(at=resumed[0], by=resumed[1], note=resumed[2]),
         removed=value.get("removed", False),
         extra={},
     )

@@ -59,6 +59,7 @@ def same_fixed(old: Doc | Absent, new: Doc) -> bool:
         and new.place == old.place
         and new.defined_at == old.defined_at
         and (new.defined_by, new.defined_note) == (old.defined_by, old.defined_note)
+        and new.resumed == old.resumed
         and new.removed == old.removed
     )
 

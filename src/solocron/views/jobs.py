@@ -149,6 +149,11 @@ class JobView:
     defined_by: str | None
     """Who added it as data, and why, if that was said."""
     defined_note: str | None
+    resumed_at: datetime | None
+    """When it was last resumed."""
+    resumed_by: str | None
+    """Who resumed it, and why, if that was said."""
+    resumed_note: str | None
     declared: bool
     """True if code declares it; False for a job added as data."""
 
@@ -175,7 +180,7 @@ class JobView:
         options = options_of(definition)
         zone = options.pop("tz")
         info = UTC if unreadable else load_zone(zone).info
-        pause, last = job.paused, job.last
+        pause, resumed, last = job.paused, job.resumed, job.last
         what = "by trigger" if not spec else schedule.describe() if schedule else str(spec.get("describe", unreadable))
         return cls(
             name=job.name,
@@ -206,6 +211,9 @@ class JobView:
             defined_at=moment(job.defined_at),
             defined_by=job.defined_by,
             defined_note=job.defined_note,
+            resumed_at=None if resumed is None else from_us(resumed.at),
+            resumed_by=None if resumed is None else resumed.by,
+            resumed_note=None if resumed is None else resumed.note,
             declared=job.source is not None,
             **options,
         )

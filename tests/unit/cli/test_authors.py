@@ -50,6 +50,17 @@ def test_a_backfill_of_what_did_not_run_says_so_where_nothing_is_left(cli: Cli, 
     assert "--only: invalid choice: 'failed'" in wrong.err
 
 
+def test_show_says_who_resumed_a_job(cli: Cli, shop: Shop) -> None:
+    cli("pause", "invoices", "--store", shop.url)
+    cli("resume", "invoices", "--by", "kim", "--note", "all is well", "--store", shop.url)
+    shown = dict(line.split("  ", 1) for line in cli("show", "invoices", "--store", shop.url).lines if "  " in line)
+    assert shown["resumed"].strip().endswith(" UTC, by kim: all is well")
+    found = cli("show", "invoices", "--store", shop.url, "--json").json
+    assert (found["resumed_by"], found["resumed_note"]) == ("kim", "all is well")
+    (entry,) = [one for one in cli("audit", "--store", shop.url, "--json").json if one["act"] == "resume"]
+    assert (entry["who"], entry["note"]) == ("kim", "all is well")
+
+
 def test_a_resume_and_a_removal_say_who(cli: Cli, shop: Shop) -> None:
     cli("pause", "invoices", "--note", "audit", "--store", shop.url)
     shop.later(2 * 3600)

@@ -105,6 +105,27 @@ def test_a_resume_says_who_resumed_with_the_slots_that_were_skipped() -> None:
     assert skipped.reason == "paused: audit; resumed by bo: done"
 
 
+def test_a_resume_is_kept_with_the_job_although_no_slot_was_skipped() -> None:
+    clock = ManualClock()
+    scheduler = started(clock)
+    assert scheduler.get_job("work").resumed_at is None
+    scheduler.pause("work", by="ana", note="audit")
+    clock.advance("1m")
+    view = scheduler.resume("work", by="bo", note="done")
+    assert scheduler.runs("work", status="skipped") == []
+    assert (view.resumed_at, view.resumed_by, view.resumed_note) == (clock.now, "bo", "done")
+    clock.advance("2h")
+    scheduler.tick()
+    assert scheduler.get_job("work").resumed_by == "bo", "claims and ends leave it"
+    before = clock.now
+    scheduler.resume("work", by="cy")
+    assert scheduler.get_job("work").resumed_by == "bo", "it was not paused"
+    scheduler.pause("work")
+    scheduler.resume("work")
+    found = scheduler.get_job("work")
+    assert (found.resumed_at, found.resumed_by, found.resumed_note) == (before, None, None)
+
+
 def test_a_job_as_data_says_who_added_and_who_removed_it() -> None:
     clock = ManualClock()
     scheduler = started(clock)

@@ -162,6 +162,9 @@ def job_view(name: str, **changes: Any) -> JobView:
         "defined_at": at("09:00", 14),
         "defined_by": None,
         "defined_note": None,
+        "resumed_at": None,
+        "resumed_by": None,
+        "resumed_note": None,
         "declared": True,
     }
     return JobView(**(values | changes))

@@ -142,6 +142,15 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Time, author and reason of the last resume."""
+
+    at: int
+    by: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A client's request and its answer, kept so that a repeated request has no second effect."""
 
@@ -215,6 +224,8 @@ class Job:
     defined_by: str | None = None
     """Author of the definition, if it was added as data; None for a declared job, or if the author is not known."""
     defined_note: str | None = None
+    resumed: Resume | None = None
+    """The last resume, kept beside the definition: it changes as rarely, and a claim need not read it."""
     removed: bool = False
 
     cursor: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from solocron.model.change import Absent, Change
-from solocron.model.documents.job import Job, Pause, Request, WaitingRun
+from solocron.model.documents.job import Job, Pause, Request, Resume, WaitingRun
 from solocron.model.documents.run import Origin, Record, Status, group_of, plain, run_id
 from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.policy import QUEUE_LIMIT
@@ -138,7 +138,7 @@ def resume(
 ) -> Change | None:
     """Continue from now: the slots of the pause are recorded as skipped, and failures are counted anew.
 
-    Their record also says who resumed the job, and why.
+    The job keeps who resumed it, and why; the records of the skipped slots say so too.
     """
     if isinstance(doc, Absent) or doc.removed:
         return None
@@ -154,6 +154,7 @@ def resume(
             records = [replace(record, reason=f"{record.reason}; {told}") for record in records]
     else:  # only a node with the code can compute what was skipped: it ends the pause
         job = replace(doc, paused=replace(doc.paused, until=until))
+    job = replace(job, resumed=Resume(at=now, by=plain(by), note=plain(note)))
     return Change(recompute_due(job, slots), tuple(records), "resumed")
 
 

@@ -8,7 +8,19 @@ from typing import Any
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents import audit
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Back, Hold, Job, Last, Missed, Pause, Request, Told, WaitingRange, WaitingRun
+from solocron.model.documents.job import (
+    Back,
+    Hold,
+    Job,
+    Last,
+    Missed,
+    Pause,
+    Request,
+    Resume,
+    Told,
+    WaitingRange,
+    WaitingRun,
+)
 from solocron.model.documents.run import Origin, Status
 from solocron.model.documents.session import Life, RefusedEnd, SelfReport, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
@@ -270,6 +282,7 @@ def full_job(name: str) -> Job:
         defined_at=10,
         defined_by="ána",
         defined_note="why ☂",
+        resumed=Resume(at=11, by="ána", note="over ☂"),
         removed=True,
         cursor=2**52,
         nominal="2026-03-08T02:30",

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from solocron.errors import InvalidError
+from solocron.importers.bounds import apscheduler_bounds
 from solocron.importers.compose import Fields, expression
 from solocron.importers.converted import Converted, foreign_zone_name
 from solocron.model.policy import allow
@@ -53,6 +54,10 @@ def from_apscheduler(trigger: Any, **told: Any) -> Converted:
     if "jitter" in fields:
         options["spread"] = timedelta(seconds=fields.pop("jitter"))
         notes.append("jitter was random for each run; spread is one offset per job, the same on every node.")
+    if kind != "date":
+        bounds, said = apscheduler_bounds(fields, fields.get("timezone"), period=_period(fields))
+        options |= bounds
+        notes += said
     schedule = makers[kind](fields, notes)
     if fields:
         raise InvalidError(f"{kind} has no {', '.join(sorted(fields))} that could be converted. Nothing was converted.")
@@ -109,12 +114,15 @@ def _readable(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _interval(fields: dict[str, Any], notes: list[str]) -> Every:
-    period = timedelta(**{key: fields.pop(key) for key in _SPANS if key in fields})
-    _no_end(fields)
-    fields.pop("timezone", None)
-    fields.pop("start_date", None)
+    period = _period(fields)
+    for name in (*_SPANS, "timezone"):
+        fields.pop(name, None)
     notes.append("every() counts from 1970-01-01 UTC, not from a start: the period is the same, the phase is not.")
     return Every(period)
+
+
+def _period(fields: Mapping[str, Any]) -> timedelta:
+    return timedelta(**{key: fields[key] for key in _SPANS if key in fields})
 
 
 def _date(fields: dict[str, Any], notes: list[str]) -> At:
@@ -133,21 +141,10 @@ def _date(fields: dict[str, Any], notes: list[str]) -> At:
     return At(when)
 
 
-def _no_end(fields: Mapping[str, Any]) -> None:
-    if fields.get("end_date") is not None:
-        raise InvalidError("end_date is not converted; leave it out, and give the job ends=. Nothing was converted.")
-
-
 # --- cron ------------------------------------------------------------------------------------------------------------
 
 
 def _cron(fields: dict[str, Any], notes: list[str]) -> Cron:
-    _no_end(fields)
-    if fields.get("start_date") is not None:
-        raise InvalidError(
-            "start_date is not converted: a job here begins when it is first registered. Nothing was converted; leave "
-            "it out, and give the job starts=."
-        )
     zone = fields.pop("timezone", None)
     if zone is None:
         raise InvalidError(

@@ -81,13 +81,10 @@ def _trigger(trigger: Inert) -> tuple[str, dict[str, Any]]:
         raise InvalidError(f"its trigger is a {kind}, which has no counterpart.")
     if kind == "DateTrigger":
         return "date", {"run_date": state.get("run_date")}
-    fields = {key: state.get(key) for key in ("timezone", "end_date")}
+    fields = {key: state.get(key) for key in ("timezone", "start_date", "end_date")}
     fields["jitter"] = state.get("jitter") or None
     if kind == "IntervalTrigger":
         return "interval", {**fields, "seconds": state["interval"].total_seconds()}
-    start = state.get("start_date")
-    if isinstance(start, datetime) and start > datetime.now(UTC):
-        fields["start_date"] = start
     fields |= {field.state["name"]: ",".join(map(_text, field.state["expressions"])) for field in state["fields"]}
     return "cron", {key: value for key, value in fields.items() if key not in ("year", "week") or value != "*"}
 

@@ -10,11 +10,12 @@ import inspect
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from dataclasses import dataclass, field, replace
+from datetime import timedelta, tzinfo
 from typing import Any
 
 from solocron.errors import InvalidError
+from solocron.importers.bounds import beat_bounds
 from solocron.importers.compose import Fields, expression
 from solocron.importers.converted import Converted, foreign_zone_name
 from solocron.schedules import At, Cron, Every
@@ -82,6 +83,8 @@ class BeatEntry:
     kwargs: dict[str, Any]
     options: dict[str, Any]
     """Options of the message, such as `queue` and `expires`."""
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """The options `starts` and `ends` of the job."""
     enabled: bool = True
     notes: tuple[str, ...] = ()
 
@@ -102,10 +105,7 @@ def _task(task: Any, tz: str | tzinfo | None) -> BeatEntry:
         raise InvalidError("it has no schedule. Nothing was converted.")
     if task.one_off and not task.clocked:
         raise InvalidError("one_off: a rule that fires once has no counterpart; use @at. Nothing was converted.")
-    if task.start_time is not None and task.start_time > datetime.now(task.start_time.tzinfo and UTC):
-        raise InvalidError("start_time is not converted: declare the job with starts= instead. Nothing was converted.")
-    if task.expires is not None:
-        raise InvalidError("expires is not converted: declare the job with ends= instead. Nothing was converted.")
+    bounds, notes = beat_bounds(task.start_time, task.expires)
     told = {name: getattr(task, name) for name in ("queue", "exchange", "routing_key", "priority")}
     told |= {"expires": task.expire_seconds, "headers": _json(task, "headers")}
     entry = {
@@ -115,7 +115,8 @@ def _task(task: Any, tz: str | tzinfo | None) -> BeatEntry:
         "kwargs": _json(task, "kwargs"),
         "options": {name: value for name, value in told.items() if value is not None and value != {}},
     }
-    return replace(_entry(entry, tz), enabled=bool(task.enabled))
+    made = _entry(entry, tz)
+    return replace(made, enabled=bool(task.enabled), bounds=bounds, notes=(*made.notes, *notes))
 
 
 def _json(task: Any, name: str) -> Any:
@@ -145,7 +146,7 @@ def _entry(entry: Mapping[str, Any], tz: str | tzinfo | None) -> BeatEntry:
 
 def _converted(entry: BeatEntry) -> Converted:
     """Convert an entry: its arguments become the payload, its expiry the latest start, its queue the pool."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = dict(entry.bounds)
     notes = list(entry.notes)
     if entry.args or entry.kwargs:
         options["payload"] = {"args": entry.args, "kwargs": entry.kwargs}

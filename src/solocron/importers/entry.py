@@ -70,7 +70,7 @@ def from_beat_entry(given: str, entry: BeatEntry) -> ImportedJob:
             f"its task is named {entry.task!r:.80}, which no handler can be: letters, digits and _ . : -."
         )
     payload = {"args": entry.args, "kwargs": entry.kwargs, "options": entry.options}
-    options: dict[str, Any] = {"payload": check_payload(payload, whose=name)}
+    options: dict[str, Any] = {"payload": check_payload(payload, whose=name), **entry.bounds}
     expires = entry.options.get("expires")
     if isinstance(expires, int | float):
         options["start_within"] = f"{expires:g}s"

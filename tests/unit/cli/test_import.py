@@ -295,11 +295,13 @@ def test_the_tables_of_django_celery_beat_are_imported_from_a_database(
     answer = cli("import", "--from", "django-celery-beat", url, "--for", "shop_handlers", "--json")
     rows = by_name(answer)
     assert {name: row["result"] for name, row in rows.items()} == {
-        "Send-the-digest": "added", "heartbeat": "added", "clocked": "added", "lamp": "refused", "ends": "refused",
+        "Send-the-digest": "added", "heartbeat": "added", "clocked": "added", "lamp": "refused", "ends": "added",
     }  # fmt: skip
     assert "solar" in rows["lamp"]["why"]
-    assert "expires" in rows["ends"]["why"]
+    assert rows["ends"]["schedule"] == "Every 10s, until 2039-12-31 23:59:59 UTC"
+    assert "expires=2040-01-01T00:00:00Z becomes ends=, the last instant before it." in rows["ends"]["notes"]
     stored = definitions()
+    assert stored["ends"]["schedule"] == {"kind": "every", "period": "10s", "ends": "2039-12-31T23:59:59.999999Z"}
     assert stored["Send-the-digest"]["schedule"] == {
         "kind": "cron", "expression": "30 7 * * MON-FRI", "tz": "Europe/Paris",
     }  # fmt: skip
@@ -355,6 +357,7 @@ def job_store(elsewhere: Path) -> Iterator[str]:
     scheduler.add_job(show, "interval", id="off", hours=1, next_run_time=None)
     scheduler.add_job(show, "cron", id="object", hour=1, args=[Path("x")])
     scheduler.add_job(show, "interval", id="ends", hours=1, end_date="2040-01-01 00:00:00")
+    scheduler.add_job(show, "interval", id="from", hours=1, start_date="2040-01-01 00:00:00")
     yield url
     scheduler.shutdown()
     store.engine.dispose()
@@ -365,11 +368,13 @@ def test_a_job_store_of_apscheduler_is_imported(cli: Cli, shop: None, job_store:
     rows = by_name(answer)
     assert {name: row["result"] for name, row in rows.items()} == {
         "books": "added", "last": "added", "poll": "added", "once": "added", "off": "added",
-        "object": "refused", "ends": "refused",
+        "object": "refused", "ends": "added", "from": "added",
     }  # fmt: skip
     assert rows["object"]["why"] == "one of its arguments is a pathlib.PosixPath; a payload is JSON."
-    assert "end_date" in rows["ends"]["why"]
     stored = definitions()
+    assert "end_date becomes ends=2039-12-31T23:00:00Z." in rows["ends"]["notes"]
+    assert stored["ends"]["schedule"]["ends"] == "2039-12-31T23:00:00Z"
+    assert stored["from"]["schedule"]["starts"] == "2039-12-31T23:00:00Z"
     vienna = {"kind": "cron", "tz": "Europe/Vienna"}
     assert stored["books"]["schedule"] == {**vienna, "expression": "5,35 8-18/2 * * MON-FRI"}
     assert stored["books"]["payload"] == {"args": [], "kwargs": {"sep": ","}}

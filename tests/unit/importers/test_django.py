@@ -149,6 +149,19 @@ def test_a_task_brings_its_arguments_expiry_queue_and_whether_it_is_enabled() ->
     assert from_celery(task(crontab=NIGHTLY, args="", kwargs="", headers=None)).options == {}
 
 
+def test_start_time_and_expires_become_the_first_and_the_last_instant() -> None:
+    """Beat sends nothing from `expires` on, and `ends` is the last instant that may be a slot."""
+    later = datetime(2040, 6, 1, tzinfo=UTC)
+    converted = from_celery(task(crontab=NIGHTLY, start_time=later, expires=later + timedelta(days=1)))
+    assert converted.options == {"starts": "2040-06-01T00:00:00Z", "ends": "2040-06-01T23:59:59.999999Z"}
+    assert converted.notes == (
+        "start_time becomes starts=2040-06-01T00:00:00Z.",
+        "expires=2040-06-02T00:00:00Z becomes ends=, the last instant before it.",
+    )
+    declared = converted.declare(name="digest")(lambda: None)
+    assert declared is not None
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [
@@ -156,8 +169,7 @@ def test_a_task_brings_its_arguments_expiry_queue_and_whether_it_is_enabled() ->
         (SolarSchedule(), "solar"),
         (task(), "has no schedule"),
         (task(crontab=NIGHTLY, one_off=True), "one_off"),
-        (task(crontab=NIGHTLY, start_time=LATER), "start_time"),
-        (task(crontab=NIGHTLY, expires=LATER), "expires"),
+        (task(crontab=NIGHTLY, expires=datetime(2020, 1, 1, tzinfo=UTC)), "expires=2020-01-01T00:00:00Z is over"),
         (task(crontab=NIGHTLY, args="[1"), "args is not JSON"),
     ],
 )

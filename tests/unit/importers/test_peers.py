@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -83,6 +83,33 @@ def test_interval_and_date_triggers_become_every_and_at() -> None:
     assert from_apscheduler(trigger).schedule == Every("2h")
 
 
+def test_start_date_and_end_date_become_the_first_and_the_last_instant() -> None:
+    """There a date is its first moment, in the trigger's zone: `ends` as a date would last a day longer."""
+    converted = from_apscheduler(
+        "cron", hour=9, timezone="Europe/Paris", start_date="2040-06-01 09:00:00", end_date=date(2040, 7, 1)
+    )
+    assert converted.options == {"starts": "2040-06-01T07:00:00Z", "ends": "2040-06-30T22:00:00Z"}
+    assert converted.notes == (
+        "start_date becomes starts=2040-06-01T07:00:00Z.",
+        "end_date becomes ends=2040-06-30T22:00:00Z.",
+    )
+    assert converted.decorator() == (
+        '@cron("0 9 * * *", tz="Europe/Paris", starts="2040-06-01T07:00:00Z", ends="2040-06-30T22:00:00Z")'
+    )
+    over = from_apscheduler("cron", hour=9, timezone="UTC", start_date="2020-01-01")
+    assert over.options == {}, "what has begun needs no beginning"
+
+
+def test_a_period_begins_where_it_was_told_to_and_not_a_period_after_it_was_made() -> None:
+    soon, later = datetime.now(UTC) + timedelta(hours=1), datetime(2040, 6, 1, tzinfo=UTC)
+    assert from_apscheduler("interval", hours=2, start_date=soon).options == {}, "the default of APScheduler"
+    assert from_apscheduler("interval", hours=2, start_date=later).options == {"starts": "2040-06-01T00:00:00Z"}
+    ends = from_apscheduler("interval", hours=2, end_date="2040-06-01 12:00:00", timezone="UTC")
+    assert ends.options == {"ends": "2040-06-01T12:00:00Z"}
+    with pytest.raises(InvalidError, match="end_date has no zone; give timezone= as well"):
+        from_apscheduler("interval", hours=2, end_date="2040-06-01 12:00:00")
+
+
 def test_the_options_of_add_job_become_options_of_the_declaration() -> None:
     converted = from_apscheduler(
         "cron", hour=9, timezone="UTC", id="digest", max_instances=3, coalesce=False, misfire_grace_time=90, jitter=30
@@ -145,8 +172,8 @@ def test_what_was_converted_can_be_declared_and_registered() -> None:
         ({"hour": 9}, "timezone is needed"),
         ({"year": 2027, "hour": 9, "timezone": "UTC"}, "year"),
         ({"week": "1-10", "hour": 9, "timezone": "UTC"}, "week"),
-        ({"hour": 9, "start_date": "2027-01-01", "timezone": "UTC"}, "start_date"),
-        ({"hour": 9, "end_date": "2027-01-01", "timezone": "UTC"}, "end_date"),
+        ({"hour": 9, "end_date": "2020-01-01", "timezone": "UTC"}, "end_date=2020-01-01T00:00:00Z is over"),
+        ({"hour": 9, "end_date": "soon", "timezone": "UTC"}, "end_date='soon' is not a date or an instant"),
         ({"day": "10-20", "day_of_week": "mon,wed,fri,sun", "timezone": "UTC"}, "must both match"),
         ({"day": "last", "day_of_week": "mon", "timezone": "UTC"}, "must both match"),
         ({"day_of_week": "mon-fri/2", "timezone": "UTC"}, "not an expression"),

@@ -282,10 +282,13 @@ def _undo(args: Namespace) -> int:
 
 
 def _row(job: ImportedJob, result: str, why: str = "") -> dict[str, Any]:
+    from solocron.schedules import Bounded
+
+    bounds = job.options.get("starts"), job.options.get("ends")
     return {
         "job": job.name,
         "handler": job.handler,
-        "schedule": job.schedule.describe(),
+        "schedule": (job.schedule if bounds == (None, None) else Bounded(job.schedule, *bounds)).describe(),
         "paused": job.paused,
         "result": str(result),
         "notes": list(job.notes),

@@ -43,6 +43,8 @@ NAMES: Mapping[str, str] = {
     "stuck": "a body does not end although it was asked to",
     "event loop blocked": "a body that does not await keeps the event loop from every other coroutine",
     "paused": "a job was paused because it had failed as often in a row as its pause_after allows",
+    "pause begun": "a pause of many jobs stands that concerns this node: nothing more of them starts by schedule",
+    "pause ended": "a pause of many jobs was lifted, or its end has come",
     "handed back": "a claim that never started was given back",
     "alarm": "something should have run and did not, or cannot; one message for all of a kind, in the fleet",
     "alarm cleared": "the causes of an alarm are gone",
@@ -67,7 +69,7 @@ NAMES: Mapping[str, str] = {
 }
 
 
-INSTANTS = ("slot", "due_at", "since")
+INSTANTS = ("slot", "due_at", "since", "until")
 """Facts that are instants: aware datetimes in an `Event`, ISO-8601 in a log line."""
 
 

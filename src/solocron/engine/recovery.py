@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from solocron.clock import SECOND
 from solocron.engine.namespace_gate import NamespaceGate, change_namespace
 from solocron.engine.node_context import NodeContext
+from solocron.engine.pause_log import PauseLog
 from solocron.engine.put_back import Overtaken, PutBack
 from solocron.engine.signs import Signs
 from solocron.errors import StoreUnavailable
@@ -34,6 +35,7 @@ class Recovery:
         self.holder = holder
         self.put_back = put_back
         self._signs = Signs(context, holder)
+        self._pauses = PauseLog(context)
         self._accounted = False
         """True if this node's losses were taken into account, so that its session may be lifted."""
 
@@ -53,6 +55,7 @@ class Recovery:
         self._signs.observed_at = asked
         self.gate.renewed(session, asked)
         self.gate.observe(observed)
+        self._report_pauses()
 
     def went_back(self, doc: object, session: str) -> bool:
         """Return whether the document of a session of ours is older than what the store has acknowledged."""
@@ -93,10 +96,16 @@ class Recovery:
             return False
         gate.known = known
         gate.stale = False
+        self._report_pauses()
         # Also if the namespace is as it was: both may have looked meanwhile, and found that they may do nothing.
         self._context.signals.claim.look_again()
         self._context.signals.sweep.wake()
         return True
+
+    def _report_pauses(self) -> None:
+        known, now = self.gate.known, self.holder.lease.store_now()
+        if known is not None and now is not None:
+            self._pauses.look(known.pauses, now)
 
     def _look(self) -> Namespace:
         """Return the namespace as it is; begin a check first if this node has met a sign that the store went back."""

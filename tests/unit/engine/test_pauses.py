@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from solocron import Scheduler, every
 from solocron.engine import claim_pass
+from solocron.events import Event
 from solocron.model.change import Kind
 from solocron.model.documents.namespace import Namespace
 from solocron.model.documents.scoped_pause import Reach, Scope, ScopedPause
@@ -17,8 +20,10 @@ from solocron.model.transitions.claiming import claim
 from solocron.stores.contract import Gate
 from solocron.stores.url import make_store
 from solocron.testing.clock import ManualClock
+from solocron.testing.cluster import Cluster
 from solocron.testing.conformance.kit import HOUR, job, put, session, take, write
 from solocron.testing.fleet import wait_until
+from solocron.testing.simulation.kernel import Process
 
 
 @every("1h")
@@ -85,3 +90,66 @@ def test_running_nodes_hear_of_it_within_a_beat_and_go_on_when_it_is_lifted() ->
         assert len(ran) <= count + 1, "at most what had been claimed before"
         second.resume_all()
         wait_until(lambda: len(ran) > count + 3, within=60, what="the jobs")
+
+
+class Attentive(Cluster):
+    """A cluster that keeps what its nodes say of pauses, with a thousand jobs in two pools."""
+
+    def __init__(self, **options: Any) -> None:
+        self.told: list[tuple[str, ...]] = []
+        super().__init__(**options)
+
+    def _declare(self, scheduler: Scheduler, process: Process) -> None:
+        super()._declare(scheduler, process)
+        for number in range(1_000):
+            scheduler.every("1d", name=f"job-{number}", pool="etl" if number % 2 else "default")(nothing)
+
+        def note(event: Event) -> None:
+            told = [event.node.partition(".")[0], event.name, event.scope, event.by, event.reason]
+            self.told.append(tuple(map(str, told)))
+
+        scheduler.on("pause begun", note)
+        scheduler.on("pause ended", note)
+
+    def ask(self, call: Callable[[Scheduler], Any]) -> list[tuple[str, ...]]:
+        """Let a person ask for something; return what the nodes have said within a beat."""
+        self.told.clear()
+        member = self.member(0)
+        member.process.spawn(lambda: call(member.scheduler), "person")
+        self.run("20s")
+        return sorted(self.told)
+
+
+def nothing() -> None: ...
+
+
+def test_a_node_says_once_that_a_pause_begins_and_once_that_it_ends() -> None:
+    """With the author and the note; a thousand jobs are one line. A pool that it does not serve is not its concern."""
+    cluster = Attentive(nodes=2)
+    cluster.run("20s")
+    assert cluster.told == []
+    both = ("n0", "n1")
+    said = cluster.ask(lambda one: one.pause_all(by="ana", note="audit"))
+    assert said == [(node, "pause begun", "all jobs", "ana", "audit") for node in both]
+    cluster.run("5m")
+    assert len(cluster.told) == 2, "and not with every beat"
+    assert cluster.ask(lambda one: one.pause_all(pool="etl", by="ana")) == []
+    assert [one[2] for one in cluster.ask(lambda one: one.pause_all(match="job-7*"))] == ["jobs matching job-7*"] * 2
+    said = cluster.ask(lambda one: one.resume_all(by="bo", note="done"))
+    assert said == [(node, "pause ended", "all jobs", "bo", "done") for node in both]
+    until = cluster.now + timedelta(minutes=2)
+    said = cluster.ask(lambda one: one.pause_all(match="job-7*", by="cy", until=until))
+    assert [one[1:] for one in said] == [("pause begun", "jobs matching job-7*", "cy", "None")] * 2, "changed"
+    cluster.told.clear()
+    cluster.run("3m")
+    assert sorted(cluster.told) == [(node, "pause ended", "jobs matching job-7*", "None", "None") for node in both]
+
+
+def test_a_node_that_comes_later_says_what_it_found(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    clock.scheduler(work).pause_all(by="ana", note="audit")
+    with caplog.at_level("INFO", logger="solocron"):
+        clock.scheduler(work).tick()
+    (line,) = [one for one in caplog.records if getattr(one, "event", None) == "pause begun"]
+    assert line.levelname == "INFO"
+    assert "scope=all jobs by=ana reason=audit" in line.getMessage()

@@ -165,12 +165,16 @@ def i5_no_slot_vanishes(checker: Checker, commit: Commit) -> None:
 
 
 def i5_retries_wait(checker: Checker, commit: Commit) -> None:
-    """A run that ended badly with retries left waits again."""
+    """A run that ended badly with retries left waits again; one that its caller ran itself is never repeated."""
     before, after = commit.before, commit.after
     if not isinstance(before, Job) or not isinstance(after, Job) or before.removed:
         return
     for record in commit.records:
         hold = _held(before, record) if record.attempt else None
+        if hold is not None and hold.final:
+            if any(waiting_run.run == hold.run for waiting_run in after.waiting_runs):
+                raise Violation("I5", f"{hold.run} was run by its caller, ended {record.status} and waits again")
+            continue
         if hold is None or hold.cancel is not None or hold.tries >= before.definition.retries:
             continue
         if checker.answered.get((hold.run, hold.fence)) == "give up":

@@ -20,7 +20,7 @@ from solocron.model.documents.job import Job
 from solocron.model.documents.run import Origin
 from solocron.model.policy import QUEUE_LIMIT
 
-__all__ = ["Daily", "Even", "fate_of", "fate_through", "slots_of"]
+__all__ = ["Between", "Daily", "Even", "fate_of", "fate_through", "slots_of"]
 
 _MINUTES = {"* * * * *": 1, "*/2 * * * *": 2, "*/30 * * * *": 30, "0 * * * *": 60}
 """Zones of whole hours: what goes by the minute of the hour is even also over clock changes."""
@@ -69,6 +69,31 @@ class Daily:
         return instant_of(datetime.fromtimestamp(day * 86_400, UTC) + self._time, europe=True)
 
 
+class Between:
+    """The slots of another schedule from a first to a last instant; None leaves that side open."""
+
+    def __init__(self, slots: Slots, starts: str | None, ends: str | None) -> None:
+        self._slots = slots
+        self._starts = None if starts is None else _instant(starts)
+        self._ends = None if ends is None else _instant(ends)
+
+    def count(self, after: int, until: int) -> int:
+        return self._slots.count(*self._within(after, until))
+
+    def between(self, after: int, until: int) -> list[int]:
+        return self._slots.between(*self._within(after, until))
+
+    def _within(self, after: int, until: int) -> tuple[int, int]:
+        low = after if self._starts is None else max(after, self._starts - 1)
+        high = until if self._ends is None else min(until, self._ends)
+        return low, max(low, high)
+
+
+def _instant(text: str) -> int:
+    """Return the instant of a bound; in simulated worlds none is a date."""
+    return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
 def slots_of(spec: Mapping[str, Any] | None, known: dict[str, Slots | None], revision: Revision) -> Slots | None:
     """The slots of a schedule as a document has it; None where this oracle cannot tell."""
     if spec is None:
@@ -77,11 +102,15 @@ def slots_of(spec: Mapping[str, Any] | None, known: dict[str, Slots | None], rev
     calendar = spec.get("calendar")
     if calendar is not None:
         text = f"{text} {calendar} {spec['calendar_revision']} {spec['on_holiday']}"
+    bounds = (spec.get("starts"), spec.get("ends"))
+    text = text if bounds == (None, None) else f"{text} from {bounds}"
     if text not in known:
         made = _made(spec)
         if made is not None and calendar is not None:
             body = revision(calendar, spec["calendar_revision"])
             made = Workdays(made, body, spec["on_holiday"], europe=spec["kind"] == "cron")
+        if made is not None and bounds != (None, None):
+            made = Between(made, *bounds)
         known[text] = made
     return known[text]
 

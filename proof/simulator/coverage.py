@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from proof.invariants.checker import new_holds
 from proof.workloads.ledger import Line
+from solocron.clock import to_us
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Origin
@@ -25,6 +27,9 @@ POLICIES = {
     "calendar": "slots on days off were left out",
     "on_holiday": "slots that had been moved to a workday were claimed",
     "revisions": "a job was put under a later revision of its calendar",
+    "starts": "a job had its first slot after the instant at which it starts",
+    "ends": "a job had its last slot before the instant at which it ends",
+    "run_now": "a program ran a job on its own thread",
     "backfill": "a slot of a backfill was claimed",
     "rerun": "a slot that was asked for again was claimed",
     "rate": "a missed slot was caught up at its rate",
@@ -70,6 +75,7 @@ class Coverage:
         found |= {"backfill", "rerun"} if options.request else set()
         found |= {"revisions"} if options.calendars else set()
         found |= {"pauses"} if options.pauses else set()
+        found |= {"run_now"} if options.run_now else set()
         return found | ({"alarm", "alarm cleared"} if options.alarms else set())
 
     def _commit(self, commit: Commit) -> None:
@@ -85,10 +91,25 @@ class Coverage:
             did["rerun"] += hold.origin is Origin.RERUN
             did["rate"] += hold.origin is Origin.SCHEDULE and after.paced != before.paced
             last = before.last if after.definition.prefer == "last" else None
+            did["run_now"] += hold.final
+            did["starts"] += hold.origin is Origin.SCHEDULE and _begins(after, before.cursor, hold.slot)
             did["prefer"] += last is not None and last.node == hold.node
+        did["ends"] += after.due_at is None and before.due_at is not None and _ends(after)
         did["pauses"] += sum((record.reason or "").startswith("paused (") for record in commit.records)
         if after.paused is not None and before.paused is None:
             did["pause_after"] += after.paused.by == "solocron"
 
     def _line(self, line: Line) -> None:
         self._did["on_retry"] += line.what.startswith("answered ")
+
+
+def _begins(job: Job, cursor: int, slot: int) -> bool:
+    """Return whether the first instant of a job lies between its cursor and a slot."""
+    starts = (job.definition.schedule or {}).get("starts")
+    return starts is not None and cursor < to_us(datetime.fromisoformat(starts)) <= slot
+
+
+def _ends(job: Job) -> bool:
+    """Return whether nothing more comes of a job because it has a last instant."""
+    idle = job.paused is None and not job.removed and job.definition.enabled
+    return idle and (job.definition.schedule or {}).get("ends") is not None

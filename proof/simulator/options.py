@@ -26,6 +26,7 @@ STRIKES = (
     "deploy",
     "request",
     "tick",
+    "run_now",
     "calendars",
     "pauses",
     "forget",
@@ -70,6 +71,8 @@ class Options(Conditions):
     """Not a fault by itself: people and programs trigger, pause, cancel, add and remove."""
     tick: float = 0.0
     """Not a fault by itself: an external trigger beside the nodes."""
+    run_now: float = 0.0
+    """Not a fault by itself: a program that runs a job on its own thread, and may be killed meanwhile."""
     calendars: float = 0.0
     """Not a fault by itself: jobs under business calendars, and changes of those."""
     pauses: float = 0.0
@@ -200,6 +203,7 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
         poison=dice.choice((0.0, 0.0, 1.0, 3.0)),
         effects=dice.choice((0, 0, 1, 2)),
         calendars=calendars,
+        run_now=random.Random(f"run now {seed}").choice((0.0, 0.0, 4.0, 16.0)) * lease,
         alarms=more.choice((0.0, 0.0, 1.0, 4.0)) * lease,
     )
     if not options.alarms:  # a job that is paused with others raises none

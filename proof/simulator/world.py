@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -17,9 +18,10 @@ from proof.workloads.calendars import Planner, under_calendars
 from proof.workloads.clients import Clients
 from proof.workloads.effects import Effects
 from proof.workloads.jobs import Workload, unreadable
-from proof.workloads.ledger import Ledger
+from proof.workloads.ledger import RUN_NOW, Ledger
 from proof.workloads.pauses import Operator
 from solocron.clock import SECOND
+from solocron.errors import RunStopped, SolocronError
 from solocron.model.change import Kind
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.session import Life, Session
@@ -101,6 +103,7 @@ class World(SimFleet):
         self.quiescent = False
         """Whether what they had left behind is over as well."""
         self.version = 0
+        self._own_dice = random.Random(f"programs {options.seed}")
         self.unclean: list[str] = []
         """Nodes that said they had drained and had not."""
         self.killed_in_peace: dict[str, float] = {}
@@ -147,7 +150,7 @@ class World(SimFleet):
     def has_ended(self, hold: Hold) -> bool:
         """Whether the body of a claim came to its end; one whose process was killed did not."""
         bodies = (task for task in self.kernel.tasks if task.process.name == hold.node)
-        return not any(task.name.endswith(hold.run) for task in bodies)
+        return not any(task.name.endswith((hold.run, RUN_NOW)) for task in bodies)
 
     def backlog(self) -> int:
         """Return how many runs wait, of jobs that have been due for more than a lease and that some node can run."""
@@ -173,6 +176,36 @@ class World(SimFleet):
             self.operator.start(self.options.pauses, until)
         if self.options.tick:
             self._tick_later(until)
+        if self.options.run_now:
+            self._run_now_later(until)
+
+    def _run_now_later(self, until: float) -> None:
+        at = self.kernel.now + self._own_dice.expovariate(1 / self.options.run_now)
+        if at < until:
+            self.kernel.at(at, self._run_now, until)
+
+    def _run_now(self, until: float) -> None:
+        """A program that runs a job on its own thread; some are killed meanwhile. The next one comes after it."""
+        member, dice = self.join(f"tick-now{self._starts}", declare=True), self._own_dice
+        plain = [plan for plan in self.workload.of(self.version) if not plan.stoppable]
+        names = [plan.name for plan in plain if plan.policies["shards"] is None] or ["nothing"]
+        name = dice.choice(names)
+
+        def over() -> None:
+            if member.process.alive:
+                member.process.kill()
+                self._run_now_later(until)
+
+        def run() -> None:
+            try:
+                member.scheduler.run_now(name, {"here": True})
+            except (SolocronError, RunStopped, ValueError):
+                pass  # busy, gone, no store; or what the body raises
+            self.faults["run_now"] += 1
+            over()
+
+        member.process.spawn(lambda: self.guarded(run), f"{member.process.name}{RUN_NOW}")
+        self.kernel.after(dice.choice((0.5, 60.0)) * self.options.lease, over)
 
     def _tick_later(self, until: float) -> None:
         at = self.kernel.now + self.dice.expovariate(1 / self.options.tick)

@@ -33,7 +33,8 @@ def under_calendars(options: Options, plans: Iterable[Plan]) -> list[Plan]:
     kept = []
     for plan in plans:
         named = {"calendar": dice.choice(CALENDARS)} if dice.random() < 0.4 else {}
-        kept.append(plan.changed(named))
+        bounded = "starts" in plan.policies or "ends" in plan.policies
+        kept.append(plan if bounded else plan.changed(named))
     return [_moving(FIRST + number, options, dice) for number in range(MANY)] + kept
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from proof.simulator.options import Options
 from proof.workloads.ledger import make_asked, make_body, make_poison
-from solocron.clock import SECOND
+from solocron.clock import SECOND, iso
 from solocron.jobs.decorators import cron, every
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
@@ -58,7 +58,7 @@ class Workload:
         self._poisoned = max(0, int(options.poison) - 1)
         self._lease = options.lease
         drawn = [_draw(number, options.lease, options.nodes, dice) for number in range(options.jobs + 1)]
-        self.plans = _within_the_limit(drawn, options.nodes)
+        self.plans = _within_bounds(_within_the_limit(drawn, options.nodes), options)
 
     def of(self, version: int) -> list[Plan]:
         """The last two jobs take turns, so that each deploy adds one and removes one."""
@@ -124,6 +124,27 @@ def _within_the_limit(plans: list[Plan], nodes: int) -> list[Plan]:
             kept.append(plan)
         else:
             kept.append(plan.changed({"limit": None}))
+    return kept
+
+
+def _within_bounds(plans: list[Plan], options: Options) -> list[Plan]:
+    """The plans, some of them with a first or a last instant that comes while the world is under fire."""
+    dice = random.Random(f"bounds {options.seed}")
+    kept = []
+    for plan in plans:
+        span = options.hours * 3600
+        first = dice.uniform(0.05, 0.5) * span
+        # Long enough for two slots of the longer period that a deploy may choose.
+        last = first + max(dice.uniform(0.1, 0.4) * span, 4 * plan.period)
+        which = dice.choice(("", "", "", "starts", "ends", "both"))
+        if plan.expressions is not None and which:
+            which = "starts"  # a slot may be a day away: one always comes after a first instant
+        bounds = {}
+        if which in ("starts", "both"):
+            bounds["starts"] = iso(round((options.start + first) * SECOND))
+        if which in ("ends", "both"):
+            bounds["ends"] = iso(round((options.start + last) * SECOND))
+        kept.append(plan.changed(bounds))
     return kept
 
 

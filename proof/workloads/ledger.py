@@ -13,7 +13,10 @@ from solocron.testing.simulation.kernel import Kernel, Process, SimEvent
 if TYPE_CHECKING:
     from proof.simulator.world import World
 
-__all__ = ["Ledger", "Line", "make_asked", "make_body", "make_poison"]
+__all__ = ["RUN_NOW", "Ledger", "Line", "make_asked", "make_body", "make_poison"]
+
+RUN_NOW = " run now"
+"""How the name of a task ends that carries out a body itself, whatever the run is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Ledger:
 
     def write(self, line: Line) -> None:
         task = self._kernel.current
-        if task is None or task.process is not line.process or not task.name.endswith(line.run):
+        if task is None or task.process is not line.process or not task.name.endswith((line.run, RUN_NOW)):
             raise AssertionError(f"the ledger is the bodies' own: {task and task.name} wrote about {line.run}")
         self.lines.append(line)
         self.starts += line.what == "start"

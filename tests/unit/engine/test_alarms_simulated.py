@@ -13,6 +13,9 @@ from proof.simulator.world import simulate
 from solocron.engine.alarms import Alarms
 from solocron.model.documents.alarm_message import Message
 
+SEEDS = (7, 8, 1, 2, *(seed for seed in range(16) if seed not in (7, 8, 1, 2)))
+"""The first ones raise alarms as the histories go today."""
+
 
 def world(seed: int) -> Options:
     """A small world in which nodes die, freeze and lose messages, and look for alarms often."""
@@ -23,17 +26,18 @@ def world(seed: int) -> Options:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "seeds", [[2], pytest.param([0, 1, *range(3, 9)], marks=pytest.mark.long)], ids=["one", "more"]
-)
-def test_nobody_tells_twice_of_one_alarm_whatever_goes_wrong(seeds: list[int]) -> None:
+@pytest.mark.parametrize("worlds", [1, pytest.param(8, marks=pytest.mark.long)], ids=["some", "many"])
+def test_nobody_tells_twice_of_one_alarm_whatever_goes_wrong(worlds: int) -> None:
+    """As many worlds as it takes until alarms were put to the test, and at least so many."""
     done: Counter[str] = Counter()
-    for seed in seeds:
+    for seed in SEEDS:
         report = simulate(world(seed))
         assert report.violation is None, f"seed {seed}: {report.violation}\n" + "\n".join(report.tail)
         done += report.checked
-    assert done["alarms raised"] > 2, done
-    assert done["alarms told"] > 4, done
+        worlds -= 1
+        if worlds <= 0 and done["alarms raised"] > 2 and done["alarms told"] > 4:
+            return
+    pytest.fail(f"hardly an alarm was raised: {done}")
 
 
 def test_a_node_that_tells_without_having_written_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from solocron.model.documents.definition import CALENDAR_REVISION, Definition
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.schedules import Schedule, load
 
-__all__ = ["JobSpec", "options_of"]
+__all__ = ["APART", "JobSpec", "options_of"]
 
 
 class JobSpec:
@@ -46,7 +46,7 @@ class JobSpec:
         defaults: Mapping[str, Any] = DEFAULTS
         usual = {**defaults, "backoff": Backoff(), "overlap": Overlap(), "catch_up": CatchUp(), "on_holiday": "skip"}
         given = {option: value for option, value in options.items() if value not in (defaults[option], usual[option])}
-        rule = {key: value for key, value in spec.items() if key not in _APART}
+        rule = {key: value for key, value in spec.items() if key not in APART}
         if spec.get("spread_by", name) != name:  # spread by its author's own seed, which no option can express
             rule |= {"spread": spec["spread"], "spread_by": spec["spread_by"]}
             del given["spread"]
@@ -59,7 +59,7 @@ class JobSpec:
         return cls(name, handler, schedule, **cast("AddOptions", given))
 
 
-_APART = frozenset(("calendar", "on_holiday", CALENDAR_REVISION, "spread", "spread_by", "starts", "ends"))
+APART = frozenset(("calendar", "on_holiday", CALENDAR_REVISION, "spread", "spread_by", "starts", "ends"))
 """Parts of a stored schedule that are options of their own."""
 
 

@@ -140,9 +140,36 @@ class BodyField:
         return cls(name=name, read=read, schema=schema, summary=summary)
 
     @classmethod
+    def typed(cls, name: str, summary: str, schema: Mapping[str, Any], *, required: bool = False) -> BodyField:
+        """Declare a value by its JSON types; what it may be beyond that, the client says itself."""
+        types = schema.get("type", [])
+        known = [types] if isinstance(types, str) else types
+        most, items = schema.get("maxLength"), schema.get("items")
+
+        def read(given: Any) -> Any:
+            good = not known or _type_of(given) in known or (_type_of(given) == "integer" and "number" in known)
+            if good and most is not None and isinstance(given, str):
+                good = len(given) <= most
+            if good and items is not None and isinstance(given, list):
+                good = all(isinstance(one, str) for one in given)
+            if not good:
+                raise ValueError(" or ".join(one for one in known if one != "null"))
+            return given
+
+        return cls(name=name, read=read, schema=schema, summary=summary, required=required)
+
+    @classmethod
     def json(cls, name: str, summary: str) -> BodyField:
         """Declare any JSON value."""
         return cls(name=name, read=lambda given: given, schema={}, summary=summary)
+
+
+def _type_of(value: Any) -> str:
+    """Return the JSON type of a value that was read from JSON."""
+    if value is None:
+        return "null"
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+    return names[type(value)]
 
 
 def read_body(body: bytes, declared: Sequence[BodyField]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from solocron.service.board.glance import Board
 from solocron.service.board.watcher import Watcher
+from solocron.service.examination import Examination
 from solocron.service.identity import KnownCaller
 from solocron.service.logins import Logins
 from solocron.service.pages.frame import Frame
@@ -48,6 +49,7 @@ class ApiCall:
     logins: Logins
     is_ready: Callable[[], bool]
     board: Board
+    examination: Examination
     ticking: Ticking | None = None
     """None where no code is at hand; the route does not exist there."""
     values: Values = "operate"

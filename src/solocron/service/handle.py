@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -25,6 +25,7 @@ from solocron.service.call import Answer, ApiCall, EventText, File, Redirect, Sh
 from solocron.service.clients import ServiceClients
 from solocron.service.codes import OneTimeCodes
 from solocron.service.dashboard.looking import alone
+from solocron.service.examination import Examination
 from solocron.service.guard import LOOPBACK, Admission, Guard, check_csrf
 from solocron.service.health import Readiness
 from solocron.service.identity import KnownCaller, bearer, identify
@@ -45,6 +46,7 @@ from solocron.service.shown import scrubbed_json
 from solocron.service.ticking import Ticking
 from solocron.service.tokens import Tokens
 from solocron.service.writes import Writes
+from solocron.stores.contract import Check
 from solocron.views import to_json
 
 __all__ = ["Service"]
@@ -76,6 +78,7 @@ class Service:
         oidc: OidcVerifier | None = None,
         codes: OneTimeCodes | None = None,
         node_is_ready: Callable[[], bool] = lambda: True,
+        own_checks: Callable[[], Sequence[Check]] = tuple,
         table: tuple[Route, ...] = ROUTES,
         clock: SystemClock | None = None,
         pause: Callable[[float], object] = time.sleep,
@@ -92,11 +95,14 @@ class Service:
         self.watcher = Watcher(self._clients.reading, clock=self._clock.boot)
         """What all who look at this service share; an adapter lets it look."""
         self._read_only = read_only
-        self._board = Board(self._clients.reading, self._reads, clock=self._clock.boot)
+        self._board = Board(self._reads, clock=self._clock.boot)
         self._writes = Writes(self._clients.writing)
         self._logins = Logins(tokens, codes=codes, clock=self._clock, pause=pause)
         self._readiness = Readiness(
             lambda: self._clients.reading().store.clock(), node=node_is_ready, clock=self._clock.boot
+        )
+        self._examination = Examination(
+            self._clients.reading, own=own_checks, clock=self._clock.boot, wall=self._clock.wall
         )
         self._guard = Guard(
             allowed_hosts=allowed_hosts, read_only=read_only, edit=edit, table=table, clock=self._clock.boot
@@ -227,6 +233,7 @@ class Service:
             logins=self._logins,
             reads=self._reads,
             is_ready=self._readiness.is_ready,
+            examination=self._examination,
             ticking=self._ticking,
             board=self._board,
             values=self._values,

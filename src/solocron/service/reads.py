@@ -17,8 +17,9 @@ from solocron.client.timeline import LaneKind
 from solocron.clock import from_us
 from solocron.effects.locks.listing import LockView, list_locks
 from solocron.effects.steps import StepView, steps_of
-from solocron.schedules import Schedule
+from solocron.schedules import Schedule, load
 from solocron.stores.contract import Store
+from solocron.stores.paging import find_session
 from solocron.views import (
     AccountingView,
     AlarmsView,
@@ -98,9 +99,11 @@ class Reads:
         """Return one job."""
         return self._client.get_job(name)
 
-    def schedule(self, job: str) -> Schedule | None:
+    def schedule(self, job: JobView) -> Schedule | None:
         """Return the schedule of a job; None if it has none, or if only code knows it."""
-        return self._client.schedule(job)
+        if job.spec is None or "calendar" not in job.spec:
+            return None if job.spec is None else load(job.spec)
+        return self._client.schedule(job.name)
 
     def upcoming(self, job: JobView, n: int, start: datetime | None) -> tuple[list[datetime], list[str]]:
         """Return the next slots of a job, and sentences about those that its calendar moves."""
@@ -156,6 +159,12 @@ class Reads:
     def nodes(self, *, ended: bool, since: datetime | None = None) -> list[NodeView]:
         """Return the nodes; with `ended` also those whose end is on record, or was at `since` or later."""
         return self._client.nodes(ended=ended, since=since if ended else None)
+
+    def node(self, session: str) -> NodeView | None:
+        """Return the node of one session; None if it is not on record."""
+        store = self._store
+        found = find_session(store, session)
+        return None if found is None else NodeView.of(found, now=store.clock())
 
     def alarms(self) -> AlarmsView:
         """Return the open alarms, messages and silences."""

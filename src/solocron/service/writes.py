@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from solocron.client import Client
 from solocron.client.audit import Audited
 from solocron.client.backfill import BackfillChoice
+from solocron.doctor import repair
 from solocron.effects.locks.listing import LockView, force_release, list_locks
 from solocron.errors import NotFoundError
+from solocron.jobs.options import AddOptions
 from solocron.model.change import Kind
 from solocron.model.documents.audit import Act
 from solocron.runtime import Threads
+from solocron.schedules import Schedule
 from solocron.stores.contract import Store
-from solocron.views import BackfillView, JobView, RunView
+from solocron.views import BackfillView, JobView, RunView, SilenceView
 
 __all__ = ["Writes"]
 
@@ -90,6 +93,35 @@ class Writes:
     def cancel(self, run: str, *, by: str, note: str | None) -> str:
         """Stop a run; return `asked`, `cancelled`, or the status in which it had ended."""
         return self._client.cancel(run, by=by, note=note)
+
+    def add(
+        self,
+        job: str,
+        handler: str,
+        schedule: str | Schedule,
+        options: Mapping[str, Any],
+        *,
+        by: str,
+        note: str | None,
+    ) -> JobView:
+        """Add a job as data, or change it."""
+        return self._client.add(job, handler, schedule, by=by, note=note, **cast("AddOptions", options))
+
+    def remove(self, job: str, *, by: str, note: str | None) -> None:
+        """Remove a job that no live code declares."""
+        self._client.remove(job, by=by, note=note)
+
+    def silence(self, what: str, *, until: datetime, by: str, note: str | None) -> SilenceView:
+        """Tell nothing of some alarms until an instant."""
+        return self._client.silence(what, until=until, by=by, note=note)
+
+    def lift_silence(self, what: str) -> None:
+        """End a silence."""
+        self._client.lift_silence(what)
+
+    def repair(self) -> list[str]:
+        """Do what a sweeper does by itself, and return what was done. It may watch a silent node for a whole lease."""
+        return repair(self._store, Threads())
 
     def lock(self, name: str) -> LockView:
         """Return one lock; raise if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -89,7 +90,9 @@ class World:
             form = "&".join(f"{name}={quote(str(value))}" for name, value in sent.items()).encode()
             headers = {"content_type": "application/x-www-form-urlencoded", "sec_fetch_site": "same-origin"} | headers
             return self.ask(path_of(route, self.names), method=route.method, role=role, body=form, **headers)
-        return self.ask(path_of(route, self.names), method=route.method, role=role, body=body, **headers)
+        # What is removed would be missing in the tests that follow.
+        names = self.names | ({"job": "nothing"} if route.method == "DELETE" else {})
+        return self.ask(path_of(route, names), method=route.method, role=role, body=body, **headers)
 
 
 def _encoded(body: Any) -> bytes:
@@ -141,6 +144,10 @@ _BODIES = {
     "key": "k",
     "typed": "till",
     "payload": {},
+    "handler": "invoices",
+    "schedule": "0 3 * * *",
+    "what": "late",
+    "until": (datetime.now(UTC) + timedelta(days=1)).isoformat(),
 }
 _REQUIRED = {
     "expression": "expression=*+*+*+*+*",

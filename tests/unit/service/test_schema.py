@@ -79,4 +79,4 @@ def test_the_reference_has_every_route_with_its_role_and_parameters() -> None:
         key = " · key" if route.creates_runs else ""
         named = ", ".join(f"`{one.name}`" for one in (*route.parameters, *route.fields))
         assert f"| `{route.method} {route.path.removeprefix(API)}`{key} | {route.access} | {named} |" in page
-    assert page.count("\n| `GET ") + page.count("\n| `POST ") == len(DESCRIBED)
+    assert sum(page.count(f"\n| `{method} ") for method in ("GET", "POST", "PUT", "DELETE")) == len(DESCRIBED)

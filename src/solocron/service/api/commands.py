@@ -13,11 +13,11 @@ from solocron.service.audit import audited
 from solocron.service.call import Answer, ApiCall
 from solocron.service.problems import ProblemError
 from solocron.service.shown import shown_job
-from solocron.views import BackfillView, JobView, to_json
+from solocron.views import BackfillView, JobView, SilenceView, to_json
 
 __all__ = [
-    *("BulkAnswer", "BulkItem", "CancelAnswer", "RerunAnswer", "TriggerAnswer", "UnblockAnswer"),
-    *("backfill", "bulk", "cancel", "pause", "release", "rerun", "resume", "trigger", "unblock"),
+    *("BulkAnswer", "BulkItem", "CancelAnswer", "LiftAnswer", "RerunAnswer", "TriggerAnswer", "UnblockAnswer"),
+    *("backfill", "bulk", "cancel", "lift", "pause", "release", "rerun", "resume", "silence", "trigger", "unblock"),
 ]
 
 _OVER = {"asked": 202, "cancelled": 200}
@@ -60,6 +60,13 @@ class BulkAnswer:
     """What became of each job."""
 
     results: tuple[BulkItem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiftAnswer:
+    """A silence that has ended."""
+
+    what: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +179,22 @@ def release(call: ApiCall) -> LockView:
         view = call.writes.release(name, reason=body["reason"], by=call.who)
         act.after = {"fence": view.fence}
     return view
+
+
+def silence(call: ApiCall) -> SilenceView:
+    """Tell nothing of some alarms until an instant; what is wrong is still shown."""
+    what, body = call.body["what"], call.body
+    with audited(call, "silence", what, note=body["note"]) as act:
+        view = call.writes.silence(what, until=body["until"], by=call.who, note=body["note"])
+        act.after = {"until": to_json(view.until)}
+    return view
+
+
+def lift(call: ApiCall) -> LiftAnswer:
+    """End a silence now; what is still wrong is told."""
+    with audited(call, "lift silence", call.body["what"]):
+        call.writes.lift_silence(call.body["what"])
+    return LiftAnswer(what=call.body["what"])
 
 
 def unblock(call: ApiCall) -> UnblockAnswer:

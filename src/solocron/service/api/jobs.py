@@ -96,7 +96,7 @@ def job(call: ApiCall) -> JobAnswer:
     view = shown_job(call.reads.job(name), values=call.sees_values and "payload" in call.given["include"])
     copied: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(JobView)}
     try:
-        schedule = call.reads.schedule(name)
+        schedule = call.reads.schedule(view)
     except InvalidError:  # this release cannot read it, which `schedule` says
         schedule = None
     notes = [] if schedule is None else lint(schedule, to_us(call.reads.now()))
@@ -109,7 +109,7 @@ def following(call: ApiCall) -> NextAnswer:
     view = call.reads.job(name)
     slots, notes = call.reads.upcoming(view, given["n"], given["from"])
     zone = view.zone if given["tz"] is None else checked_zone(given["tz"])
-    schedule, start = call.reads.schedule(name), given["from"] or call.reads.now()
+    schedule, start = call.reads.schedule(view), given["from"] or call.reads.now()
     if schedule is not None and slots:
         far = min(slots[-1] - start + timedelta(days=1), timedelta(days=4 * 366))
         notes = [*notes, *dst_notes(schedule, to_us(start), far)]

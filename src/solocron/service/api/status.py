@@ -31,8 +31,9 @@ def status(call: ApiCall) -> StatusAnswer:
 
 
 def alarms(call: ApiCall) -> AlarmsView:
-    """Return the open alarms, the messages that were raised, and the silences."""
-    return call.reads.alarms()
+    """Return the open alarms or the closed ones, the messages that were raised, and the silences."""
+    found = call.reads.alarms()
+    return found if call.given["state"] == "open" else replace(found, alarms=tuple(call.reads.closed_alarms()))
 
 
 def me(call: ApiCall) -> MeAnswer:

@@ -5,20 +5,16 @@ Everything here is bounded, and read again from the store at will.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Lock
 
-from solocron.client import Client
 from solocron.client.run_listing import WantedRuns
-from solocron.doctor import Circumstances, examine
-from solocron.runtime import Threads
 from solocron.service.board.accounts import Accounts, held_runs
 from solocron.service.pages.fates import fates_of_runs
 from solocron.service.pages.overview import Sums
 from solocron.service.pages.slots import SlotFate
 from solocron.service.reads import Reads, StatusAnswer
-from solocron.stores.contract import Check
 from solocron.views import JobView
 
 __all__ = ["Board", "Glance"]
@@ -26,7 +22,6 @@ __all__ = ["Board", "Glance"]
 _FRESH = 0.5
 _SHARE = 10
 """A glance is kept for so many times as long as it took: a large namespace costs a tenth of a core at most."""
-_CHECKS_FRESH = 10.0
 _STRIP = 30
 _STRIPS_KEPT = 2_000
 _STRIPS_WITHIN = 0.15
@@ -44,15 +39,13 @@ class Glance:
 class Board:
     """Reads the namespace at most twice a second, however many pages are open."""
 
-    def __init__(self, client: Callable[[], Client], reads: Reads, *, clock: Callable[[], float]) -> None:
-        self._client = client
+    def __init__(self, reads: Reads, *, clock: Callable[[], float]) -> None:
         self._reads = reads
         self._clock = clock
         self._lock = Lock()
         self._glance: Glance | None = None
         self._until = 0.0
         self._accounts = Accounts(reads, clock=clock)
-        self._checks: tuple[float, Sequence[Check]] | None = None
         self._strips: dict[str, tuple[object, tuple[SlotFate, ...]]] = {}
 
     def glance(self) -> Glance:
@@ -91,11 +84,3 @@ class Board:
             if known is not None:
                 found[job.name] = known[1]
         return found
-
-    def checks(self) -> Sequence[Check]:
-        """Return what the doctor finds, at most once in ten seconds."""
-        with self._lock:
-            now = self._clock()
-            if self._checks is None or now - self._checks[0] >= _CHECKS_FRESH:
-                self._checks = (now, examine(self._client().store, Threads(), Circumstances()))
-            return self._checks[1]

@@ -203,7 +203,7 @@ def _note(slot: datetime, following: datetime | None) -> str:
 
 def _notes(call: ApiCall, view: JobView, now: datetime, upcoming: list[datetime]) -> list[str]:
     try:
-        schedule = call.reads.schedule(view.name)
+        schedule = call.reads.schedule(view)
     except InvalidError:
         return []
     if schedule is None:

@@ -93,7 +93,7 @@ def audit(call: ApiCall) -> ShownPage:
 def doctor(call: ApiCall) -> ShownPage:
     """Show what the doctor finds."""
     look = Look.at(call)
-    checks = call.board.checks()
+    checks = call.examination.look().checks
     return look.screen(doctor_page(checks), checks)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
 from solocron.clock import SECOND, from_us
 from solocron.errors import NotFoundError
+from solocron.near import did_you_mean
 from solocron.schedules import WEEKDAYS, Calendar, Calendared, load_zone
 
 __all__ = ["CalendarView", "notes_of", "unknown_calendar", "view"]
@@ -51,6 +51,5 @@ def notes_of(rule: Calendared, begin: int, end: int) -> list[str]:
 
 
 def unknown_calendar(calendar: str, known: Iterable[str], *, job: str, untouched: str) -> NotFoundError:
-    close = difflib.get_close_matches(calendar, sorted(known), n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"make it with scheduler.calendar({calendar!r}, ...)."
+    hint = did_you_mean(calendar, known, f"make it with scheduler.calendar({calendar!r}, ...).")
     return NotFoundError(f"{job} names the calendar {calendar!r}, which is not in the store; {hint} {untouched}")

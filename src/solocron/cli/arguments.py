@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from solocron.errors import InvalidError
+from solocron.near import did_you_mean
 
 __all__ = [
     "FOREVER",
@@ -69,8 +69,7 @@ def chosen(flag: str, given: Iterable[str] | None, known: Iterable[str]) -> froz
     """Return the words of a flag; refuse one that is not known, with the nearest that is."""
     words, valid = listed(flag, given), [str(one) for one in known]
     for word in sorted(words - set(valid)):
-        close = get_close_matches(word, valid, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(valid)}."
+        hint = did_you_mean(word, valid, f"choose from {', '.join(valid)}.")
         raise InvalidError(f"{flag}: {word!r:.40} is not known; {hint}")
     return words
 

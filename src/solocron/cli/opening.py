@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from solocron import surroundings
 from solocron.errors import EmptyStore, InvalidError, NotFoundError
+from solocron.near import did_you_mean
 
 if TYPE_CHECKING:
     from solocron.client import Client
@@ -43,15 +44,13 @@ def opened(args: Namespace) -> Iterator[Client]:
 
 def _hint(client: Client, args: Namespace) -> str:
     """Return the nearest name, if the command was given a job that does not exist."""
-    from difflib import get_close_matches
-
     from solocron.model.change import Kind
 
     given, names = getattr(args, "job", None) or getattr(args, "what", None), client.store.names(Kind.JOB, limit=_NAMES)
     if given is None or given in names:
         return ""
-    close = get_close_matches(given, names, n=1)
-    return f" Did you mean {close[0]!r}?" if close else " `solocron jobs` lists them."
+    hint = did_you_mean(given, names, "`solocron jobs` lists them.")
+    return f" {hint[0].upper()}{hint[1:]}"
 
 
 def same_store(args: Namespace) -> list[str]:

@@ -9,12 +9,12 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Collection, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
 from solocron.cli.arguments import FOREVER, add_store
 from solocron.cli.exits import USAGE, explained
+from solocron.near import did_you_mean
 from solocron.version import __version__
 
 __all__ = ["COMMANDS", "build", "parse"]
@@ -82,8 +82,8 @@ class Parser(ArgumentParser):
         else:
             choice = re.search(r"unrecognized arguments: (--[a-z-]+)", message)
             known = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        close = get_close_matches(choice[1], known, n=1) if choice is not None else []
-        return f"; did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(choice[1], known) if choice is not None else ""
+        return f"; {hint}" if hint else ""
 
 
 def build(commands: Collection[str] = COMMANDS) -> ArgumentParser:

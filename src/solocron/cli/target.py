@@ -7,7 +7,6 @@ import importlib.util
 import os
 import sys
 import traceback
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +15,7 @@ from solocron import surroundings
 from solocron.cli.overrides import Overrides
 from solocron.errors import ConfigurationError, InvalidError
 from solocron.jobs.discovery import functions_of
+from solocron.near import did_you_mean, nearest
 from solocron.scheduler import Scheduler
 
 __all__ = ["object_of", "scheduler_of"]
@@ -94,7 +94,7 @@ def _attribute(module: ModuleType, dotted: str, found: dict[str, Scheduler]) -> 
         try:
             value = getattr(value, name)
         except AttributeError:
-            close = get_close_matches(dotted, found, n=1) or list(found)[:1]
+            close = nearest(dotted, found) or list(found)[:1]
             hint = f"did you mean {module.__name__}:{close[0]}?" if close else "it holds no scheduler."
             raise InvalidError(f"{module.__name__} has no {dotted!r:.80}; nothing was started; {hint}") from None
     if not isinstance(value, Scheduler):
@@ -193,5 +193,5 @@ def _where(error: BaseException) -> str:
 def _near(place: str) -> str:
     here = Path.cwd()
     names = [path.stem for path in here.glob("*.py")] + [path.parent.name for path in here.glob("*/__init__.py")]
-    close = get_close_matches(place, names, n=1)
-    return f"; did you mean {close[0]!r}? Nothing was started." if close else "; nothing was started."
+    hint = did_you_mean(place, names)
+    return f"; {hint} Nothing was started." if hint else "; nothing was started."

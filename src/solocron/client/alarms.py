@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
-from difflib import get_close_matches
 
 from solocron.author import check_author
 from solocron.client.job_documents import JobDocuments
@@ -16,6 +14,7 @@ from solocron.model.documents import alarm_message
 from solocron.model.documents.alarm import KINDS, is_open, was_open
 from solocron.model.documents.alarm_message import Message, MessagePhase
 from solocron.model.documents.silence import Silence, document_of, lift, read_silences, silence, silenced_by, split
+from solocron.near import did_you_mean
 from solocron.stores.contract import ChangeFn
 from solocron.stores.paging import iter_documents
 from solocron.views import AlarmsView, AlarmView, MessageView, SilenceView
@@ -79,10 +78,8 @@ class AlarmDesk:
         """End a silence now; what is still wrong is told."""
         there = {one.what for one in read_silences(iter_documents(self._store, Kind.ALARM))}
         if what not in there:
-            near = _nearest(what, there)
-            raise NotFoundError(
-                f"there is no silence {what!r:.60}{near}; `solocron alarms` lists them. Nothing was lifted."
-            )
+            hint = did_you_mean(what, there, "`solocron alarms` lists them.")
+            raise NotFoundError(f"there is no silence {what!r:.60}; {hint} Nothing was lifted.")
         self._write(what, lambda doc, at: lift(doc))
 
     def _write(self, what: str, change: ChangeFn) -> None:
@@ -101,13 +98,8 @@ class AlarmDesk:
         jobs = [job for job in self._documents.all() if not job.removed]
         known = {job.name for job in jobs} | {job.definition.pool for job in jobs} | {"store"}
         if pattern not in known:
-            near = _nearest(pattern, known | (set() if kind else set(KINDS)))
-            raise NotFoundError(f"{pattern!r} is neither a kind of alarm nor a job{near or '.'} {_NOTHING}")
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    close = get_close_matches(word, sorted(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(pattern, known | (set() if kind else set(KINDS)), "`solocron jobs` lists the jobs.")
+            raise NotFoundError(f"{pattern!r} is neither a kind of alarm nor a job; {hint} {_NOTHING}")
 
 
 def _view(doc: SmallDocument, message: Message, silences: list[Silence], now: int) -> AlarmView:

@@ -5,7 +5,6 @@ Nothing is written here, so that one wrong job among a thousand leaves all of th
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from solocron.calendars.views import unknown_calendar
@@ -20,6 +19,7 @@ from solocron.model.documents.calendar import with_revision
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.permit import parse
 from solocron.model.documents.session import Life
+from solocron.near import did_you_mean
 from solocron.stores.paging import sessions_since
 
 __all__ = ["Proposals"]
@@ -104,6 +104,5 @@ class Proposals:
                     "application whose function it shall call, or give each application a namespace of its own."
                 )
             return found.pop() if found else None
-        close = difflib.get_close_matches(handler, sorted(known), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "name a declared job or a registered function."
+        hint = did_you_mean(handler, known, "name a declared job or a registered function.")
         raise NotFoundError(f"no node has a handler {handler!r}; {hint} Nothing was added.")

@@ -16,6 +16,7 @@ from solocron.client.run_lookup import RunLookup
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import InvalidError
 from solocron.model.documents.run import Origin, Status
+from solocron.near import did_you_mean
 from solocron.stores.contract import Query, RecordKey
 from solocron.stores.log import key_of
 from solocron.stores.paging import read_held, read_jobs
@@ -65,7 +66,8 @@ class WantedRuns:
         for what, given, known in (("status", self.statuses, Status), ("origin", self.origins, Origin)):
             for one in sorted(given):
                 if one not in set(known):
-                    raise InvalidError(f"{what} {one!r:.40} is not known; choose from {', '.join(known)}.")
+                    hint = did_you_mean(one, known, f"choose from {', '.join(known)}.")
+                    raise InvalidError(f"{what} {one!r:.40} is not known; {hint}")
         for name, moment in (("since", self.since), ("until", self.until)):
             if moment is not None and moment.utcoffset() is None:
                 raise InvalidError(f"{name}={moment!r} has no time zone; nothing was read. Pass an aware datetime.")

@@ -6,7 +6,6 @@ is not an option. The values are checked in `Declaration.make`.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta, tzinfo
@@ -15,6 +14,7 @@ from typing import Any, Final, Literal, TypedDict, TypeVar
 from solocron.errors import InvalidError
 from solocron.jobs.retrying import RetryDecision
 from solocron.model.policy import Backoff, CatchUp, Overlap
+from solocron.near import did_you_mean
 from solocron.schedules import Bound
 
 __all__ = ["DEFAULTS", "AddOptions", "CronOptions", "Dst", "JobOptions", "Span", "complete", "lists_options"]
@@ -162,8 +162,7 @@ def complete(options: CronOptions | JobOptions | AddOptions) -> CronOptions:
     given: Mapping[str, Any] = options
     for name in given:
         if name not in DEFAULTS:
-            close = difflib.get_close_matches(name, DEFAULTS, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(DEFAULTS)}."
+            hint = did_you_mean(name, DEFAULTS, f"known are {', '.join(DEFAULTS)}.")
             raise InvalidError(f"a job has no option {name!r}; {hint} Nothing was registered.")
     made: dict[str, Any] = {**DEFAULTS, **given}
     return made  # type: ignore[return-value]  # a merge of two of them, which mypy takes for a plain dict

@@ -18,6 +18,7 @@ from solocron.jobs.around import Wrapper, check_wrapper
 from solocron.jobs.discovery import discover
 from solocron.jobs.options import CronOptions, JobOptions, Span
 from solocron.jobs.registry import Declared
+from solocron.near import did_you_mean
 from solocron.patched import check_threads
 from solocron.scheduler.alarms import AlarmOperations
 from solocron.scheduler.configuration import Configuration
@@ -142,7 +143,8 @@ class Scheduler(Operations, InlineOperations, LockOperations, EffectOperations, 
     def on(self, event: str, subscriber: Subscriber | None = None) -> Subscriber | Callable[[S], S]:
         """Subscribe to an event (`"*"`: to all); usable as a decorator. `solocron.events.NAMES` lists them."""
         if event != "*" and event not in NAMES:
-            raise InvalidError(f"there is no event {event!r}; known are {', '.join(sorted(NAMES))}.")
+            hint = did_you_mean(event, NAMES, f"known are {', '.join(sorted(NAMES))}.")
+            raise InvalidError(f"there is no event {event!r}; {hint}")
         if subscriber is None:
 
             def subscribe(function: S) -> S:

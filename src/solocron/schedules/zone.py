@@ -16,6 +16,7 @@ import tzdata  # type: ignore[import-untyped]  # it is data, and one constant
 
 from solocron.clock import EPOCH
 from solocron.errors import ScheduleError
+from solocron.near import nearest
 
 __all__ = ["MARGIN", "ClockChange", "Zone", "load_zone", "zone_data_version", "zone_name", "zone_names"]
 
@@ -123,10 +124,8 @@ def _open(path: str) -> BytesIO:
 
 
 def _suggestion(name: str) -> str:
-    from difflib import get_close_matches
-
     by_lower = {known.lower(): known for known in zone_names()}
-    close = get_close_matches(name[:40].lower(), by_lower, n=2, cutoff=0.6)
+    close = nearest(name[:40].lower(), by_lower, n=2)
     if not close:
         return "give an IANA name such as 'Europe/Paris' or 'UTC'."
     return "did you mean " + " or ".join(repr(by_lower[match]) for match in close) + "?"

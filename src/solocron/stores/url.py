@@ -5,7 +5,6 @@ Drivers are imported when a store of theirs is made, so that no program pays for
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote
 
 from solocron import surroundings
 from solocron.errors import ConfigurationError, MissingExtra, StoreUnavailable
+from solocron.near import did_you_mean, nearest
 from solocron.stores.credentials import printed_by, written_in
 
 if TYPE_CHECKING:
@@ -187,10 +187,9 @@ class StoreUrl:
         """Raise for an option that this kind of store does not have: a typing error must not go unnoticed."""
         for name in self.options:
             if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f" did you mean {near[0]!r}?" if near else f" known are: {', '.join(sorted(known)) or 'none'}."
+                hint = did_you_mean(name, known, f"known are: {', '.join(sorted(known)) or 'none'}.")
                 raise ConfigurationError(
-                    f"store {self.masked}: option {_shown(name)} is not known;{hint} Nothing was opened."
+                    f"store {self.masked}: option {_shown(name)} is not known; {hint} Nothing was opened."
                 )
 
 
@@ -295,7 +294,7 @@ def make_store(url: str | Secret, *, namespace: str = "default", lease: timedelt
 
 def _refuse_scheme(scheme: str) -> NoReturn:
     shown = _shown(scheme)
-    near = [_ALIASES[scheme]] if scheme in _ALIASES else difflib.get_close_matches(scheme, _SCHEMES, 1)
+    near = [_ALIASES[scheme]] if scheme in _ALIASES else nearest(scheme, _SCHEMES)
     hint = f" Did you mean {near[0]}://?" if near else ""
     raise ConfigurationError(
         f"no store has the scheme {shown}; known are {', '.join(f'{known}://' for known in _SCHEMES)}.{hint} "

@@ -132,7 +132,11 @@ def test_a_silence_of_the_same_words_replaces_the_one_before(cli: Cli) -> None:
         (["silence", "late:job-7", "--until", "2h"], 3, "is neither a kind of alarm nor a job; did you mean 'job-0'?"),
         (["silence", "", "--until", "2h"], 2, "'' cannot be silenced: give a kind, a pattern of jobs such as"),
         (["silence", "a\nb*", "--until", "2h"], 2, "cannot be silenced"),
-        (["silence", "failing", "--until", "2h", "--note", "x" * 1001], 2, "give a text of at most 1000 characters."),
+        (
+            ["silence", "failing", "--until", "2h", "--note", "x" * 501],
+            2,
+            "a string of at most 500 characters; nothing was silenced.",
+        ),
         (["lift", "late"], 3, "there is no silence 'late'; `solocron alarms` lists them. Nothing was lifted.\n"),
         (["lift", "failing", "--note", "x"], 2, "alarms lift takes no --until, --note or --by; nothing was lifted."),
         (["--note", "x"], 2, "--until, --note and --by belong to `solocron alarms silence`; nothing was changed."),

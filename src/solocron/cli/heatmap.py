@@ -113,9 +113,11 @@ def _shade(level: int, bounds: Sequence[int]) -> int:
 def _legend(bounds: Sequence[int], marks: Palette) -> list[Cell]:
     """Return each shade with the most runs that it stands for."""
     cells: list[Cell] = [("runs an hour, up to:" if bounds else "no runs", "")]
-    for level, bound in enumerate(bounds):
+    short = [_short(bound) for bound in bounds]
+    shown = short if len(set(short)) == len(short) else [f"{bound:,}" for bound in bounds]
+    for level, number in enumerate(shown):
         shade = _shade(level, bounds)
-        cells += [("  ", ""), (marks.shades[shade], _STYLES[1 + shade]), (f" {_short(bound)}", "")]
+        cells += [("  ", ""), (marks.shades[shade], _STYLES[1 + shade]), (f" {number}", "")]
     return cells
 
 

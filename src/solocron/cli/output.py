@@ -18,7 +18,7 @@ from solocron.cli.tables import Line, Table, wrapped
 
 __all__ = [
     *("clean", "columns", "draws", "dump", "dump_views", "labelled", "note"),
-    *("pairs", "progress", "say", "table", "table_in_parts", "waiting"),
+    *("pairs", "progress", "say", "table", "table_in_parts", "tell", "waiting"),
 ]
 
 _STYLES = {
@@ -32,6 +32,13 @@ _STYLES = {
 def say(text: str) -> None:
     """Print one line of the result."""
     print(clean(text))
+
+
+def tell(text: str) -> None:
+    """Print a sentence of the result; on a terminal it is broken between words. Not for what is copied as a command."""
+    room, cleaned = columns(), clean(text)
+    for line in [cleaned] if room is None else wrapped(cleaned, room):
+        print(line)
 
 
 def note(text: str) -> None:

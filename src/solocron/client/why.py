@@ -69,12 +69,13 @@ class Why:
         facts = [*_of_schedule(timetable, to_us(at), slot), *_of_definition(job, slot)]
         facts += _of_attempts(records, sessions)
         facts += _of_what_is_open(job, slot)
+        verdict = _verdict(job, view, sessions)
         if view.status in _OPEN:
-            facts += self._hindrances(job, sessions)
-        return WhyView(
-            job=job.name, asked=at, slot=view.slot, status=view.status, verdict=_verdict(job, view, sessions),
-            facts=tuple(facts),
-        )  # fmt: skip
+            hindrances = list(self._hindrances(job, sessions))
+            facts += hindrances
+            if hindrances:
+                verdict = f"{verdict.removesuffix('.')}: {hindrances[0].what}."
+        return WhyView(job=job.name, asked=at, slot=view.slot, status=view.status, verdict=verdict, facts=tuple(facts))
 
     def _named(self, job: Job, slot: int) -> list[Record]:
         """Return the attempts of the slot's own run, or of its shards, oldest first."""

@@ -89,8 +89,7 @@ def from_crontab_job(job: CrontabJob) -> ImportedJob:
 
     A command in the payload would be simpler, and would let everyone who can write to the store run any program.
     """
-    words = [word for word in job.command.split() if "=" not in word]
-    program = words[0] if words else job.command
+    program = _program(job.command)
     name, _ = job_name(program.rpartition("/")[2] or program)
     return ImportedJob(
         name=name,
@@ -100,6 +99,13 @@ def from_crontab_job(job: CrontabJob) -> ImportedJob:
         notes=tuple(note for note in job.notes),
         command=job,
     )
+
+
+def _program(command: str) -> str:
+    """Return the first program of a command that does something: not the `cd` before it, nor its environment."""
+    parts = [part.split() for part in re.split(r"&&|;", command)]
+    programs = [words[0] for part in parts if (words := [word for word in part if "=" not in word])]
+    return next((program for program in programs if program != "cd"), programs[0] if programs else command)
 
 
 def named_once(

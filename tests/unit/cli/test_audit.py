@@ -35,7 +35,12 @@ def test_entries_are_found_by_who_and_what(cli: Cli, shop: Shop) -> None:
     assert "schema move" in cli("audit", "--who", "ana", "--store", shop.url).lines[1]
     assert len(cli("audit", "--subject", "invoices", "--limit", "1", "--store", shop.url, "--json").json) == 1
     answer = cli("audit", "--who", "eve", "--store", shop.url)
-    assert (answer.code, "no such entry" in answer.err) == (0, True)
+    assert (answer.code, answer.err) == (0, "there is no such entry in the audit of namespace 'default'\n")
+
+
+def test_an_empty_audit_says_so(cli: Cli, shop: Shop) -> None:
+    answer = cli("audit", "--store", shop.url)
+    assert (answer.code, answer.err) == (0, "there is no entry yet in the audit of namespace 'default'\n")
 
 
 def test_a_wrong_name_writes_nothing(cli: Cli, shop: Shop) -> None:

@@ -45,6 +45,17 @@ def test_on_a_terminal_statuses_are_coloured(terminal: Terminal) -> None:
     assert "\x1b[1;31mfailed" in terminal.getvalue()
 
 
+def test_a_sentence_keeps_to_the_width_of_a_terminal_and_is_one_line_in_a_pipe(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    with redirect_stdout(terminal):
+        output.tell("invoices has not run its slot yet")
+    assert terminal.getvalue() == "invoices has not run\nits slot yet\n"
+    output.tell("invoices has not run its slot yet")
+    assert capsys.readouterr().out == "invoices has not run its slot yet\n"
+
+
 def test_no_color_is_honoured(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     with redirect_stdout(terminal):

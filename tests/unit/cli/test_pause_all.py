@@ -13,7 +13,7 @@ def test_pause_all_says_how_many_jobs_and_how_to_lift_it(cli: Cli, shop: Shop) -
     (found,) = shop.scheduler.pauses()
     assert (found.scope, found.by, found.note, found.until) == ("all jobs", "kim", "moving the database", None)
     lifted = cli("resume", "--all", "--store", shop.url)
-    assert (lifted.code, lifted.out) == (0, "all jobs: not paused any more; 3 jobs under it\n")
+    assert (lifted.code, lifted.out) == (0, "all jobs (3 now): not paused any more\n")
     assert shop.scheduler.pauses() == []
 
 

@@ -170,6 +170,11 @@ def test_the_legend_names_every_shade_of_the_picture() -> None:
     assert len(legend) <= 60
 
 
+def test_numbers_of_the_legend_that_would_look_the_same_are_written_out() -> None:
+    *_, legend = draw({0: 3_000, HOUR: 3_001}, "UTC", width=60, marks=PLAIN).plain()
+    assert legend == "runs an hour, up to:  -- 3,000  @@ 3,001"
+
+
 def test_an_hour_that_the_clocks_repeat_is_one_cell() -> None:
     fold = to_us(datetime(2026, 11, 1, 5, tzinfo=UTC))  # 01:00 in New York, and an hour later again
     picture = draw({fold: 1, fold + HOUR: 2}, "America/New_York", width=80, marks=PLAIN).plain()

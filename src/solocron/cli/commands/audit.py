@@ -33,7 +33,8 @@ def execute(args: Namespace) -> int:
         if page.looked_back_to is not None:
             output.note(f"looked back to {utc(page.looked_back_to)} UTC; there are older entries")
         if not page.entries:
-            output.note(f"no such entry in the audit of namespace {client.store.namespace!r}")
+            such = "such entry" if args.who or args.subject else "entry yet"
+            output.note(f"there is no {such} in the audit of namespace {client.store.namespace!r}")
             return OK
         output.table(["AT (UTC)", "WHO", "VIA", "ACT", "SUBJECT", "RESULT", "NOTE"], list(map(_row, page.entries)))
     return OK

@@ -38,7 +38,7 @@ def execute(args: Namespace) -> int:
             plan = client.resume_preview(args.job)
             if args.json:
                 return output.dump_views(plan)
-            output.say(_planned(plan))
+            output.tell(_planned(plan))
             return OK
         if not args.json:
             with suppress(InvalidError):  # a schedule of the user's own class: only its code can tell
@@ -71,12 +71,12 @@ def _lift(client: Client, args: Namespace) -> int:
     if pause is None:
         output.say("no pause of many jobs stands: nothing was changed")
         return OK
-    told = f"{len(under)} {'job' if len(under) == 1 else 'jobs'}"
     if args.dry_run:
+        told = f"{len(under)} {'job' if len(under) == 1 else 'jobs'}"
         output.say(f"{pause.scope}: paused since {utc(pause.at)} UTC {circumstances(pause)}".rstrip())
         output.say(f"{told} would go on with their next slot; {_waiting(client, under)} would start")
         return OK
-    output.say(f"{pause.scope}: not paused any more; {told} under it")
+    output.say(f"{pause.scope} ({len(under)} now): not paused any more")
     for job in client.jobs():
         if job.name in under and (job.paused or job.pauses):
             output.note(f"{job.name} stays paused{_also(job.pauses)}")

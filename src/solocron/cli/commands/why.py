@@ -27,7 +27,7 @@ def execute(args: Namespace) -> int:
         found = client.why(args.job, at)
     if args.json:
         return output.dump_views(found)
-    output.say(found.verdict)
+    output.tell(found.verdict)
     if found.facts:
         print()
         rows = [(utc(fact.at) if fact.at else "", fact.what) for fact in found.facts]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,24 +44,46 @@ class Place:
 
     def create(self) -> None:
         """Make sure that the file is there, is ours alone if we make it, and is in a place that can be trusted."""
-        self._check(os.O_RDWR | os.O_CREAT)
+        self._check_folder()
+        if self.identity() is None:
+            self._make()
+        self._check("writing", os.R_OK | os.W_OK)
 
     def look(self) -> None:
         """As `create`, but a file that is not there stays missing."""
         if self.identity() is None:
             raise EmptyStore(nothing_at(f"sqlite:///{self.path}", "there is no such file"))
-        self._check(os.O_RDONLY)
-
-    def _check(self, flags: int) -> None:
         self._check_folder()
+        self._check("reading", os.R_OK)
+
+    def _make(self) -> None:
+        """Make an empty file, unless another process is faster.
+
+        It gets its name only after its descriptor is closed: a process loses all its locks on a file when it closes any
+        descriptor of it, those of SQLite too. Without them another process takes the file for its own, and removes the
+        write-ahead log under this one. For the same reason a file that is there is never opened here.
+        """
+        made = self.path.with_name(f"{self.path.name}-new-{secrets.token_hex(8)}")
         try:
-            descriptor = os.open(self.path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            os.close(os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            try:
+                os.link(made, self.path)
+            except PermissionError:  # a file system without links, where a rename may replace what came meanwhile
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            finally:
+                os.unlink(made)
+        except FileExistsError:
+            pass
         except OSError as error:
-            raise self._refusal(error, "writing" if flags & os.O_RDWR else "reading") from None
+            raise self._refusal(error.strerror, "writing") from None
+
+    def _check(self, why: str, access: int) -> None:
         try:
-            found = os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
+            found = os.stat(self.path, follow_symlinks=False)
+        except OSError as error:
+            raise self._refusal(error.strerror, why) from None
+        if stat.S_ISLNK(found.st_mode):
+            raise self._refusal("it is a link", why)
         if not stat.S_ISREG(found.st_mode):
             raise StoreRefused(f"{self.path} is not a file; nothing was written. Name a file, or a path for a new one.")
         folder = os.stat(self.path.parent)
@@ -68,6 +92,8 @@ class Place:
                 f"{self.path} lies in a folder that every user may write to and belongs to another user; "
                 "nothing was written. Move it to a folder of your own."
             )
+        if not os.access(self.path, access):
+            raise self._refusal(os.strerror(errno.EACCES), why)
 
     def identity(self) -> tuple[int, int] | None:
         """Which file this is; None if there is none."""
@@ -98,14 +124,14 @@ class Place:
                 "nothing was written. Use a local disk, or a server store such as postgresql://."
             )
 
-    def _refusal(self, error: OSError, why: str) -> StoreRefused:
+    def _refusal(self, error: str | None, why: str) -> StoreRefused:
         if self.path.is_symlink():
             return StoreRefused(
                 f"{self.path} is a symbolic link, which another user could redirect; nothing was written. "
                 "Give the path of the file itself."
             )
         return StoreRefused(
-            f"{self.path} cannot be opened for {why} ({error.strerror}); nothing was written. "
+            f"{self.path} cannot be opened for {why} ({error}); nothing was written. "
             "Check the owner and the mode of the file and of its folder."
         )
 

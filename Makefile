@@ -79,8 +79,13 @@ test-long: servers ## What `make test` leaves out: larger worlds, longer storms,
 	@$(BIN)/pytest --long -m "long and not alone" -n $(WORKERS) $(ARGS)
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -m "hypothesis and not long" -n $(WORKERS) $(ARGS)
 
+.PHONY: browser
+browser: $(READY) ## Every page in a real browser: both themes, three widths, accessibility, all acts
+	@$(BIN)/python scripts/servers.py chromium
+	@$(BIN)/pytest --long tests/browser $(ARGS)
+
 .PHONY: servers
-servers: $(READY) ## Install the servers that the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd
+servers: $(READY) ## Install what the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd, Chromium
 	@$(BIN)/python scripts/servers.py
 
 .PHONY: $(SERVERS:%=test-%)

@@ -1,6 +1,7 @@
-"""Brings the servers that the tests start for themselves: what is missing is installed where this user may.
+"""Brings the servers and the browser that the tests start for themselves: what is missing is installed where this user
+may.
 
-    servers.py [postgres] [mariadb] [redis] [valkey] [etcd]   all without a name; PgBouncer comes with postgres
+    servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [chromium]    all without a name; PgBouncer with postgres
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -9,6 +10,7 @@ nothing can be installed it says what to do; the tests of that store are then sk
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,9 @@ import debian
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.servers import INSTALLED, SERVERS
+
+CHROMIUM = "chromium"
+"""The browser in which the pages are tried."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +38,18 @@ DEBIAN = {
     "mariadb": Package("mariadb-server", ("mariadb",)),
     "redis": Package("redis-server", ("redis-server",)),
     "pgbouncer": Package("pgbouncer", ("pgbouncer",)),
+    CHROMIUM: Package(CHROMIUM, ()),
 }
 """Valkey and etcd are not here: their wheels are among the locked packages."""
 
 
 def main(names: list[str]) -> int:
-    unknown = sorted(set(names) - set(SERVERS))
+    known = [*SERVERS, CHROMIUM]
+    unknown = sorted(set(names) - set(known))
     if unknown:
-        print(f"no such server: {', '.join(unknown)}; there are {', '.join(SERVERS)}", file=sys.stderr)
+        print(f"no such server: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2
-    wanted = names or list(SERVERS)
+    wanted = names or known
     missing = _missing([*wanted, *(["pgbouncer"] if "postgres" in wanted else [])])
     packages = [DEBIAN[name] for name in missing if name in DEBIAN]
     if packages and debian.possible():
@@ -51,12 +58,15 @@ def main(names: list[str]) -> int:
         debian.install([package.name for package in packages], services=services)
         missing = _missing(missing)
     for name in missing:
-        print(f"{name} is not installed: {INSTALLED[name].hint}", file=sys.stderr)
+        hint = f"apt-get install {CHROMIUM}" if name == CHROMIUM else INSTALLED[name].hint
+        print(f"{name} is not installed: {hint}", file=sys.stderr)
     return 1 if missing and os.environ.get("CI") else 0
 
 
 def _missing(names: list[str]) -> list[str]:
-    return [name for name in names if INSTALLED[name].binary() is None]
+    return [
+        name for name in names if (shutil.which(CHROMIUM) if name == CHROMIUM else INSTALLED[name].binary()) is None
+    ]
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def jobs(call: ApiCall) -> ShownPage:
         older=look.here(after=shown[-1].name) if begin + _PAGE < len(ordered) else None,
         newer=look.here(after=None) if begin else None,
     )
-    return look.screen(page, shown, strips)
+    return look.screen(page, shown, strips, topics="runs,jobs,audit")
 
 
 def _is_wanted(one: JobView, asked: JobsAsked, look: Look, glance: Glance) -> bool:
@@ -119,7 +119,7 @@ def job(call: ApiCall) -> ShownPage:
         refused=refused_by(nodes, attempts[-1].run) if attempts else (),
         why=told,
         span=span,
-        zones=look.zone_ways(),
+        zones=look.zone_ways(short=True),
         status=given["status"] or "",
         older=older,
         upcoming=[(slot, _note(slot, following)) for slot, following in _pairs(upcoming)],

@@ -115,7 +115,7 @@ class Look:
         self,
         page: DashboardPage,
         *seen: object,
-        topics: str = "runs,nodes,alarms",
+        topics: str = "runs,nodes,alarms,jobs,audit",
         status: int = 200,
         problem: bool = False,
     ) -> ShownPage:
@@ -157,15 +157,21 @@ class Look:
             done="" if done is None else DONE[done],
         )
 
-    def zone_ways(self) -> Choices:
+    def zone_ways(self, *, short: bool = False) -> Choices:
         """Return the zones in which the page can tell its times; a script adds the reader's own."""
         ways = [("UTC", self.here(tz="utc" if self.own else None), self.zone == "UTC")]
         if self.own not in (None, "UTC"):
-            ways.insert(0, (f"{self.own} (the job's)", self.here(tz=None), self.zone == self.own))
+            ways.insert(0, (f"{self.own}, the job's", self.here(tz=None), self.zone == self.own))
         if self.zone not in ("UTC", self.own):
             ways.append((self.zone, self.here(), True))
-        made = tuple(Choice(label=label, href=href, chosen=chosen) for label, href, chosen in ways)
+        made = tuple(
+            Choice(label=_short(label) if short else label, href=href, chosen=chosen) for label, href, chosen in ways
+        )
         return Choices(label="Zone", choices=made)
+
+
+def _short(zone: str) -> str:
+    return zone.partition(",")[0].rpartition("/")[2].replace("_", " ")
 
 
 def _counts(glance: Glance | None, status: Any) -> dict[str, int]:

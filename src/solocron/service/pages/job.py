@@ -169,7 +169,7 @@ def facts_of(
         )
     else:
         facts.append(Fact(name="Last slot", value="never ran", under=f"declared {reading.until(job.created_at)}"))
-    limit = f", limit {format_duration(job.timeout)}" if job.timeout else ", no limit"
+    limit = f", limit {span(job.timeout)}" if job.timeout else ", no limit"
     facts.append(_pair("Takes", took, limit))
     facts.append(_pair("Starts late by", late, ""))
     if accounted is not None:

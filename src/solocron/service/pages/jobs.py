@@ -117,7 +117,7 @@ def _row(job: JobView, strip: Sequence[SlotFate], reading: Reading, links: Links
         who = f"by {job.paused.by}" if job.paused.by else "paused"
         until = f" until {reading.stamp(job.paused.until)}" if job.paused.until else ""
         note = f": “{job.paused.note}”" if job.paused.note else ""
-        following = TableCell(text=f"{who}{until}{note}", tone="skip")
+        following = TableCell(text=f"{who}{until}{note}", tone="skip", clip=True, title=f"{who}{until}{note}")
     else:
         following = TableCell(text="–", title="it has no next slot")
     badge = last_badge(job)
@@ -135,7 +135,7 @@ def _row(job: JobView, strip: Sequence[SlotFate], reading: Reading, links: Links
                 text="" if strip else "–",
             ),
             TableCell(text=held.node or "–", href=links.run(held.run)) if held else TableCell(text="–"),
-            TableCell(text=job.schedule, after=job.zone, wide=True, title=f"{job.schedule}, {job.zone}"),
+            TableCell(text=job.schedule, wide=True, title=job.schedule),
         ),
         pick=job.name,
     )

@@ -74,6 +74,8 @@ class TableCell:
     strong: bool = False
     wide: bool = False
     """True for the column that takes the room that is left, and is cut with an ellipsis."""
+    clip: bool = False
+    """True for text of a person, which is cut after some words."""
     long: bool = False
     """True for sentences, which are wrapped and never cut."""
     picture: Markup | None = None

@@ -48,6 +48,8 @@ class StoryPart:
     acts: tuple[ActLink, ...] = ()
     verdict: str = ""
     """What became of it and why, in one sentence."""
+    worried: bool = False
+    """True if that is not what was planned."""
 
 
 def story_of(
@@ -106,6 +108,7 @@ def story_of(
         after=here(slot=after.isoformat()) if after and here else None,
         acts=tuple(acts),
         verdict=verdict,
+        worried=badge.tone not in ("ok", "run"),
     )
 
 

@@ -52,7 +52,9 @@ function tick() {
 
 // --- live: a stream says that something changed, the page fetches itself and changes in place ------------------------
 
-const state = { live: true, failures: 0, asking: false, again: false, last: 0, etag: "", stream: null, timer: 0 };
+const state = {
+  live: true, failures: 0, asking: false, again: false, last: 0, whole: 0, etag: "", stream: null, open: false, timer: 0,
+};
 
 function say(words, stale = false) {
   const place = document.getElementById("live");
@@ -62,7 +64,9 @@ function say(words, stale = false) {
 }
 
 const busy = () =>
-  document.hidden || document.querySelector("dialog[open]") !== null || String(window.getSelection() ?? "") !== "";
+  document.hidden ||
+  document.querySelector("dialog[open], td.pick input:checked") !== null ||
+  String(window.getSelection() ?? "") !== "";
 
 async function refresh() {
   if (!state.live || busy()) return;
@@ -75,7 +79,10 @@ async function refresh() {
     const wait = 1000 - (performance.now() - state.last);
     if (wait > 0) await new Promise((done) => setTimeout(done, wait));
     state.last = performance.now();
-    const headers = { "Solocron-Part": "main", ...(state.etag ? { "If-None-Match": state.etag } : {}) };
+    // Now and then the whole page: what only the clock changes, such as a job that is late, has no new tag.
+    const known = state.etag && state.last - state.whole < 30000;
+    if (!known) state.whole = state.last;
+    const headers = { "Solocron-Part": "main", ...(known ? { "If-None-Match": state.etag } : {}) };
     const answer = await fetch(location.href, { headers, credentials: "same-origin" });
     if (answer.status === 401) return location.reload();
     if (answer.status !== 304) {
@@ -85,11 +92,11 @@ async function refresh() {
       morph(await answer.text());
     }
     state.failures = 0;
-    say(state.stream ? "live" : "asks every 5 s");
+    say(state.open ? "live" : "asks every 5 s");
   } catch {
     state.failures += 1;
-    const clock = document.getElementById("clock")?.textContent ?? "";
-    if (state.failures === 3) say(`stale since ${clock}`, true);
+    if (state.failures === 1) state.since = document.getElementById("clock")?.textContent ?? "";
+    if (state.failures >= 3) say(`stale since ${state.since}`, true);
   } finally {
     state.asking = false;
     if (state.again) {
@@ -120,24 +127,30 @@ function listen() {
   const stream = new EventSource(`${base}/api/v1/events?topics=${encodeURIComponent(topics)}`);
   state.stream = stream;
   stream.addEventListener("hello", (event) => {
-    setClock(JSON.parse(event.data).now);
-    say("live");
+    setClock(JSON.parse(event.data).now ?? "");
+    state.open = true;
+    if (state.failures) refresh();
+    else if (state.live) say("live");
   });
   stream.addEventListener("changed", refresh);
   stream.addEventListener("gap", refresh);
-  stream.addEventListener("bye", () => stream.close());
+  const over = () => {
+    stream.close();
+    state.stream = null;
+    state.open = false;
+  };
+  stream.addEventListener("bye", over);
   stream.onerror = () => {
-    if (stream.readyState === EventSource.CLOSED) {
-      state.stream = null;
-      say("asks every 5 s");
-    }
+    state.open = false;
+    if (stream.readyState === EventSource.CLOSED) over();
   };
 }
 
 function ask() {
   clearTimeout(state.timer);
   state.timer = setTimeout(async () => {
-    if (!state.stream && meta("topics")) await refresh();
+    if (meta("topics") && (!state.open || performance.now() - state.whole > 30000)) await refresh();
+    if (!state.stream && !document.hidden) listen();
     ask();
   }, state.failures > 3 ? 15000 : 5000);
 }
@@ -149,6 +162,7 @@ document.addEventListener("visibilitychange", () => {
     hidden = setTimeout(() => {
       state.stream?.close();
       state.stream = null;
+      state.open = false;
     }, 60000);
   } else {
     listen();
@@ -288,9 +302,16 @@ document.addEventListener("keydown", (event) => {
     return;
   } else if (event.key === "j" || event.key === "k") {
     mark(event.key === "j" ? 1 : -1);
+  } else if (event.key === "x") {
+    document.querySelector("tr[aria-selected] td.pick input")?.click();
+  } else if (event.key === "o") {
+    document.querySelector("tr[aria-selected] a")?.click();
+  } else if (event.key === "z") {
+    turnZone();
   } else if (event.key === "l") {
     state.live = !state.live;
     say(state.live ? "live" : "paused");
+    refresh();
   } else if (event.key === "r") {
     refresh();
   } else if (event.key === "?") {
@@ -313,6 +334,42 @@ if (keysOn && keysOpen) {
   keysOn.addEventListener("change", () => store("solocron-keys", keysOn.checked ? "on" : "off"));
   keysOpen.hidden = false;
   keysOpen.addEventListener("click", showKeys);
+}
+
+// --- zone: the job's, UTC, mine ----------------------------------------------------------------------------------------
+
+const mine = document.getElementById("zone-mine");
+const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (mine && own) {
+  const address = new URL(location.href);
+  address.searchParams.set("tz", own);
+  mine.href = address.href;
+  mine.textContent = `${own}, mine`;
+  mine.hidden = new URLSearchParams(location.search).get("tz") === own;
+}
+function turnZone() {
+  const ways = [...document.querySelectorAll("#zones a:not([hidden])")];
+  const at = ways.findIndex((way) => way.getAttribute("aria-current"));
+  ways[(at + 1) % ways.length]?.click();
+}
+for (const menu of document.querySelectorAll("details.menu")) {
+  document.addEventListener("click", (event) => menu.contains(event.target) || (menu.open = false));
+  menu.addEventListener("keydown", (event) => event.key === "Escape" && (menu.open = false));
+}
+
+// --- selection, and what was just done -------------------------------------------------------------------------------------
+
+document.addEventListener("change", (event) => {
+  if (!event.target.matches?.("td.pick input")) return;
+  const count = document.querySelectorAll("td.pick input:checked").length;
+  const words = document.getElementById("picked");
+  if (words) words.textContent = count ? `${count} selected` : "Select jobs to pause or resume them together.";
+});
+if (new URLSearchParams(location.search).has("done")) {
+  // A reload, and the page that fetches itself, shall not say it again.
+  const address = new URL(location.href);
+  address.searchParams.delete("done");
+  history.replaceState(null, "", address);
 }
 
 // --- theme: as the system, light, dark -----------------------------------------------------------------------------------

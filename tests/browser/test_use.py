@@ -1,0 +1,231 @@
+"""A person at work: acts, keys, live pages, and what a page of another origin can do, which is nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from solocron.model.documents.audit import Act
+from solocron.service.roles import Role
+from tests.browser.conftest import Chromium, Site
+
+pytestmark = pytest.mark.may_leak("the browser and the service live as long as this file")
+
+
+def heading(page: Any) -> str:
+    return str(page.locator("h1").inner_text())
+
+
+def test_a_job_is_paused_and_resumed_in_dialogs_and_both_are_on_record(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        page.goto("/jobs/usage.rollup")
+        page.click("text=Pause")
+        dialog = page.locator("dialog#dialog")
+        dialog.wait_for()
+        assert "Nothing more of it starts by schedule." in dialog.inner_text()
+        dialog.locator("input[name=note]").fill("schema move")
+        dialog.locator("button[type=submit]").click()
+        page.wait_for_selector("text=Paused by operate-er")
+        assert "schema move" in page.locator(".band").inner_text()
+        page.wait_for_url("**/jobs/usage.rollup")
+        page.keyboard.press("p")
+        page.locator("dialog#dialog button[type=submit]").click()
+        page.wait_for_selector("text=Resumed.")
+        assert page.reports == []
+    assert site.acts()[:2] == [("resume", "usage.rollup"), ("pause", "usage.rollup")]
+
+
+def test_every_act_works_without_script(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site, java_script_enabled=False) as page:
+        page.goto("/jobs/reports.yearly")
+        page.click("text=Run now")
+        page.fill("textarea[name=payload]", '{"year": 2026}')
+        page.click("button.primary")
+        assert heading(page).startswith("reports.yearly")
+        run = page.url
+        page.click("text=Cancel")
+        page.click("button.primary")
+        assert page.locator(".bar-line.done").inner_text() == "Cancelled."
+        assert page.url.startswith(run.partition("?")[0])
+        page.goto("/jobs")
+        page.check("input[value='webhooks.flush']")
+        page.check("input[value='etl.load']")
+        page.click("text=Pause the selected")
+        assert heading(page) == "Pause 2 jobs"
+        page.click("button.primary")
+        assert page.locator(".bar-line.done").inner_text() == "Paused."
+        page.goto("/bulk?action=resume&job=webhooks.flush&job=etl.load")
+        page.click("button.primary")
+        page.goto("/jobs/usage.rollup/backfill")
+        page.fill("input[name=start]", "2026-01-01T00:00")
+        page.fill("input[name=end]", "2026-01-01T03:00")
+        page.click("button.primary")
+        assert "3 slots from" in page.locator("#act").inner_text()
+        page.click("button.primary")
+        assert page.locator(".bar-line.done").inner_text() == "The backfill begins."
+    assert [act for act, _ in site.acts()[:7]] == [
+        "backfill",
+        "resume",
+        "resume",
+        "pause",
+        "pause",
+        "cancel",
+        "trigger",
+    ]
+
+
+def test_keys_lead_everywhere_and_act_only_through_a_dialog(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        page.goto("/")
+        page.keyboard.press("/")
+        page.keyboard.type("usage.rollup")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/jobs/usage.rollup")
+        before = site.acts()
+        page.keyboard.press("t")
+        page.locator("dialog#dialog").wait_for()
+        page.keyboard.press("Escape")
+        cell = page.locator("table.cal a.cell.sel")
+        cell.focus()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**slot=**")
+        page.keyboard.press("g")
+        page.keyboard.press("j")
+        page.wait_for_url("**/jobs")
+        page.keyboard.press("j")
+        page.keyboard.press("x")
+        assert page.locator("#picked").inner_text() == "1 selected"
+        page.keyboard.press("?")
+        page.locator("dialog#keys").wait_for()
+        page.uncheck("#keys-on")
+        page.keyboard.press("Escape")
+        page.keyboard.press("g")
+        page.keyboard.press("n")
+        assert page.url.endswith("/jobs")
+        assert site.acts() == before
+        assert page.reports == []
+
+
+def test_a_zone_is_chosen_for_every_page(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site, timezone_id="Asia/Tokyo") as page:
+        page.goto("/jobs/usage.rollup")
+        page.click("#zones summary")
+        page.click("text=Asia/Tokyo, mine")
+        page.wait_for_url("**tz=Asia%2FTokyo**")
+        assert "newest first, in Tokyo" in page.locator("main").inner_text()
+        page.click("nav >> text=Runs")
+        assert "tz=Asia%2FTokyo" in page.url
+
+
+def test_an_open_page_changes_in_place_and_keeps_what_the_reader_does(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        page.goto("/jobs")
+        page.locator("#live", has_text="live").wait_for()
+        page.fill("input[name=q] >> nth=1", "half a wo")
+        page.evaluate("document.querySelector('h1').isTheSame = true")
+        with site.client() as client, client.audited(Act(act="pause", subject="webhooks.flush", via="cli", who="ben")):
+            client.pause("webhooks.flush", by="ben", note="live test")
+        page.wait_for_selector("text=live test")
+        assert page.input_value("input[name=q] >> nth=1") == "half a wo"
+        assert page.evaluate("document.activeElement.name") == "q"
+        assert page.evaluate("document.querySelector('h1').isTheSame")
+        with site.client() as client, client.audited(Act(act="resume", subject="webhooks.flush", via="cli", who="ben")):
+            client.resume("webhooks.flush", by="ben")
+        page.locator("text=live test").wait_for(state="detached")
+        assert page.reports == []
+
+
+def test_open_details_survive_a_change(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        page.goto("/runs?status=failed")
+        page.locator("table.data td a").first.click()
+        page.locator("#live", has_text="live").wait_for()
+        page.locator("details.error summary").click()
+        assert page.locator("details.error").get_attribute("open") is None
+        with page.expect_response(lambda answer: "solocron-part" in answer.request.headers):
+            page.keyboard.press("r")
+        assert page.locator("details.error").get_attribute("open") is None
+
+
+@pytest.mark.long
+def test_a_service_that_goes_and_comes_is_said(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        page.goto("/jobs")
+        page.locator("#live", has_text="live").wait_for()
+        assert site.stop() == 0
+        page.locator("#live", has_text="stale since").wait_for(timeout=60_000)
+        site.start()
+        page.locator("#live", has_text="live").wait_for(timeout=60_000)
+
+
+class _Evil(BaseHTTPRequestHandler):
+    target = ""
+
+    def do_GET(self) -> None:
+        body = f"""<!doctype html><form id=f method=post action="{self.target}/jobs/usage.rollup/pause">
+        <input name=note value=evil></form><img src="{self.target}/jobs/usage.rollup/pause"><script>
+        const get = (path, more) => fetch("{self.target}" + path, {{credentials: "include", ...more}})
+          .then((answer) => answer.text(), () => "refused");
+        window.told = Promise.all([
+          get("/api/v1/jobs"), get("/jobs"), get("/jobs/usage.rollup/pause", {{method: "POST", body: "note=evil",
+            mode: "no-cors", headers: {{"content-type": "application/x-www-form-urlencoded"}}}}),
+          get("/api/v1/jobs/usage.rollup/pause", {{method: "POST", body: "{{}}"}}),
+          new Promise((done) => {{
+            const one = new EventSource("{self.target}/api/v1/events", {{withCredentials: true}});
+            one.onerror = () => {{ one.close(); done("refused"); }}; one.onopen = () => done("open"); }}),
+        ]);</script>""".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def evil(site: Site) -> Iterator[str]:
+    _Evil.target = site.address
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Evil)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://localhost:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_page_of_another_origin_can_do_nothing(chromium: Chromium, site: Site) -> None:
+    before = site.acts()
+    with chromium.tab(site) as page, evil(site) as address:
+        page.goto(address)
+        told = page.evaluate("window.told")
+        assert "usage.rollup" not in str(told)
+        assert told[-1] == "refused"
+        page.evaluate("document.getElementById('f').submit()")
+        page.wait_for_url("**/jobs/usage.rollup/pause")
+        assert heading(page) == "Not known"  # the cookie does not come with it
+        page.goto(site.address + "/jobs/usage.rollup")
+        assert heading(page).startswith("usage.rollup")
+    assert site.acts() == before
+
+
+def test_a_login_ends_when_the_reader_says_so(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site, role=Role.READ) as page:
+        page.goto("/jobs?state=failing")
+        page.click("#who summary")
+        page.click("text=Log out")
+        assert page.url.endswith("/login")
+        page.goto("/jobs?state=failing")
+        assert "/login?wanted=" in page.url
+        page.fill("input[name=token]", site.tokens[Role.READ])
+        page.click("button[type=submit]")
+        page.wait_for_url("**/jobs?state=failing")

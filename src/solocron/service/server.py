@@ -124,6 +124,8 @@ def make_server(app: AsgiService, wanted: Listening) -> uvicorn.Server:
     except ModuleNotFoundError:
         raise MissingExtra(f"serving needs the package 'uvicorn': pip install \"solocron[web]\". {_NOTHING}") from None
 
+    from solocron.service.heads import BoundedHeads
+
     class Server(uvicorn.Server):
         """Ends the streams at a signal, and then itself, with exit code 0.
 
@@ -139,7 +141,7 @@ def make_server(app: AsgiService, wanted: Listening) -> uvicorn.Server:
     proxies: Sequence[str] = wanted.proxies
     config = uvicorn.Config(
         app,
-        http="h11",  # its limit on the size of headers can be set
+        http=BoundedHeads,  # on h11, whose limit on the size of headers can be set
         h11_max_incomplete_event_size=20 * 1024,
         ws="none",
         lifespan="on",

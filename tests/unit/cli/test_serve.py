@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -193,6 +195,30 @@ def test_a_node_serves_beside_its_work_until_it_has_drained(cli: Cli, write: Wri
         wait_until(lambda: served.ask("health/ready")[0] == 200, within=20, what="the service to be ready")
         log = served.stop()
     assert "a node has drained" in log
+
+
+def test_open_connections_do_not_keep_it_from_stopping(cli: Cli, elsewhere: Path, shop: Shop) -> None:
+    """An idle one, one in the middle of its head, one in the middle of its body, and one that is told of changes."""
+    token = cli("token", "new", "ana", "--role", "operate", "--token-file", "tokens").lines[0]
+    with Served("--store", "sqlite:///shop.db", "serve", "--port", "0", "--token-file", "tokens") as served:
+        where = urlsplit(served.url)
+        known = f"Host: localhost\r\nAuthorization: Bearer {token}\r\n"
+        sent = (
+            f"GET /api/v1/me HTTP/1.1\r\n{known}\r\n",
+            f"GET /api/v1/events HTTP/1.1\r\n{known}\r\n",
+            "GET /api/v1/me HTTP/1.1\r\nHost: loc",
+            f"POST /api/v1/bulk HTTP/1.1\r\n{known}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{",
+        )
+        opened = [socket.create_connection((where.hostname or "", where.port or 0), timeout=20) for _ in sent]
+        for one, text in zip(opened, sent, strict=True):
+            one.sendall(text.encode())
+        for one in opened[:2]:
+            assert one.recv(1024).startswith(b"HTTP/1.1 200 ")
+        begun = time.monotonic()
+        served.stop()
+        assert time.monotonic() - begun < 15
+        for one in opened:
+            one.close()
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import http.client
+import importlib
+import signal
 import subprocess
 import sys
 import zipfile
 from email.parser import HeaderParser
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,6 +18,10 @@ from solocron.cli.completion import FILES, script
 from solocron.cli.parser import build
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+WEB = ("cronsim", "tzdata", "jinja2", "markupsafe", "uvicorn", "h11", "click")
+"""Packages of `solocron[web]`, all of them."""
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +57,35 @@ def test_the_wheel_asks_for_two_small_packages_and_offers_the_rest(wheel: zipfil
     assert {asked.partition("<")[0].partition(">")[0] for asked in mandatory} == {"cronsim", "tzdata"}
     assert {"postgres", "mysql", "redis", "cli"} <= set(metadata.get_all("Provides-Extra", []))
     assert metadata["License-Expression"] == "Apache-2.0"
+
+
+def test_an_installation_with_the_extra_serves_a_new_store(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """The wheel and the packages of the extra, and nothing else of this environment."""
+    site = tmp_path / "site"
+    wheel.extractall(site)
+    for name in WEB:
+        (site / name).symlink_to(Path(str(importlib.import_module(name).__file__)).parent)
+    argv = [sys.executable, "-S", "-m", "solocron", "serve", "--store", "sqlite:///jobs.db", "--port", "0", "--open"]
+    environment = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+    with subprocess.Popen(
+        argv, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as served:
+        assert served.stdout is not None
+        url, link = (urlsplit(served.stdout.readline().strip()) for _ in range(2))
+        connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=30)
+        connection.request("GET", f"{link.path}?{link.query}")
+        answer = connection.getresponse()
+        answer.read()
+        cookie = (answer.headers["Set-Cookie"] or "").partition(";")[0]
+        found = {}
+        for path in ("/", "/jobs", "/explain", "/api/v1/me"):
+            connection.request("GET", path, headers={"Cookie": cookie, "Accept": "text/html, */*"})
+            shown = connection.getresponse()
+            found[path] = (shown.status, shown.read())
+        connection.close()
+        served.send_signal(signal.SIGTERM)
+        _, log = served.communicate(timeout=30)
+    assert {path: status for path, (status, _) in found.items()} == dict.fromkeys(found, 200), log
+    assert b"<!doctype html" in found["/"][1].lower()
+    assert served.returncode == 0
+    assert not (tmp_path / "jobs.db").exists(), "looking makes nothing"

@@ -123,6 +123,7 @@ def make_app(
     from solocron.service.handle import Service
     from solocron.service.live import LiveTimes
     from solocron.service.mounting import require_web
+    from solocron.service.own_checks import checks_of
 
     require_web("serving")
     service = Service(
@@ -135,6 +136,7 @@ def make_app(
         ticking=ticking,
         oidc=oidc,
         node_is_ready=node_is_ready,
+        own_checks=lambda: checks_of(listening=wanted, tokens=callers.tokens, hosts=callers.hosts),
     )
     return AsgiService(service, base=wanted.base, live=LiveTimes())
 

@@ -16,6 +16,7 @@ from solocron.service.handle import Service
 from solocron.service.host_auth import HostAuthentication
 from solocron.service.identity import HostAuth
 from solocron.service.oidc import Oidc, OidcVerifier
+from solocron.service.own_checks import checks_of
 from solocron.service.ticking import Ticking, TickOnce
 from solocron.service.tokens import TokenFile
 
@@ -57,16 +58,18 @@ def make_service(
     file = None if tokens is None else TokenFile(Path(tokens))
     if file is not None:
         file.entries()  # a file that cannot be trusted is told now, and not by a 401
+    hosts = LOOPBACK if allowed_hosts is None else check_hosts(allowed_hosts, what, _NOTHING)
     service = Service(
         clients,
         tokens=file,
-        allowed_hosts=LOOPBACK if allowed_hosts is None else check_hosts(allowed_hosts, what, _NOTHING),
+        allowed_hosts=hosts,
         read_only=read_only,
         edit=edit,
         values=values,
         ticking=None if tick is None else Ticking(tick, runs_node=runs_node),
         oidc=None if oidc is None else OidcVerifier(oidc),
         node_is_ready=node_is_ready,
+        own_checks=lambda: checks_of(listening=None, tokens=file, has_auth=auth is not None, hosts=hosts),
     )
     return service, None if auth is None else HostAuthentication(auth)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from solocron.author import check_author
 from solocron.client.job_documents import JobDocuments
 from solocron.clock import from_us
 from solocron.effects.locks.writing import write
@@ -13,7 +14,7 @@ from solocron.errors import InvalidError, SolocronError, StoreError
 from solocron.model.change import Kind
 from solocron.model.documents import audit
 from solocron.model.documents.audit import Act, Entry
-from solocron.stores.contract import All
+from solocron.stores.contract import All, Named
 from solocron.stores.paging import read_documents
 from solocron.views import AuditPage, AuditView
 
@@ -39,12 +40,17 @@ class Audit:
         self._store = documents.store
 
     @contextmanager
-    def audited(self, act: Act) -> Iterator[Audited]:
+    def audited(self, act: Act, *, named: tuple[Kind, str] | None = None) -> Iterator[Audited]:
         """Put an act on record, let it be done, and add what came of it.
 
         If it cannot be put on record, the error is raised and nothing is done. If what came of it cannot be added, the
-        act stands, and its entry says that the outcome is unknown.
+        act stands, and its entry says that the outcome is unknown. An act about a `named` document that is not there
+        leaves no entry, nor does one with an author or a note that cannot be kept: it will be refused, and a mistake
+        must write nothing.
         """
+        if not _can_be_kept(act) or (named is not None and not self._store.read(Named(named[0], (named[1],)))):
+            yield Audited()
+            return
         at = self._store.clock()
         name = audit.name_of(at, self._runtime.rng.token())
         write(self._store, Kind.AUDIT, name, lambda doc, now: audit.ask(doc, act, at=at), runtime=self._runtime)
@@ -85,3 +91,11 @@ class Audit:
                 lambda doc, now: audit.complete(doc, result=result[:_RESULT], after=after),
                 runtime=self._runtime,
             )
+
+
+def _can_be_kept(act: Act) -> bool:
+    try:
+        check_author(act.who, act.note, undone="")
+    except InvalidError:
+        return False
+    return True

@@ -189,9 +189,9 @@ class AsyncScheduler:
         """Tell nothing of some alarms until an instant: a kind, a pattern of jobs, or `kind:pattern`."""
         return await self._call(self._scheduler.silence, what, until=until, note=note, by=by)
 
-    async def lift_silence(self, what: str) -> None:
+    async def lift_silence(self, what: str, *, note: str | None = None, by: str | None = None) -> None:
         """End a silence now; what is still wrong is told."""
-        await self._call(self._scheduler.lift_silence, what)
+        await self._call(self._scheduler.lift_silence, what, note=note, by=by)
 
     async def limits(self) -> list[LimitView]:
         """Return the limits across jobs: how many may run, and which runs have the permits."""

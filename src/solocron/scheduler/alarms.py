@@ -14,6 +14,7 @@ from solocron.jobs.checks import check_name
 from solocron.jobs.options import Span
 from solocron.model.documents.alarm import Bounds
 from solocron.model.policy import parse_quota, whole
+from solocron.scheduler.auditing import audited
 from solocron.scheduler.core import Core
 from solocron.stores.contract import Tier
 from solocron.stores.url import Secret
@@ -113,11 +114,13 @@ class AlarmOperations:
 
     def silence(self, what: str, *, until: datetime, note: str | None = None, by: str | None = None) -> SilenceView:
         """Tell nothing of some alarms until an instant: a kind, a pattern of jobs, or `kind:pattern`."""
-        return self._core.open().silence(what, until=until, note=note, by=by)
+        with audited(self._core, "silence", what, by=by, note=note):
+            return self._core.open().silence(what, until=until, note=note, by=by)
 
-    def lift_silence(self, what: str) -> None:
+    def lift_silence(self, what: str, *, note: str | None = None, by: str | None = None) -> None:
         """End a silence now; what is still wrong is told."""
-        self._core.open().lift_silence(what)
+        with audited(self._core, "lift", what, by=by, note=note):
+            self._core.open().lift_silence(what)
 
     def _deliver_the_rest(self, node: Node | None) -> None:
         """Deliver the waiting messages when the scheduler stops, and record what became of them."""

@@ -13,6 +13,8 @@ from solocron.effects.locks.session import NodeSession, PrivateSession, SharedSe
 from solocron.effects.locks.writing import Ward
 from solocron.engine.node import Node
 from solocron.jobs.options import Span
+from solocron.model.change import Kind
+from solocron.scheduler.auditing import audited
 from solocron.scheduler.core import Core
 
 __all__ = ["LockOperations", "LockRoom"]
@@ -93,7 +95,8 @@ class LockOperations:
 
     def force_release(self, name: str, *, reason: str, by: str | None = None) -> LockView:
         """Take a lock from its holder; recorded with the reason, and the fence rises."""
-        return force_release(self._core.open().store, self._core.runtime, name, reason=reason, by=by)
+        with audited(self._core, "release", name, by=by, note=reason, named=(Kind.LOCK, name)):
+            return force_release(self._core.open().store, self._core.runtime, name, reason=reason, by=by)
 
     def leader(
         self, name: str, *, on_gain: Callable[[], Any] | None = None, on_loss: Callable[[], Any] | None = None

@@ -12,6 +12,7 @@ from solocron.client.backfill import BackfillChoice
 from solocron.client.timeline import LaneKind
 from solocron.jobs.job_spec import JobSpec
 from solocron.jobs.options import AddOptions, Span
+from solocron.scheduler.auditing import audited, audited_job
 from solocron.scheduler.core import Core
 from solocron.schedules import Schedule
 from solocron.views import (
@@ -146,7 +147,12 @@ class Operations:
         With `connection` the run is requested in the transaction that you have open there: no commit, no run.
         """
         name = self._core.registry.name_of(job)
-        return self.open().trigger(name, payload, at=at, key=key, shard=shard, connection=connection, by=by, note=note)
+        # In the caller's transaction there is no act before its commit: the run itself says who asked for it.
+        author = by if connection is None else None
+        with audited_job(self._core, "trigger", name, by=author, note=note):
+            return self.open().trigger(
+                name, payload, at=at, key=key, shard=shard, connection=connection, by=by, note=note
+            )
 
     def wait(self, run: str, timeout: Span | None = None) -> RunView:
         """Wait until a run is over, retries included, and return its last attempt."""
@@ -156,11 +162,13 @@ class Operations:
         self, job: str, *, by: str | None = None, note: str | None = None, until: datetime | None = None
     ) -> JobView:
         """Start nothing more of a job by schedule, until it is resumed or until an instant."""
-        return self.open().pause(job, by=by, note=note, until=until)
+        with audited_job(self._core, "pause", job, by=by, note=note):
+            return self.open().pause(job, by=by, note=note, until=until)
 
     def resume(self, job: str, *, by: str | None = None, note: str | None = None) -> JobView:
         """Resume a paused job; the slots of the pause are recorded as skipped."""
-        return self.open().resume(job, by=by, note=note)
+        with audited_job(self._core, "resume", job, by=by, note=note):
+            return self.open().resume(job, by=by, note=note)
 
     def resume_preview(self, job: str) -> ResumeView:
         """Return what `resume` would do now, without doing it."""
@@ -182,7 +190,8 @@ class Operations:
         recorded as skipped. With `triggers`, what a person or a program requested waits as well. Pauses of different
         scopes stand side by side; the same scope again changes author, note and end.
         """
-        return self.open().pause_all(pool=pool, match=match, by=by, note=note, until=until, triggers=triggers)
+        with audited(self._core, "pause", _scope(pool, match), by=by, note=note):
+            return self.open().pause_all(pool=pool, match=match, by=by, note=note, until=until, triggers=triggers)
 
     def resume_all(
         self,
@@ -196,7 +205,8 @@ class Operations:
 
         A job that another pause covers, or that has one of its own, stays paused.
         """
-        return self.open().resume_all(pool=pool, match=match, by=by, note=note)
+        with audited(self._core, "resume", _scope(pool, match), by=by, note=note):
+            return self.open().resume_all(pool=pool, match=match, by=by, note=note)
 
     def pauses(self) -> list[ScopedPauseView]:
         """Return the pauses of many jobs that stand, the oldest first."""
@@ -228,7 +238,8 @@ class Operations:
     ) -> str | list[str]:
         """Run a slot once more, or every slot that failed since then, with the key that it had."""
         rerun = cast("Callable[..., str | list[str]]", self.open().rerun)  # it refuses both, and neither
-        return rerun(job, slot, failed_since=failed_since, key=key, by=by, note=note)
+        with audited_job(self._core, "rerun", job, by=by, note=note):
+            return rerun(job, slot, failed_since=failed_since, key=key, by=by, note=note)
 
     def backfill(
         self,
@@ -249,9 +260,10 @@ class Operations:
         `only="missed"` leaves out the slots that ran, `only="not_well"` those that succeeded. Calling it again with
         the same `key` returns the same backfill.
         """
-        return self.open().backfill(
-            job, start, end, limit=limit, rate=rate, dry_run=dry_run, only=only, key=key, by=by, note=note
-        )
+        with audited_job(self._core, "backfill", job, by=None if dry_run else by, note=note):
+            return self.open().backfill(
+                job, start, end, limit=limit, rate=rate, dry_run=dry_run, only=only, key=key, by=by, note=note
+            )
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
         """Return the backfills in progress, and how far they are."""
@@ -282,7 +294,8 @@ class Operations:
 
         Return "asked" if a node has to stop it, "cancelled" if it was waiting, or its status if it is over.
         """
-        return self.open().cancel(run, by=by, note=note)
+        with audited_job(self._core, "cancel", run, by=by, note=note):
+            return self.open().cancel(run, by=by, note=note)
 
     def add(
         self,
@@ -329,4 +342,10 @@ class Operations:
 
     def remove(self, name: str, *, by: str | None = None, note: str | None = None) -> None:
         """Remove a job: its waiting runs are cancelled, its running ones are asked to stop."""
-        self.open().remove(name, by=by, note=note)
+        with audited_job(self._core, "remove", name, by=by, note=note):
+            self.open().remove(name, by=by, note=note)
+
+
+def _scope(pool: str | None, match: str | None) -> str:
+    """Return the words of a scope, as the audit has them."""
+    return f"--pool {pool}" if pool is not None else f"--match {match}" if match is not None else "--all"

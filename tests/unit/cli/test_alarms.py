@@ -138,7 +138,7 @@ def test_a_silence_of_the_same_words_replaces_the_one_before(cli: Cli) -> None:
             "a string of at most 500 characters; nothing was silenced.",
         ),
         (["lift", "late"], 3, "there is no silence 'late'; `solocron alarms` lists them. Nothing was lifted.\n"),
-        (["lift", "failing", "--note", "x"], 2, "alarms lift takes no --until, --note or --by; nothing was lifted."),
+        (["lift", "failing", "--until", "1h"], 2, "alarms lift takes no --until: it ends the silence now; nothing was"),
         (["--note", "x"], 2, "--until, --note and --by belong to `solocron alarms silence`; nothing was changed."),
         (["quieten", "failing"], 2, "invalid choice: 'quieten'"),
     ],

@@ -53,3 +53,43 @@ def test_a_preview_is_no_act(cli: Cli, shop: Shop) -> None:
     cli("resume", "invoices", "--dry-run", "--store", shop.url)
     cli("backfill", "invoices", "3h", "1h", "--dry-run", "--store", shop.url)
     assert cli("audit", "--store", shop.url, "--json").json == []
+
+
+def test_what_changes_more_than_a_run_is_on_record_too(cli: Cli, shop: Shop) -> None:
+    by = ("--by", "ana", "--store", shop.url)
+    with shop.scheduler.lock("till"):
+        assert cli("locks", "--release", "till", "--reason", "stuck", *by).code == 0
+    assert cli("alarms", "silence", "late", "--until", "1h", "--note", "known", *by).code == 0
+    assert cli("alarms", "lift", "late", "--note", "over", *by).code == 0
+    assert cli("adopt", "invoices", "--note", "rolled back", *by).code == 0
+    assert cli("adopt", "--all", *by).code == 0
+    assert cli("restored", "--note", "from the backup of noon", *by).code == 0
+    assert cli("remove", "report", "--note", "not needed", *by).code == 0
+    found = cli("audit", "--store", shop.url, "--json").json
+    assert [(one["act"], one["subject"], one["note"], one["result"]) for one in found[::-1]] == [
+        ("release", "till", "stuck", "done"),
+        ("silence", "late", "known", "done"),
+        ("lift", "late", "over", "done"),
+        ("adopt", "invoices", "rolled back", "done"),
+        ("adopt", "--all", None, "done"),
+        ("restored", "namespace default", "from the backup of noon", "done"),
+        ("remove", "report", "not needed", "done"),
+    ]
+
+
+def test_what_was_refused_is_on_record_and_a_wrong_name_is_not(cli: Cli, shop: Shop) -> None:
+    with shop.scheduler.lock("till"):
+        pass
+    for argv in (
+        ["locks", "--release", "till", "--reason", "x"],
+        ["locks", "--release", "no such lock", "--reason", "x"],
+        ["remove", "nothing"],
+        ["adopt", "nothing"],
+        ["alarms", "lift", "failing"],
+    ):
+        assert cli(*argv, "--store", shop.url).code in (3, 4)
+    found = cli("audit", "--store", shop.url, "--json").json
+    assert [(one["act"], one["result"][:24]) for one in found[::-1]] == [
+        ("release", "lock 'till' is not held;"),
+        ("lift", "there is no silence 'fai"),
+    ]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from solocron import Scheduler
 from solocron.client import Client
 from solocron.client import audit as module
 from solocron.clock import SECOND
 from solocron.engine.small_documents import SmallDocuments
-from solocron.errors import ConflictError, InvalidError, StoreUnavailable
+from solocron.errors import ConflictError, InvalidError, NotFoundError, StoreUnavailable
 from solocron.model.documents.audit import KEEP, Act
 from solocron.stores.memory import MemoryStore
 from tests.unit.engine.kit import context_of
@@ -106,3 +108,48 @@ def test_entries_go_after_a_year_and_not_with_the_log() -> None:
 
 def away(*args: Any, **more: Any) -> Any:
     raise StoreUnavailable("the store is away; nothing was done.")
+
+
+def test_a_call_from_python_is_on_record_if_it_names_its_author(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler = Scheduler("memory://audited-python")
+    scheduler.every("1000d", name="work")(lambda: None)
+    scheduler.tick()
+    scheduler.trigger("work")
+    scheduler.pause("work")
+    assert scheduler.audit().entries == ()
+    tomorrow = scheduler.status().now + timedelta(days=1)
+    run = scheduler.trigger("work", by="ana", note="now")
+    scheduler.cancel(run, by="ana")
+    scheduler.pause("work", by="ana")
+    scheduler.resume("work", by="ana")
+    scheduler.pause_all(pool="default", by="ana")
+    scheduler.resume_all(pool="default", by="ana")
+    scheduler.silence("late", until=tomorrow, by="ana")
+    scheduler.lift_silence("late", by="ana")
+    with scheduler.lock("till"):
+        scheduler.force_release("till", reason="stuck", by="ana")
+    with pytest.raises(NotFoundError):
+        scheduler.remove("nothing", by="ana")
+    with pytest.raises(InvalidError):
+        scheduler.pause("work", by=object())  # type: ignore[arg-type]
+    found = scheduler.audit().entries[::-1]
+    assert [(one.act, one.subject) for one in found] == [
+        ("trigger", "work"),
+        ("cancel", run),
+        ("pause", "work"),
+        ("resume", "work"),
+        ("pause", "--pool default"),
+        ("resume", "--pool default"),
+        ("silence", "late"),
+        ("lift", "late"),
+        ("release", "till"),
+    ]
+    assert {(one.who, one.via, one.result) for one in found} == {("ana", "python", "done")}
+
+    def full(*args: Any, **more: Any) -> Any:
+        raise StoreUnavailable("full")
+
+    monkeypatch.setattr("solocron.client.audit.write", full)
+    with pytest.raises(StoreUnavailable):
+        scheduler.pause("work", by="ana")
+    assert scheduler.get_job("work").paused is None, "what cannot be put on record is not done"

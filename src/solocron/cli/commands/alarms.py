@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from solocron.cli import output
 from solocron.cli.alarm_rows import single
 from solocron.cli.arguments import add_listing
+from solocron.cli.auditing import audited_act
 from solocron.cli.author import author_of
 from solocron.cli.exits import OK
 from solocron.cli.moments import later, utc
@@ -39,8 +40,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--until", metavar="INSTANT", help="when a silence ends, or after a time such as 2h; it must end"
     )
-    parser.add_argument("--note", metavar="WHY", help="why it is silenced; shown with it")
-    parser.add_argument("--by", metavar="WHO", help="who silences it (default: the user of this terminal)")
+    parser.add_argument("--note", metavar="WHY", help="why; kept on record, and shown with a silence")
+    parser.add_argument("--by", metavar="WHO", help="who silences or lifts it (default: the user of this terminal)")
     add_listing(parser)
 
 
@@ -50,7 +51,8 @@ def execute(args: Namespace) -> int:
         if args.action == "silence":
             return _silence(args, client)
         if args.action == "lift":
-            client.lift_silence(args.words)
+            with audited_act(client, "lift", args.words, by=author_of(args), note=args.note):
+                client.lift_silence(args.words)
             if args.json:
                 return output.dump_views(client.open_alarms())
             output.say(f"{args.words} is no longer silenced: what is still wrong is told")
@@ -70,13 +72,15 @@ def _check(args: Namespace) -> None:
         raise InvalidError(f"alarms {args.action}: say what, a kind or a pattern of jobs; nothing was changed.")
     if args.action == "silence" and args.until is None:
         raise InvalidError("alarms silence: say --until when, such as --until 2h; nothing was silenced.")
-    if args.action == "lift" and (args.until or args.note or args.by):
-        raise InvalidError("alarms lift takes no --until, --note or --by; nothing was lifted.")
+    if args.action == "lift" and args.until:
+        raise InvalidError("alarms lift takes no --until: it ends the silence now; nothing was lifted.")
 
 
 def _silence(args: Namespace, client: Client) -> int:
     until = later(args.until, "--until", client.store.clock())
-    made = client.silence(args.words, until=until, note=args.note, by=author_of(args))
+    by = author_of(args)
+    with audited_act(client, "silence", args.words, by=by, note=args.note):
+        made = client.silence(args.words, until=until, note=args.note, by=by)
     if args.json:
         return output.dump_views(made)
     output.say(f"{made.what} is silenced until {utc(made.until)} UTC, or until `solocron alarms lift {made.what}`")

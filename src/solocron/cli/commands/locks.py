@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from solocron.cli import output
 from solocron.cli.arguments import add_listing
+from solocron.cli.auditing import audited_act
 from solocron.cli.author import author_of
 from solocron.cli.exits import OK
 from solocron.cli.moments import utc
@@ -31,13 +32,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     from solocron.effects.locks.listing import force_release, list_locks
+    from solocron.model.change import Kind
 
     if args.release is None and (args.reason is not None or args.by is not None):
         raise InvalidError("--reason and --by belong to --release NAME; nothing was changed.")
     with opened(args) as client:
         if args.release is not None:
             reason, by = args.reason or "", author_of(args)
-            view = force_release(client.store, Threads(), args.release, reason=reason, by=by)
+            lock = (Kind.LOCK, args.release)
+            with audited_act(client, "release", args.release, by=by, note=reason or None, named=lock):
+                view = force_release(client.store, Threads(), args.release, reason=reason, by=by)
             if args.json:
                 return output.dump_views(view)
             hit = view.forced[-1]

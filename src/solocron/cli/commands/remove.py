@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from solocron.cli import output
 from solocron.cli.arguments import add_job
+from solocron.cli.auditing import audited
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import OK
 from solocron.cli.opening import opened
@@ -19,7 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def execute(args: Namespace) -> int:
-    with opened(args) as client:
+    with opened(args) as client, audited(client, args, args.job):
         client.remove(args.job, by=author_of(args), note=args.note)
     if args.json:
         return output.dump({"job": args.job, "removed": True})

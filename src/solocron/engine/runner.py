@@ -96,6 +96,8 @@ class Runner:
             # The job may be claimed here again, and the lost session be closed.
             self.context.signals.keep.wake()
             self.context.signals.claim.wake()
+            # The store would refuse it, so it is not even asked; to those who look it is the same.
+            self.attempts.lease.refused(running.hold.run, running.hold.fence, str(outcome.status))
             self.context.events.emit(
                 "refused", job=running.job, run=running.hold.run, fence=running.hold.fence, outcome=outcome.status,
                 reason="its lease was lost before it ended",

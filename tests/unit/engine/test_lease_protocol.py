@@ -155,6 +155,10 @@ def test_rule_6_the_late_result_of_a_frozen_node_is_refused() -> None:
     assert statuses(cluster) == [(1, "lost"), (2, "succeeded")]
     assert cluster.events["refused"] == 1
     assert cluster.runs("job")[1].result != cluster.starts[0].node
+    cluster.run("20s")  # a beat of its new session
+    told = [one for session in cluster.sessions() for one in session.report.refused]
+    first = cluster.starts[0]
+    assert [(one.run, one.fence, one.outcome) for one in told] == [(first.run, first.fence, "succeeded")]
 
 
 def test_rule_6_a_finish_whose_answer_was_lost_is_accepted_when_repeated() -> None:

@@ -4,9 +4,10 @@
     SELECT ... FROM {jobs} WHERE namespace = :namespace ...
 
 `{jobs}` and the other words in braces are filled in by the dialect: table names, clocks, `{in:names}` for a list of
-strings, `{rows:job_moved}` for the rows of a batch. `{lock}` ends a selection that is read, or read and locked: a
-dialect that has a word for locking gets both, the second as `..._locked`; with `{lock:skip_locked}` it passes over
-locked rows. Values are never written into a statement: `:name` is a bound parameter.
+strings, `{rows:job_moved}` for the rows of a batch, `{by:runs_job}` for an index that a dialect must be told to use.
+`{lock}` ends a selection that is read, or read and locked: a dialect that has a word for locking gets both, the second
+as `..._locked`; with `{lock:skip_locked}` it passes over locked rows. Values are never written into a statement:
+`:name` is a bound parameter.
 """
 
 from __future__ import annotations

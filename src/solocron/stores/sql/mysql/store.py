@@ -380,4 +380,6 @@ def statements(prefix: str, is_mariadb: bool) -> dict[str, Statement]:
         else "@@server_uuid",
     }
     words |= {"rows": "{rows}", "values": "{values}"}  # filled in when their number is known
-    return load(("common", "mysql"), words, {"in": lambda name: f"IN :{name}"}, driver="pyformat")
+    return load(
+        ("common", "mysql"), words, {"in": lambda name: f"IN :{name}", "by": lambda name: ""}, driver="pyformat"
+    )

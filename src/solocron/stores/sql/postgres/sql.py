@@ -38,7 +38,7 @@ def statements(prefix: str, schema: str | None) -> dict[str, Statement]:
         "selection": "{selection}",
         "counts": "{counts}",
     }
-    macros = {"in": lambda name: f"= ANY(:{name})", "rows": _rows}
+    macros = {"in": lambda name: f"= ANY(:{name})", "rows": _rows, "by": lambda name: ""}
     found = load(("common", "postgres"), words, macros, driver="pyformat")
     for name, selection in found.items():
         if name.endswith("_locked"):  # and then the clock, in the same statement

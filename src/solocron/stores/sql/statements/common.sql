@@ -92,7 +92,7 @@ ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
 -- history_of_job --  The same of one job.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
        claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
-FROM (SELECT * FROM {runs}
+FROM (SELECT * FROM {runs} {by:runs_job}
       WHERE namespace = :namespace AND job = :job
         AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
         AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
@@ -104,7 +104,7 @@ ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT :limit
 -- history_of_status --  The same of a status other than succeeded, which has an index.
 SELECT run, job, attempt, slot, origin, status, run_key, recorded_at, reason, node, session, fence,
        claimed_at, started_at, finished_at, error, result, progress, first_slot, slots, asked_by, note
-FROM (SELECT * FROM {runs}
+FROM (SELECT * FROM {runs} {by:runs_status}
       WHERE namespace = :namespace AND status = :status AND status <> 'succeeded'
         AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
         AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
@@ -121,14 +121,14 @@ WHERE namespace = :namespace
 ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT 1 OFFSET :scan
 
 -- end_of_history_of_job --  The same of one job.
-SELECT recorded_at, run, attempt FROM {runs}
+SELECT recorded_at, run, attempt FROM {runs} {by:runs_job}
 WHERE namespace = :namespace AND job = :job
   AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
   AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
 ORDER BY recorded_at DESC, run DESC, attempt DESC LIMIT 1 OFFSET :scan
 
 -- end_of_history_of_status --  The same of a status.
-SELECT recorded_at, run, attempt FROM {runs}
+SELECT recorded_at, run, attempt FROM {runs} {by:runs_status}
 WHERE namespace = :namespace AND status = :status AND status <> 'succeeded'
   AND recorded_at >= :since AND recorded_at < :until AND recorded_at <= :before_at
   AND (recorded_at, run, attempt) < (:before_at, :before_run, :before_attempt)
@@ -152,7 +152,7 @@ WHERE namespace = :namespace AND recorded_at >= :since AND recorded_at < :until
 GROUP BY status
 
 -- tally_of_job --  The same of one job.
-SELECT status, sum(slots) FROM {runs}
+SELECT status, sum(slots) FROM {runs} {by:runs_job}
 WHERE namespace = :namespace AND job = :job AND recorded_at >= :since AND recorded_at < :until
 GROUP BY status
 
@@ -162,7 +162,7 @@ WHERE namespace = :namespace AND recorded_at >= :since AND recorded_at < :until
 GROUP BY part, status
 
 -- tally_of_job_by_time --  The same of one job.
-SELECT recorded_at - (recorded_at - :since) % :bucket AS part, status, sum(slots) FROM {runs}
+SELECT recorded_at - (recorded_at - :since) % :bucket AS part, status, sum(slots) FROM {runs} {by:runs_job}
 WHERE namespace = :namespace AND job = :job AND recorded_at >= :since AND recorded_at < :until
 GROUP BY part, status
 

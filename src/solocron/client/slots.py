@@ -125,9 +125,13 @@ class Slots:
             left_out=left_out,
         )
 
-    def accounts(self, names: Sequence[str], since: datetime) -> dict[str, JobAccount]:
-        """Return the accounting of some jobs since then, each by itself; a name without a job is left out."""
-        jobs, now = read_jobs(self._store, names), self._store.clock()
+    def accounts(self, names: Sequence[str], since: datetime, *, now: int | None = None) -> dict[str, JobAccount]:
+        """Return the accounting of some jobs since then, each by itself; a name without a job is left out.
+
+        `now` is the store's time, if the caller knows it.
+        """
+        jobs = read_jobs(self._store, names)
+        now = self._store.clock() if now is None else now
         self._documents.calendars.learn(jobs)
         return {job.name: self._account(job, to_us(since), now) for job in jobs}
 

@@ -119,7 +119,7 @@ def test_more_attempts_than_the_limit_are_counted(store: Store) -> None:
     assert sum(len(lane.bars) for lane in found.lanes) == 50
     assert sum(sum(one.counts.values()) for one in found.dense) == 250
     assert {one.node for one in found.dense} == {"a"}
-    first = min(bar.start for lane in found.lanes for bar in lane.bars)
+    first = min(bar.end for lane in found.lanes for bar in lane.bars if bar.end is not None)
     assert all(found.start <= one.start < one.end <= first for one in found.dense)
     long = read(store, now, back=8 * 60, limit=50)
     assert {one.node for one in long.dense} == {None}

@@ -31,8 +31,8 @@ _SPAN = HOURS * HOUR
 _JOBS = 50_000
 """Jobs that are compared at most."""
 _FIRST_ROUND = 60
-_LATER_ROUNDS = 4
-"""Jobs that one pass compares while some were never compared, and afterwards."""
+_LATER_ROUNDS = 3
+"""Jobs that one step compares while some were never compared, and afterwards."""
 _CHANGED = 40
 """Of those in which something has happened, as many more."""
 _AT_ONCE = 20
@@ -89,6 +89,12 @@ class AccountingBoard:
         self._never = self._removed = self._done_twice = 0
         self._changed: OrderedDict[str, None] = OrderedDict()
         self._listed_at: int | None = None
+        self._listings = 0
+
+    @property
+    def listed(self) -> int:
+        """A number that changes when jobs came or went."""
+        return self._listings
 
     @property
     def verdict(self) -> tuple[int, int, bool]:
@@ -103,15 +109,18 @@ class AccountingBoard:
             if len(self._changed) > _JOBS:
                 self._changed.popitem(last=False)
 
-    def step(self, now: int) -> None:
-        """Compare some jobs; `now` is the store's time."""
+    def step(self, now: int, *, go_on: bool = True) -> None:
+        """Compare some jobs; `now` is the store's time.
+
+        Without `go_on` only those in which something happened, and those that were never compared.
+        """
         begun = self._clock()
         new = any(name not in self._jobs for name in self._changed)
         if new or self._listed_at is None or now - self._listed_at > _LISTED_FOR:
             self._list(now)
         names = list(islice(self._changed, _CHANGED))
         rest = (name for name in self._jobs if name not in self._changed)
-        names += islice(rest, _FIRST_ROUND if self._never else _LATER_ROUNDS)
+        names += islice(rest, _FIRST_ROUND if self._never else _LATER_ROUNDS if go_on else 0)
         for begin in range(0, len(names), _AT_ONCE):
             if begin and self._clock() - begun > _SECONDS:
                 return
@@ -159,6 +168,7 @@ class AccountingBoard:
     def _list(self, now: int) -> None:
         """Take over which jobs there are."""
         names = dict.fromkeys(islice(iter_names(self._client().store, Kind.JOB), _JOBS))
+        self._listings += self._jobs.keys() != names.keys()
         with self._lock:
             for name in [name for name in self._jobs if name not in names]:
                 self._forget(name)
@@ -174,7 +184,7 @@ class AccountingBoard:
     def _compare(self, names: Sequence[str], now: int) -> None:
         for name in names:
             self._changed.pop(name, None)  # before the documents are read: what happens from now on is a new change
-        found = self._client().accounts(names, from_us(now - _SPAN))
+        found = self._client().accounts(names, from_us(now - _SPAN), now=now)
         with self._lock:
             for name in names:
                 self._forget(name)

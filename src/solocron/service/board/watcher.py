@@ -1,7 +1,8 @@
 """`Watcher`: looks at the store for all who look at the service, and numbers what has changed.
 
-One pass serves every open page. It is bounded: the holds, at most 200 records, the last acts, the slots of a few jobs,
-and at every fifth pass the nodes, the alarms and the pauses. A pass that takes long makes the next one later. Nothing
+One pass serves every open page. It is bounded: the holds, at most 200 records, the slots of jobs in which something
+happened; at every second pass the last acts, at every fifth the nodes, the alarms and the slots of three more jobs, at
+every tenth the pauses. A pass that takes long makes the next one later. Nothing
 here runs by itself: an adapter calls `look` for as long as it has readers, so that a service that no one looks at asks
 nothing.
 """
@@ -44,7 +45,7 @@ _OVERLAP = 5 * SECOND
 """Microseconds that each pass looks back behind the last: commits become visible out of order."""
 _REMEMBERED = 5_000
 _SELDOM = 5
-"""Every how many passes the nodes, the alarms and the pauses are read."""
+"""Every how many passes the nodes and the alarms are read."""
 
 
 class Watcher:
@@ -57,6 +58,7 @@ class Watcher:
         self._passes = 0
         self._looked_at: float | None = None
         self._next = 0.0
+        self._hastened = False
         self._time: tuple[int, float] | None = None
         self._mark = 0
         self._ended: OrderedDict[tuple[str, int], None] = OrderedDict()
@@ -104,6 +106,7 @@ class Watcher:
 
     def hasten(self) -> None:
         """Let the next pass be due: this process has changed something."""
+        self._hastened = True
         self._next = 0.0
 
     def _begin(self) -> None:
@@ -123,10 +126,14 @@ class Watcher:
             asked = self._clock()
             self._time = (self._store.clock(), asked)
         topics, runs, more = self._runs()
-        topics |= self._acts()
+        if self._hastened or self._passes % 2 == 0:
+            self._hastened = False
+            topics |= self._acts()
         if seldom:
             topics |= self._seldom()
-        topics |= self._account(topics)
+        if self._passes % (2 * _SELDOM) == 0:
+            topics |= self._marked()
+        topics |= self._account(topics, go_on=seldom)
         self._passes += 1
         if told and (topics or more):
             self.changes.add(topics, runs, everything=more)
@@ -175,20 +182,22 @@ class Watcher:
         self.accounting.note_refused(found, now)
         sessions = {one.name: (one.state, is_live(one, now=now)) for one in found}
         alarms = {doc.name: doc.body.get("opened") for doc in iter_documents(self._store, Kind.ALARM) if is_open(doc)}
-        marked = dict.fromkeys(self._store.marked(Mark.PAUSED | Mark.DISABLED, limit=_MARKED))
-        count = {"": self._store.count_jobs().all}
         topics = {"nodes"} if self._changed("nodes", sessions) else set[str]()
-        topics |= {"alarms"} if self._changed("alarms", alarms) else set()
-        jobs = self._changed("marks", marked)
-        topics |= {"jobs", *(f"job:{name}" for name in jobs)} if jobs else set()
-        return topics | ({"jobs"} if self._changed("count", count) else set())
+        return topics | ({"alarms"} if self._changed("alarms", alarms) else set())
 
-    def _account(self, topics: set[str]) -> set[str]:
-        """Compare some jobs, those in which something happened first."""
+    def _marked(self) -> set[str]:
+        """Return the topics of jobs that were paused, resumed, disabled or enabled without an act on record."""
+        marked = dict.fromkeys(self._store.marked(Mark.PAUSED | Mark.DISABLED, limit=_MARKED))
+        jobs = self._changed("marks", marked)
+        return {"jobs", *(f"job:{name}" for name in jobs)} if jobs else set()
+
+    def _account(self, topics: set[str], *, go_on: bool) -> set[str]:
+        """Compare some jobs, those in which something happened first; with `go_on` also some of the others."""
         now = self.now or 0
         self.accounting.concern(topic[4:] for topic in topics if topic.startswith("job:"))
-        self.accounting.step(now)
-        return {"accounting"} if self._changed("accounting", {"": self.accounting.verdict}) else set()
+        self.accounting.step(now, go_on=go_on)
+        found = {"accounting"} if self._changed("accounting", {"": self.accounting.verdict}) else set[str]()
+        return found | ({"jobs"} if self._changed("listed", {"": self.accounting.listed}) else set())
 
     def _changed(self, part: str, found: Mapping[str, Hashable]) -> set[str]:
         """Keep what was found, and return the names that came, went or changed."""

@@ -31,6 +31,7 @@ SCENARIOS = {
     "import": "imports",
     "next": "nexts",
     "start": "start",
+    "service": "service",
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -52,9 +53,9 @@ from solocron.views import to_json
 __all__ = ["Service"]
 
 log = logging.getLogger("solocron.service")
-_CHANGES_ANYWHERE = ("lease_left_s",)
-_CHANGES_ALWAYS = ("as_of", "asked", "check", "checked_at", "checked_from", "now", "since", "until", *_CHANGES_ANYWHERE)
-"""Keys of an answer that differ between two equal answers, left out of the entity tag."""
+_CHANGES_ANYWHERE = re.compile(rb'"lease_left_s":[^,}]*')
+_CHANGES_ALWAYS = ("as_of", "asked", "check", "checked_at", "checked_from", "now", "since", "until")
+"""What differs between two equal answers, at any depth or as a key of the answer itself: not part of the tag."""
 _PLAIN = "text/plain; charset=utf-8"
 _HTML = "text/html; charset=utf-8"
 
@@ -262,16 +263,22 @@ def _response(value: Any, head: RequestHead) -> Response:
         body = value.content.encode("utf-8", "backslashreplace")
         return Response(status=value.status, body=body, kind=_PLAIN, tag=None if value.status != 200 else tag_of(body))
     answer = value if isinstance(value, Answer) else Answer(value)
-    plain = scrubbed_json(to_json(answer.value))
-    tag = tag_of(_dumped(_lasting(plain, _CHANGES_ALWAYS))) if answer.status == 200 else None
-    return Response(status=answer.status, body=_dumped(plain), headers=answer.headers, tag=tag)
+    body, lasting = _written(scrubbed_json(to_json(answer.value)))
+    tag = tag_of(lasting) if answer.status == 200 else None
+    return Response(status=answer.status, body=body, headers=answer.headers, tag=tag)
 
 
-def _lasting(value: Any, left_out: Collection[str]) -> Any:
-    """Return a JSON value without what differs between two equal answers."""
-    if isinstance(value, dict):
-        return {key: _lasting(item, _CHANGES_ANYWHERE) for key, item in value.items() if key not in left_out}
-    return [_lasting(item, _CHANGES_ANYWHERE) for item in value] if isinstance(value, list) else value
+def _written(plain: Any) -> tuple[bytes, bytes]:
+    """Return a JSON value as a body, and what of it lasts: without the parts that differ between two equal answers.
+
+    Each part is written once: an answer may have a thousand entries.
+    """
+    if not isinstance(plain, dict):
+        body = _dumped(plain)
+        return body, _CHANGES_ANYWHERE.sub(b"", body)
+    parts = {key: _dumped(key) + b":" + _dumped(item) for key, item in plain.items()}
+    lasting = b",".join(part for key, part in parts.items() if key not in _CHANGES_ALWAYS)
+    return b"{" + b",".join(parts.values()) + b"}", _CHANGES_ANYWHERE.sub(b"", lasting)
 
 
 def _shown(screen: ShownPage, head: RequestHead) -> Response:

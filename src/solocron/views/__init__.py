@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from solocron.clock import iso, to_us
@@ -74,11 +75,22 @@ __all__ = [
 ]
 
 
+_AS_IT_IS = frozenset([str, int, float, bool, type(None)])
+
+
+@cache
+def _names_of(kind: type) -> tuple[str, ...] | None:
+    """Return the names of the fields of a dataclass, None for any other class; a page asks ten thousand times."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+
+
 def to_json(value: Any) -> Any:
     """Convert a view to plain JSON: instants as ISO-8601 in UTC, durations as seconds.
 
     The command line's `--json` and the HTTP API both print what it returns.
     """
+    if type(value) in _AS_IT_IS:
+        return value
     if isinstance(value, datetime):
         return iso(to_us(value))
     if isinstance(value, timedelta):
@@ -88,8 +100,9 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Backoff):
         first, cap = timedelta(microseconds=value.first), timedelta(microseconds=value.cap)
         return {"first": to_json(first), "factor": value.factor, "cap": to_json(cap), "jitter": value.jitter}
-    if hasattr(type(value), "__dataclass_fields__"):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    names = _names_of(value.__class__)
+    if names is not None:
+        return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

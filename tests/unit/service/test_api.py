@@ -12,7 +12,7 @@ import pytest
 
 from solocron import Scheduler
 from solocron.client import Client
-from solocron.service.handle import Service
+from solocron.service.handle import Service, _written
 from solocron.service.pages.assets import static_hash
 from solocron.service.roles import Role
 from solocron.service.routes import API, ROUTES
@@ -216,3 +216,19 @@ def test_values_are_shown_where_they_are_asked_for_to_those_who_may(leaky: World
     job = get(leaky, "/jobs/invoices", "include=payload", Role.OPERATE)
     assert job["payload"] == {"api_key": "***", "nested": [{"Password": "***"}]}
     assert "postgresql://shop:***@db/shop" in job["last_error"]
+
+
+def test_the_tag_of_an_answer_is_that_of_what_lasts() -> None:
+    def answer(left: float, until: str, name: str) -> tuple[bytes, bytes]:
+        held = {"run": 'a"lease_left_s":1', "lease_left_s": left, "name": name}
+        return _written({"items": [held], "as_of": until, "lease": {"until": "kept"}})
+
+    (body, lasting), other = answer(1.5, "10:00", "x"), answer(-0.25, "10:01", "x")
+    assert json.loads(body) == {
+        "items": [{"run": 'a"lease_left_s":1', "lease_left_s": 1.5, "name": "x"}],
+        "as_of": "10:00",
+        "lease": {"until": "kept"},
+    }
+    assert lasting == other[1]
+    assert lasting != answer(1.5, "10:00", "y")[1]
+    assert _written([1, {"a": None}]) == (b'[1,{"a":null}]',) * 2

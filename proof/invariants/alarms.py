@@ -13,7 +13,7 @@ from proof.invariants.checker import Violation
 from solocron.events import Event
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents.alarm import KINDS, TURN, is_open
-from solocron.model.documents.alarm_message import Message, MessagePhase, MessageStep, document_of, read
+from solocron.model.documents.alarm_message import AlarmMessage, MessagePhase, MessageStep, document_of, read
 from solocron.model.documents.job import Job
 from solocron.scheduler import Scheduler
 from solocron.testing.simulation.database import Commit
@@ -78,7 +78,7 @@ class AlarmWatch:
     def _step(self, kind: str, commit: Commit) -> None:
         """Note a step of a kind's message; raised and cleared alternate."""
         before, after = (
-            read(doc) if isinstance(doc, SmallDocument) else Message() for doc in (commit.before, commit.after)
+            read(doc) if isinstance(doc, SmallDocument) else AlarmMessage() for doc in (commit.before, commit.after)
         )
         if before.token == after.token:
             return
@@ -125,7 +125,7 @@ class AlarmWatch:
             if self._world.kernel.now - self._changed.get(kind, 0.0) < patience:
                 continue
             found = database.docs.get((Kind.ALARM, document_of(kind)))
-            message = read(found[0]) if found is not None and isinstance(found[0], SmallDocument) else Message()
+            message = read(found[0]) if found is not None and isinstance(found[0], SmallDocument) else AlarmMessage()
             wanted = any(is_open(doc) and doc.body["kind"] == kind for doc in docs)
             self.did["messages compared"] += 1
             if (message.phase is MessagePhase.RAISED) is not wanted:

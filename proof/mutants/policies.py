@@ -18,7 +18,7 @@ from solocron.model._fast.values import replace
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import alarm, alarm_message, request
 from solocron.model.documents.alarm import Bounds
-from solocron.model.documents.alarm_message import Finding, Message
+from solocron.model.documents.alarm_message import AlarmMessage, Finding
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
 from solocron.model.documents.run import Origin, group_of
 from solocron.model.transitions import backfill, catchup, claiming
@@ -148,7 +148,7 @@ def _p17(bites: Bites) -> Patches:
 def _p21(bites: Bites) -> Patches:
     real = alarm_message._while_untold
 
-    def at_once(old: Message, finding: Finding, bounds: Bounds) -> Any:
+    def at_once(old: AlarmMessage, finding: Finding, bounds: Bounds) -> Any:
         bites(bounds.settle and finding.members)
         return real(old, finding, replace(bounds, settle=0))
 
@@ -156,7 +156,7 @@ def _p21(bites: Bites) -> Patches:
 
 
 def _p22(bites: Bites) -> Patches:
-    def all_of_it(old: Message, finding: Finding) -> Any:
+    def all_of_it(old: AlarmMessage, finding: Finding) -> Any:
         bites(finding.members)
         return finding.members
 

@@ -12,7 +12,7 @@ from solocron.errors import InvalidError, NotFoundError
 from solocron.model.change import Kind, SmallDocument
 from solocron.model.documents import alarm_message
 from solocron.model.documents.alarm import KINDS, is_open, was_open
-from solocron.model.documents.alarm_message import Message, MessagePhase
+from solocron.model.documents.alarm_message import AlarmMessage, MessagePhase
 from solocron.model.documents.silence import Silence, document_of, lift, read_silences, silence, silenced_by, split
 from solocron.near import did_you_mean
 from solocron.stores.contract import ChangeFn
@@ -43,7 +43,9 @@ class AlarmDesk:
             for doc in docs
             if doc.name == alarm_message.document_of(kind)
         }
-        opened = [_view(doc, messages.get(doc.body["kind"], Message()), silences, now) for doc in docs if is_open(doc)]
+        opened = [
+            _view(doc, messages.get(doc.body["kind"], AlarmMessage()), silences, now) for doc in docs if is_open(doc)
+        ]
         opened.sort(key=lambda one: (not one.counts, one.state, one.since, one.kind, one.subject))
         return AlarmsView(
             alarms=tuple(opened),
@@ -102,7 +104,7 @@ class AlarmDesk:
             raise NotFoundError(f"{pattern!r} is neither a kind of alarm nor a job; {hint} {_NOTHING}")
 
 
-def _view(doc: SmallDocument, message: Message, silences: list[Silence], now: int) -> AlarmView:
+def _view(doc: SmallDocument, message: AlarmMessage, silences: list[Silence], now: int) -> AlarmView:
     body = doc.body
     silenced = silenced_by(silences, body["kind"], body["subject"], now=now)
     told = message.phase is MessagePhase.RAISED and body["opened"] <= message.raised[-1]
@@ -137,7 +139,7 @@ def _closed(doc: SmallDocument) -> AlarmView:
     )
 
 
-def _told(kind: str, message: Message) -> MessageView:
+def _told(kind: str, message: AlarmMessage) -> MessageView:
     return MessageView(
         kind=kind,
         count=message.count,

@@ -9,7 +9,7 @@ from solocron.doctor.line import ok, seconds, warn
 from solocron.doctor.sight import Sight
 from solocron.model.documents import alarm_message
 from solocron.model.documents.alarm import KINDS, TURN, is_open
-from solocron.model.documents.alarm_message import Delivery, Message, MessagePhase
+from solocron.model.documents.alarm_message import AlarmMessage, Delivery, MessagePhase
 from solocron.model.documents.silence import read_silences, silenced_by
 from solocron.stores.contract import Check
 
@@ -48,7 +48,7 @@ def alarms(sight: Sight) -> Iterator[Check]:
         yield ok("alarms", f"{turn.body['by']} looked {seconds(ago)} ago: {_counted(sight)}")
 
 
-def _is_doubtful(message: Message, now: int) -> bool:
+def _is_doubtful(message: AlarmMessage, now: int) -> bool:
     if message.phase is not MessagePhase.RAISED or message.delivery is Delivery.DONE:
         return False
     return message.delivery is not Delivery.UNKNOWN or now - message.raised[-1] > _SENDING

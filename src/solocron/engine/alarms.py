@@ -21,7 +21,7 @@ from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import alarm, alarm_message
 from solocron.model.documents.alarm import KINDS, TURN, Bounds, Cause, Turn
 from solocron.model.documents.alarm_causes import causes
-from solocron.model.documents.alarm_message import Delivery, Finding, Message, MessageStep, OpenAlarm
+from solocron.model.documents.alarm_message import AlarmMessage, Delivery, Finding, MessageStep, OpenAlarm
 from solocron.model.documents.alarm_text import LISTED, cleared, in_order, raised
 from solocron.model.documents.silence import Silence, expire, read_silences, silenced_by
 from solocron.model.documents.silence import document_of as silence_document
@@ -180,7 +180,7 @@ class Alarms:
             if written.id in messages:
                 self._report(written, messages[written.id])
 
-    def _report(self, written: _Written, message: Message) -> None:
+    def _report(self, written: _Written, message: AlarmMessage) -> None:
         events, node, kind = self._context.events, self._context.settings.node, written.kind
         if message.step is MessageStep.CLEARED:
             text = cleared(kind, message)

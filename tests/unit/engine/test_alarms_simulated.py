@@ -11,7 +11,7 @@ import pytest
 from proof.simulator.options import Options, draw
 from proof.simulator.world import simulate
 from solocron.engine.alarms import Alarms
-from solocron.model.documents.alarm_message import Message
+from solocron.model.documents.alarm_message import AlarmMessage
 
 SEEDS = (7, 8, 1, 2, *(seed for seed in range(16) if seed not in (7, 8, 1, 2)))
 """The first ones raise alarms as the histories go today."""
@@ -43,7 +43,7 @@ def test_nobody_tells_twice_of_one_alarm_whatever_goes_wrong(worlds: int) -> Non
 def test_a_node_that_tells_without_having_written_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Alarms._report
 
-    def twice(self: Alarms, written: Any, message: Message) -> None:
+    def twice(self: Alarms, written: Any, message: AlarmMessage) -> None:
         real(self, written, message)
         real(self, written, message)
 

@@ -20,9 +20,9 @@ from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.alarm import Bounds
 
 __all__ = [
+    "AlarmMessage",
     "Delivery",
     "Finding",
-    "Message",
     "MessagePhase",
     "MessageStep",
     "OpenAlarm",
@@ -99,7 +99,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class AlarmMessage:
     """The document of a kind."""
 
     phase: MessagePhase = MessagePhase.QUIET
@@ -129,12 +129,12 @@ def document_of(kind: str) -> str:
     return f"{_PREFIX}{kind}"
 
 
-def read(doc: SmallDocument | Absent) -> Message:
+def read(doc: SmallDocument | Absent) -> AlarmMessage:
     """Return what the document says; of one that does not exist, that nothing was told."""
     if isinstance(doc, Absent):
-        return Message()
+        return AlarmMessage()
     body = doc.body
-    return Message(
+    return AlarmMessage(
         phase=MessagePhase(body["phase"]), at=body["at"], since=body["since"], put_off=body["put_off"],
         raised=tuple(body["raised"]), gone=body["gone"], hushed=body["hushed"], count=body["count"],
         such_as=tuple(body["such_as"]), step=None if body["step"] is None else MessageStep(body["step"]),
@@ -168,7 +168,7 @@ def record_delivery(doc: SmallDocument | Absent, delivery: Delivery, *, token: s
     return _written(doc, replace(old, delivery=delivery), None)
 
 
-def _while_untold(old: Message, finding: Finding, bounds: Bounds) -> tuple[Message, MessageStep | None]:
+def _while_untold(old: AlarmMessage, finding: Finding, bounds: Bounds) -> tuple[AlarmMessage, MessageStep | None]:
     if not _news(old, finding, bounds):
         return (old if old.phase is MessagePhase.QUIET else replace(old, phase=MessagePhase.QUIET, put_off=0)), None
     if old.phase is MessagePhase.QUIET:
@@ -182,7 +182,7 @@ def _while_untold(old: Message, finding: Finding, bounds: Bounds) -> tuple[Messa
     return _raised(new, finding, bounds), MessageStep.RAISED
 
 
-def _while_raised(old: Message, finding: Finding, bounds: Bounds) -> tuple[Message, MessageStep | None]:
+def _while_raised(old: AlarmMessage, finding: Finding, bounds: Bounds) -> tuple[AlarmMessage, MessageStep | None]:
     if not finding.members:
         if any(one.began <= old.raised[-1] for one in finding.hidden):
             return replace(old, phase=MessagePhase.QUIET, gone=None, hushed=True), None
@@ -200,13 +200,13 @@ def _while_raised(old: Message, finding: Finding, bounds: Bounds) -> tuple[Messa
     return replace(old, gone=None, count=max(old.count, len(finding.members))), None
 
 
-def _is_often(old: Message, finding: Finding, bounds: Bounds) -> bool:
+def _is_often(old: AlarmMessage, finding: Finding, bounds: Bounds) -> bool:
     """Return whether as many messages as may were raised lately."""
     most, period = bounds.rate
     return sum(finding.seen - at < period for at in old.raised) >= most
 
 
-def _news(old: Message, finding: Finding, bounds: Bounds) -> Sequence[OpenAlarm]:
+def _news(old: AlarmMessage, finding: Finding, bounds: Bounds) -> Sequence[OpenAlarm]:
     """Return what a message that is not raised has to tell.
 
     Trouble from before the last message belongs to the outage that was told. That counts for a while only: whatever is
@@ -217,11 +217,11 @@ def _news(old: Message, finding: Finding, bounds: Bounds) -> Sequence[OpenAlarm]
     return _begun_since(old, finding)
 
 
-def _begun_since(old: Message, finding: Finding) -> Sequence[OpenAlarm]:
+def _begun_since(old: AlarmMessage, finding: Finding) -> Sequence[OpenAlarm]:
     return [member for member in finding.members if member.began > old.raised[-1]]
 
 
-def _raised(old: Message, finding: Finding, bounds: Bounds) -> Message:
+def _raised(old: AlarmMessage, finding: Finding, bounds: Bounds) -> AlarmMessage:
     recent = [at for at in old.raised if finding.seen - at < bounds.rate[1]]
     return replace(
         old,
@@ -236,7 +236,7 @@ def _raised(old: Message, finding: Finding, bounds: Bounds) -> Message:
     )
 
 
-def _written(doc: SmallDocument | Absent, message: Message, answer: Any) -> Change:
+def _written(doc: SmallDocument | Absent, message: AlarmMessage, answer: Any) -> Change:
     body = {"state": "message", **asdict(message)}
     body |= {"raised": list(message.raised), "such_as": list(message.such_as)}
     return Change(SmallDocument(kind=Kind.ALARM, name=doc.name, body=body), answer=answer)

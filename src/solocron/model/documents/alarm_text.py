@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from solocron.clock import SECOND
 from solocron.duration import format_duration
-from solocron.model.documents.alarm_message import Message, OpenAlarm
+from solocron.model.documents.alarm_message import AlarmMessage, OpenAlarm
 
 __all__ = ["LISTED", "about", "cleared", "in_order", "raised", "some", "whom_to_ask"]
 
@@ -48,7 +48,7 @@ def raised(kind: str, members: Sequence[OpenAlarm], *, again: bool) -> str:
     return f"{still}{kind}: {about(kind, len(members), names)}{known}; `solocron alarms` lists them"
 
 
-def cleared(kind: str, message: Message) -> str:
+def cleared(kind: str, message: AlarmMessage) -> str:
     """Return the sentence of a message that is cleared."""
     lasted = format_duration(timedelta(seconds=max(1, round((message.at - message.since) / SECOND))))
     return f"{kind} is over: {about(kind, message.count, message.such_as)}, after {lasted}"

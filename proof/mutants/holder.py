@@ -184,7 +184,7 @@ def _x58(bites: Bites) -> Patches:
         for hold in doc.active if isinstance(doc, Job) else ():
             if hold.deadline is not None and hold.deadline <= now:
                 bites(hold.session != by.session)
-                doc, record = finishing.end_hold(doc, hold, Outcome(status=Status.TIMED_OUT), now=now)
+                doc, (record,) = finishing.end_hold(doc, hold, Outcome(status=Status.TIMED_OUT), now=now)
                 records += (record,)
         change = real(doc, now=now, by=by, resolve=resolve)
         if not records:

@@ -187,22 +187,22 @@ def _still_owed(bites: Bites) -> Patches:
 
 
 def _same_attempt(bites: Bites) -> Patches:
-    real = finishing._waits_again
+    real = finishing.waiting_again
 
     def waits_again(hold: Hold, **more: Any) -> WaitingRun:
         bites()
         return replace(real(hold, **more), attempt=hold.attempt)
 
-    return [(finishing, "_waits_again", waits_again)]
+    return [(finishing, "waiting_again", waits_again)]
 
 
 def _late_entry(bites: Bites) -> Patches:
     real = finishing.end_hold
 
-    def end(*args: Any, **more: Any) -> tuple[Job, Record]:
-        job, record = real(*args, **more)
+    def end(*args: Any, **more: Any) -> tuple[Job, tuple[Record, ...]]:
+        job, records = real(*args, **more)
         bites()
-        return job, replace(record, recorded_at=record.recorded_at + 1)
+        return job, tuple(replace(record, recorded_at=record.recorded_at + 1) for record in records)
 
     return [(finishing, "end_hold", end)]
 

@@ -13,7 +13,7 @@ from solocron.errors import StoreUnavailable
 from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.model.documents.namespace import Namespace, Openness
-from solocron.model.transitions.rejoin import Remembered, rejoin, write_off
+from solocron.model.transitions.rejoin import Remembered, may_have_started, rejoin, write_off
 from solocron.model.transitions.rejoin_effects import rejoin_effect
 from solocron.stores.contract import ChangeFn, Gate, Named, Result, Verdict
 from solocron.stores.paging import iter_job_pages
@@ -71,7 +71,7 @@ class PutBack:
             return write_off(doc, until=known.since, late_for=late_for, now=now, resolve=resolve, pauses=known.pauses)
 
         for page in iter_job_pages(self._context.store, size=PORTION):
-            due = [job.name for job in page if job.due_at and job.due_at <= known.since]
+            due = [job.name for job in page if may_have_started(job, known.since)]
             self._update_all(Kind.JOB, due, change, session, gate)
             between()
 

@@ -27,6 +27,7 @@ from solocron.model.documents.job import (
     WaitingRange,
     WaitingRun,
 )
+from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Origin, Shards, Status
 from solocron.model.documents.session import NO_REPORT, Life, RefusedEnd, SelfReport, Session
 
@@ -207,7 +208,7 @@ def _unusual(job: Job, s: dict[str, Any]) -> Job:
 # --- the parts of a job's state: arrays without their trailing nulls, which newer code may have made longer
 
 
-_NOTHING = [None] * 13
+_NOTHING = [None] * 14
 
 
 def _trim(values: list[Any]) -> list[Any]:
@@ -220,7 +221,7 @@ def _hold_to(h: Hold) -> list[Any]:
     usual = [h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline]
     rest = [
         h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards, h.only, h.among or None, h.permit,
-        h.asked_at, h.final or None, h.asked_by, h.note,
+        h.asked_at, h.final or None, h.asked_by, h.note, _offer_to(h.offer),
     ]  # fmt: skip
     return _trim(usual) if rest == _NOTHING else _trim(usual + rest)
 
@@ -240,19 +241,20 @@ def _with_more(
     hold: Hold, request: str | None, payload: Any = None, cancel: str | None = None, crashed: bool | None = None,
     shard: int | str | None = None, shards: int | list[str] | None = None, only: str | None = None,
     among: list[str] | None = None, permit: str | None = None, asked_at: int | None = None,
-    final: bool | None = None, asked_by: str | None = None, note: str | None = None, *_: Any,
+    final: bool | None = None, asked_by: str | None = None, note: str | None = None,
+    offer: list[Any] | None = None, *_: Any,
 ) -> Hold:  # fmt: skip
     return replace(
         hold, request=request, payload=payload, cancel=cancel, crashed=bool(crashed), shard=shard,
         shards=_shards(shards), only=only, among=tuple(among or ()), permit=permit, asked_at=asked_at,
-        final=bool(final), asked_by=asked_by, note=note,
+        final=bool(final), asked_by=asked_by, note=note, offer=None if offer is None else _offer(*offer),
     )  # fmt: skip
 
 
 def _waiting_run_to(o: WaitingRun) -> list[Any]:
     return _trim([
         o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload, o.crashed or None,
-        o.shard, o.shards, o.more or None, o.only, o.among or None, o.asked_by, o.note,
+        o.shard, o.shards, o.more or None, o.only, o.among or None, o.asked_by, o.note, _offer_to(o.offer),
     ])  # fmt: skip
 
 
@@ -260,13 +262,26 @@ def _waiting_run(
     run: str, slot: int, origin: str, ready_at: int, attempt: int, tries: int, request: str | None = None,
     payload: Any = None, crashed: bool | None = None, shard: int | str | None = None,
     shards: int | list[str] | None = None, more: int | None = None, only: str | None = None,
-    among: list[str] | None = None, asked_by: str | None = None, note: str | None = None, *_: Any,
+    among: list[str] | None = None, asked_by: str | None = None, note: str | None = None,
+    offer: list[Any] | None = None, *_: Any,
 ) -> WaitingRun:  # fmt: skip
     return WaitingRun(
         run=run, slot=slot, origin=_ORIGINS[origin], ready_at=ready_at, attempt=attempt, tries=tries,
         request=request, payload=payload, crashed=bool(crashed), shard=shard, shards=_shards(shards), more=more or 0,
         only=only, among=tuple(among or ()), asked_by=asked_by, note=note,
+        offer=None if offer is None else _offer(*offer),
     )  # fmt: skip
+
+
+def _offer_to(o: Offer | None) -> list[Any] | None:
+    return None if o is None else _trim([o.carrier, o.since, o.tries, o.until, None if o.follows else False, o.note])
+
+
+def _offer(
+    carrier: str, since: int, tries: int, until: int | None = None, follows: bool | None = None,
+    note: str | None = None, *_: Any,
+) -> Offer:  # fmt: skip
+    return Offer(carrier=carrier, since=since, tries=tries, until=until, follows=follows is not False, note=note)
 
 
 def _shards(value: int | list[str] | None) -> Shards | None:

@@ -18,10 +18,11 @@ from solocron.model.documents.run import Record, Status
 from solocron.model.documents.scoped_pause import Reach, Scope, ScopedPause
 from solocron.model.policy import CatchUp, Overlap
 from solocron.model.timetable import EMPTY, Resolve, Timetable
-from solocron.model.transitions import claiming, commands, finishing, registration
+from solocron.model.transitions import claiming, commands, finishing, offering, registration
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Later, Needs
 from solocron.model.transitions.finishing import Outcome
+from solocron.model.transitions.offering import Dropped, Handed, NotPickedUp
 from solocron.schedules import Every, Schedule, dump, load
 
 __all__ = ["BEAT", "LATE_FOR", "LEASE", "T0", "OneJob", "definition", "resolve", "seconds"]
@@ -30,6 +31,9 @@ T0 = to_us(datetime(2026, 1, 5, tzinfo=UTC))
 LEASE, BEAT = 15, 5
 LATE_FOR = LEASE + 2 * BEAT
 """Seconds for which a slot is late before it is missed."""
+
+CARRIERS = {"queue": True, "post": False}
+"""What the nodes can publish with: workers pick up from the queue, and nothing is heard again of what is posted."""
 
 
 def seconds(us: int) -> float:
@@ -84,11 +88,14 @@ class OneJob:
 
     def claim(self, node: str = "a") -> Hold | Needs | Later | None:
         """Decide what is due and take one run; None when there is none to take."""
-        who = Claimant(session=f"session of {node}", node=node, late_for=LATE_FOR * SECOND, pauses=self.pauses)
+        who = self._claimant(node, carriers=CARRIERS)
         answer: Hold | Needs | Later | None = self.apply(
             lambda doc: claiming.claim(doc, now=self.now, by=who, resolve=self.by)
         )
         return answer
+
+    def _claimant(self, node: str, **more: Any) -> Claimant:
+        return Claimant(session=f"session of {node}", node=node, late_for=LATE_FOR * SECOND, pauses=self.pauses, **more)
 
     def claims(self, node: str = "a") -> Hold:
         """Claim, and be sure to get a run."""
@@ -116,6 +123,38 @@ class OneJob:
             )
         )
         return answer
+
+    def hand_over(self, hold: Hold, pickup: float = 300) -> Handed | None:
+        """The message of a claim is published, and the claim becomes an offer."""
+        answer: Handed | None = self.apply(
+            lambda doc: offering.hand_over(
+                doc, run=hold.run, fence=hold.fence, pickup=round(pickup * SECOND), now=self.now, resolve=self.by
+            )
+        )
+        return answer
+
+    def put_back(self, hold: Hold, wait: float = 1, note: str | None = None) -> Handed | None:
+        """The message of a claim could not be published."""
+        answer: Handed | None = self.apply(
+            lambda doc: offering.put_back(
+                doc, run=hold.run, fence=hold.fence, wait=round(wait * SECOND), note=note, now=self.now, resolve=self.by
+            )
+        )
+        return answer
+
+    def pick_up(self, of: Hold, worker: str = "w", *, has: bool = True) -> Hold | Dropped | None:
+        """A message arrives at a worker: the hold, or why it starts nothing."""
+        who = self._claimant(worker, has=lambda handler: has)
+        answer = self.apply(
+            lambda doc: offering.pick_up(doc, run=of.run, attempt=of.attempt, now=self.now, by=who, resolve=self.by)
+        )
+        return answer.why if isinstance(answer, NotPickedUp) else answer
+
+    def picks_up(self, of: Hold, worker: str = "w") -> Hold:
+        """Pick a message up, and be sure to get the run."""
+        hold = self.pick_up(of, worker)
+        assert isinstance(hold, Hold), f"not picked up: {hold}"
+        return hold
 
     def take_over(self, node: str = "a") -> str | None:
         """The session of a node was buried: end whatever it held."""

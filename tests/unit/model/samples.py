@@ -23,6 +23,7 @@ from solocron.model.documents.job import (
     WaitingRange,
     WaitingRun,
 )
+from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Origin, Shards, Status
 from solocron.model.documents.session import Life, Session
 from solocron.model.policy import Backoff, CatchUp, Overlap, allow
@@ -85,6 +86,17 @@ backoffs = st.builds(
 shards = st.sampled_from([None, None, 1, 3, ("eu", "us")])
 
 
+offers = st.builds(
+    Offer,
+    carrier=names,
+    since=instants,
+    tries=st.integers(1, 9),
+    until=maybe(instants),
+    follows=st.booleans(),
+    note=maybe(texts),
+)
+
+
 @st.composite
 def definitions(draw: st.DrawFn) -> Definition:
     schedule = draw(schedules)
@@ -109,6 +121,7 @@ def definitions(draw: st.DrawFn) -> Definition:
         tags=draw(st.sampled_from([(), ("eu", "money")])),
         owner=draw(st.sampled_from([None, "billing"])),
         application=draw(st.sampled_from([None, "billing", "reports"])),
+        hand_over=draw(st.sampled_from([None, None, {}, {"queue": "cron", "priority": 5}])),
     )
 
 
@@ -136,6 +149,7 @@ holds = st.builds(
     among=st.sampled_from([(), ("a", "b")]),
     permit=st.sampled_from([None, "db:0"]),
     final=st.booleans(),
+    offer=st.none() | st.none() | offers,
 )
 
 
@@ -160,6 +174,7 @@ waiting_run = st.builds(
         crashed=st.booleans(),
         only=maybe(names),
         among=st.sampled_from([(), ("a", "b")]),
+        offer=st.none() | st.none() | offers,
     ),
     shards,
     st.integers(0, 2),

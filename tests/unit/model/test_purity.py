@@ -18,7 +18,7 @@ from solocron.model.documents import request
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Origin, Status, run_id
-from solocron.model.transitions import claiming, commands, finishing, registration
+from solocron.model.transitions import claiming, commands, finishing, offering, registration
 from solocron.model.transitions.finishing import Outcome
 from tests.unit.model.one_job import T0, resolve
 from tests.unit.model.samples import definitions, instants, jobs, sessions
@@ -53,7 +53,7 @@ def _some_run(draw: Any, job: Any) -> str:
 
 
 def _claim(draw: Any, doc: Any) -> Callable[[int], Change | None]:
-    who = claiming.Claimant(session="s1", node="n", late_for=LATE)
+    who = claiming.Claimant(session="s1", node="n", late_for=LATE, carriers={"auto": True})
     return lambda now: claiming.claim(doc, now=now, by=who, resolve=resolve)
 
 
@@ -117,9 +117,25 @@ def _accept(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     return lambda now: request.accept(doc, left=[note], now=now, resolve=resolve)
 
 
+def _hand_over(draw: Any, doc: Any) -> Callable[[int], Change | None]:
+    which = _some_hold(draw, doc)
+    return lambda now: offering.hand_over(doc, **which, pickup=SECOND, now=now, resolve=resolve)
+
+
+def _put_back(draw: Any, doc: Any) -> Callable[[int], Change | None]:
+    which = _some_hold(draw, doc)
+    return lambda now: offering.put_back(doc, **which, wait=SECOND, note="n", now=now, resolve=resolve)
+
+
+def _pick_up(draw: Any, doc: Any) -> Callable[[int], Change | None]:
+    run, attempt, has = _some_run(draw, doc), draw(st.integers(1, 3)), draw(st.booleans())
+    by = claiming.Claimant(session="s1", node="n", late_for=LATE, has=lambda handler: has)
+    return lambda now: offering.pick_up(doc, run=run, attempt=attempt, by=by, now=now, resolve=resolve)
+
+
 TRANSITIONS = [
     _claim, _finish, _hand_back, _take_over, _trigger, _cancel, _pause, _resume, _define, _propose,
-    _remove, _move_to_now, _accept,
+    _remove, _move_to_now, _accept, _hand_over, _put_back, _pick_up,
 ]  # fmt: skip
 
 
@@ -150,7 +166,7 @@ def test_of_a_document_that_is_not_there_nothing_comes_but_a_new_one(data: st.Da
 @given(job=jobs(), now=instants)
 def test_what_gives_nothing_to_run_is_not_due_any_more(job: Job, now: int) -> None:
     """Else the same document would head every selection, be looked at again at once, and starve the rest."""
-    who = claiming.Claimant(session="s1", node="n", late_for=LATE)
+    who = claiming.Claimant(session="s1", node="n", late_for=LATE, carriers={"auto": True})
     for _ in range(200):
         change = claiming.claim(job, now=now, by=who, resolve=resolve)
         if change is None:

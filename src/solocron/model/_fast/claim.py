@@ -33,6 +33,8 @@ def ordinary(job: Job, slots: Timetable, *, now: int, by: Claimant) -> Change | 
         return None
     if policy.shards is not None or policy.nodes is not None or policy.prefer is not None or policy.limit is not None:
         return None
+    if policy.hand_over is not None:
+        return None
     if policy.schedule is None or "calendar" in policy.schedule or job.source == GIVEN_WAY:
         return None
     cursor = slots.decided_until(job.cursor, job.nominal)

@@ -39,6 +39,9 @@ class Definition:
     catch_up: CatchUp = CatchUp()
     start_within: int | None = None
     run_in: str = "auto"
+    """Where its function is called; the name of a carrier if `hand_over` is set."""
+    hand_over: Mapping[str, Any] | None = None
+    """Options for the carrier that takes its runs to another process; None: they run on the node that claims them."""
     pause_after: int | None = None
     memory: int | None = None
     """Bytes of memory that the job's own process may use; None: no limit."""

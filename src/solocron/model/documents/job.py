@@ -11,6 +11,7 @@ from typing import Any
 
 from solocron.model._fast.values import fast_init, replace
 from solocron.model.documents.definition import Definition
+from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Origin, Shards, Status, group_of, plain
 
 __all__ = [
@@ -67,6 +68,13 @@ class Hold:
     """Author of the request that this run came from; None for a slot, or if the author is not known."""
     note: str | None = None
     """The author's reason."""
+    offer: Offer | None = None
+    """The hand-over that the node makes under this hold; None for a hold under which a body runs."""
+
+    @property
+    def handing(self) -> bool:
+        """True if its node only publishes a message: no body can run under it."""
+        return self.offer is not None
 
     def asked_to_stop(self, why: str, *, now: int) -> Hold:
         """Return the hold with the request on it; the first request stays."""
@@ -98,6 +106,8 @@ class WaitingRun:
     """Nodes that have a part of its slot, if a part may move to another node."""
     asked_by: str | None = None
     note: str | None = None
+    offer: Offer | None = None
+    """The hand-over of this attempt, once there was one: only then can it be picked up."""
 
     @property
     def tried(self) -> bool:
@@ -105,12 +115,19 @@ class WaitingRun:
         return self.tries > 0
 
     @property
-    def begun(self) -> bool:
-        """True if an attempt of it, or another shard of its slot, was claimed.
-
-        Then it counts as running for overlap.
-        """
+    def started(self) -> bool:
+        """True if an attempt of it, or another shard of its slot, was claimed to run."""
         return self.tries > 0 or self.shards is not None
+
+    @property
+    def begun(self) -> bool:
+        """True if it counts as running for overlap: it has started before, or was handed over to a carrier."""
+        return self.tries > 0 or self.shards is not None or self.offer is not None
+
+    @property
+    def offered(self) -> bool:
+        """True while its message is awaited."""
+        return self.offer is not None and self.offer.until is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ class Status(StrEnum):
 
     RUNNING = "running"
     """A node holds it: it is in the job's document, and no record of the log has this status."""
+    OFFERED = "offered"
+    """Its message waits in a carrier's queue: in the job's document only, as above."""
     SUCCEEDED = "succeeded"
     """The function returned."""
     FAILED = "failed"
@@ -37,6 +39,8 @@ class Status(StrEnum):
     """A person, its replacement or a shutdown stopped it."""
     LOST = "lost"
     """Its node died or could no longer prove its lease."""
+    HANDED_OVER = "handed_over"
+    """A carrier has accepted it, and nothing of what follows is known here."""
     SKIPPED = "skipped"
     """The slot did not run by choice: overlap, paused, disabled, calendar."""
     MISSED = "missed"
@@ -45,7 +49,7 @@ class Status(StrEnum):
     """The queue was full."""
 
 
-ENDED = frozenset(Status) - {Status.RUNNING}
+ENDED = frozenset(Status) - {Status.RUNNING, Status.OFFERED}
 """The statuses of records."""
 
 

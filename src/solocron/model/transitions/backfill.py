@@ -16,9 +16,10 @@ from solocron.model.documents.run import Origin, Record, Status, group_of, plain
 from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.refusals import Refusal, Refused
 from solocron.model.timetable import Resolve
-from solocron.model.transitions.catchup import give_up_range
+from solocron.model.transitions.catchup import did_not_run, give_up_range
 from solocron.model.transitions.claiming import recompute_due
 from solocron.model.transitions.commands import answered, remember
+from solocron.model.transitions.waiting_again import recall
 
 __all__ = [
     "AT_ONCE",
@@ -190,11 +191,16 @@ def cancel_backfill(doc: Job | Absent, *, run: str, reason: str, now: int, resol
         return None
     records: list[Record] = [give_up_range(doc, s, Status.CANCELLED, reason, now=now) for s in gone]
     requests = {s.request for s in gone}
+    doc = recall(doc, lambda hold: hold.origin is Origin.BACKFILL and hold.request in requests, now=now)
+    offered = [o for o in doc.waiting_runs if o.origin is Origin.BACKFILL and o.request in requests and o.offer]
+    records.extend(did_not_run(doc, one, Status.CANCELLED, reason, now=now) for one in offered if not one.tried)
     job = replace(
         doc,
         waiting_ranges=tuple(s for s in doc.waiting_ranges if s not in gone),
         waiting_runs=tuple(
-            o for o in doc.waiting_runs if not (o.origin is Origin.BACKFILL and o.request in requests and o.tried)
+            o
+            for o in doc.waiting_runs
+            if o not in offered and not (o.origin is Origin.BACKFILL and o.request in requests and o.tried)
         ),
         active=tuple(
             hold.asked_to_stop(reason, now=now) if hold.origin is Origin.BACKFILL and hold.request in requests else hold

@@ -13,6 +13,7 @@ from solocron.model.policy import QUEUE_LIMIT
 from solocron.model.timetable import Timetable
 from solocron.model.transitions.claimant import patience_of
 from solocron.model.transitions.shards import each
+from solocron.model.transitions.waiting_again import occupied_by, recall
 
 __all__ = [
     "SUPERSEDED",
@@ -124,10 +125,19 @@ def _replace(job: Job, slots: Timetable, records: list[Record], since: int, unti
     assert newest is not None
     reason = "overlap: replaced by a later slot"
     pass_over(job, slots, records, since, newest - 1, Status.SKIPPED, reason, now=until)
+    job = recall(job, lambda hold: hold.origin is not Origin.BACKFILL, now=until)
     job = give_up(job, records, Status.SKIPPED, reason, now=until, among=frozenset({Origin.SCHEDULE}))
+    job = _give_up_offers(job, records, reason, now=until)
     stopped = (h if h.origin is Origin.BACKFILL else h.asked_to_stop(reason, now=until) for h in job.active)
     job = replace(job, active=tuple(stopped))
     return add_waiting(job, slots, newest - 1, newest)
+
+
+def _give_up_offers(job: Job, records: list[Record], reason: str, *, now: int) -> Job:
+    """End the requested runs that were handed over, as running ones are stopped: their messages find nothing."""
+    gone = [one for one in job.waiting_runs if one.offer is not None and one.origin is not Origin.BACKFILL]
+    records.extend(did_not_run(job, one, Status.CANCELLED, reason, now=now) for one in gone if not one.tried)
+    return replace(job, waiting_runs=tuple(one for one in job.waiting_runs if one not in gone)) if gone else job
 
 
 def busy(job: Job) -> bool:
@@ -148,7 +158,7 @@ def busy(job: Job) -> bool:
 
 def _behind_backfill(job: Job) -> bool:
     """Return whether a slot has to wait only because a backfill runs."""
-    return len({group_of(hold.run) for hold in job.active}) >= job.definition.overlap.most
+    return len({group_of(one.run) for one in occupied_by(job)}) >= job.definition.overlap.most
 
 
 def _in_line(job: Job) -> bool:
@@ -343,6 +353,9 @@ def _what_runs(job: Job) -> str:
     if job.active:
         hold = job.active[0]
         return f"{hold.run} still runs on {hold.node}" if len(job.active) == 1 else f"{len(job.active)} runs still run"
+    offer = next((one.offer for one in job.waiting_runs if one.offer is not None), None)
+    if offer is not None:
+        return f"an earlier run waits in {offer.carrier}"
     if any(waiting_run.begun for waiting_run in job.waiting_runs):
         return "an earlier run waits for its next attempt"
     return f"an earlier slot waits for a permit of {job.definition.limit}"

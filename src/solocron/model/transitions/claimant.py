@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from solocron.clock import MILLISECOND
@@ -19,6 +19,10 @@ __all__ = ["Claimant", "next_fence", "patience_of", "record_of", "stopping_since
 
 def _unknown(handler: str) -> str | None:
     return None
+
+
+def _anything(handler: str) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,10 @@ class Claimant:
     """Slots computed for the job before; the claimer passes the same one to each claim."""
     pauses: tuple[ScopedPause, ...] = ()
     """Pauses of many jobs at once, in the state that the claim's commit compares."""
+    carriers: Mapping[str, bool] = field(default_factory=dict)
+    """Carriers that this node can publish with, and whether a worker picks up what they carry."""
+    has: Callable[[str], bool] = _anything
+    """Returns whether this process has a handler of that name; a worker learns it only from the document."""
 
     def kept_back(self, job: Job, now: int) -> KeptBack:
         """Return what of the job these pauses keep from starting now."""

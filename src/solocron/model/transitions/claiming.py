@@ -13,6 +13,7 @@ from solocron.model._fast.values import replace
 from solocron.model.applications import is_anothers
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import GIVEN_WAY, Hold, Job, Missed, WaitingRange, WaitingRun
+from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Origin, Record, Status, group_of, run_id
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause
 from solocron.model.routing import ELSEWHERE, PREFER, fleet_of, moved, route
@@ -30,8 +31,12 @@ from solocron.model.transitions.claimant import Claimant, next_fence
 from solocron.model.transitions.shards import SPREAD, cut, rest_of
 from solocron.model.transitions.through_pauses import decide_through, pause_at
 from solocron.model.transitions.untold import write_off_untold
+from solocron.model.transitions.waiting_again import occupied_by
 
-__all__ = ["Later", "Needs", "catch_up_to", "claim", "due_at", "hold_of", "may_start", "recompute_due", "wake"]
+__all__ = [
+    *("Later", "Needs", "catch_up_to", "claim", "due_at", "hold_of", "may_start", "overdue", "recompute_due", "wake"),
+    "why_overdue",
+]
 
 _ASKED = (Origin.TRIGGER, Origin.RERUN)
 """Origins of runs that a person requested by name."""
@@ -55,9 +60,12 @@ class Needs:
 def claim(doc: Job | Absent, *, now: int, by: Claimant, resolve: Resolve) -> Change | None:
     """Decide every slot up to now and hold at most one run; the answer is the hold, `Needs`, `Later`, or None.
 
-    None for a job of another application: this node's function of that name is not the job's.
+    None for a job of another application, because this node's function of that name is not the job's, and for a job
+    whose carrier this node does not know.
     """
     if isinstance(doc, Absent) or is_anothers(doc.definition, by.application(doc.definition.handler)):
+        return None
+    if doc.definition.hand_over is not None and doc.definition.run_in not in by.carriers:
         return None
     slots = resolve(doc.definition.schedule)
     if not slots.known:
@@ -152,15 +160,9 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
         waiting_run, rest = _first(job, resolve, now, by, fleet)
         if waiting_run is None:
             return job, None, tuple(records)
-        limit = job.definition.start_within
-        if (
-            limit is not None
-            and waiting_run.origin is Origin.SCHEDULE
-            and not waiting_run.begun
-            and now > waiting_run.slot + limit
-        ):
+        if overdue(job, waiting_run, now=now):
             job = replace(job, **rest)
-            records.append(did_not_run(job, waiting_run, Status.MISSED, "waited longer than start_within", now=now))
+            records.append(did_not_run(job, waiting_run, Status.MISSED, why_overdue(waiting_run), now=now))
             continue
         if by.pauses and waiting_run.origin is Origin.SCHEDULE and not waiting_run.begun:
             # Decided by a client that had not heard of the pause.
@@ -175,8 +177,34 @@ def _take(job: Job, resolve: Resolve, *, now: int, by: Claimant) -> tuple[Job, H
         if others:
             rest = {**rest, "waiting_runs": (*rest.get("waiting_runs", job.waiting_runs), *others)}
         hold = hold_of(job, waiting_run, now=now, by=by)
+        if job.definition.hand_over is not None:
+            hold = replace(hold, deadline=None, offer=_next_offer(job, waiting_run, now=now, by=by))
         job = replace(job, **rest, active=(*job.active, hold), fence=hold.fence)
         return job, hold, tuple(records)
+
+
+def overdue(job: Job, waiting_run: WaitingRun, *, now: int) -> bool:
+    """Return whether a slot has waited beyond start_within, which counts up to the start of its body."""
+    limit = job.definition.start_within
+    if limit is None or waiting_run.origin is not Origin.SCHEDULE or waiting_run.started:
+        return False
+    return now > waiting_run.slot + limit
+
+
+def why_overdue(waiting_run: WaitingRun) -> str:
+    """Return the reason under which a slot is recorded that waited beyond start_within."""
+    offer = waiting_run.offer
+    if offer is None:
+        return "waited longer than start_within"
+    return f"{offer.note or f'not picked up from {offer.carrier}'} within start_within"
+
+
+def _next_offer(job: Job, waiting_run: WaitingRun, *, now: int, by: Claimant) -> Offer:
+    """Return the hand-over that a claim begins; an offer that has lapsed keeps its time and its count."""
+    carrier, before = job.definition.run_in, waiting_run.offer
+    if before is None or before.carrier != carrier:
+        return Offer(carrier=carrier, since=now, follows=by.carriers[carrier])
+    return replace(before.once_more(), follows=by.carriers[carrier])
 
 
 def hold_of(job: Job, waiting_run: WaitingRun, *, now: int, by: Claimant) -> Hold:
@@ -356,15 +384,16 @@ def may_start(job: Job, kept: KeptBack = KeptBack.NOTHING) -> tuple[list[Waiting
 
     A disabled job runs nothing. A pause stops everything but what a person requested by name. `kept` is what a pause of
     many jobs keeps back; `due_at` does not know it, so that nodes go on looking. Slots also wait for a run that waits
-    for its retry: it counts as running. A shard may start beside the others of its slot.
+    for its retry: it counts as running. A shard may start beside the others of its slot. A run whose message is awaited
+    occupies its place, and may be handed over once more when its time has come.
     """
     if not (job.waiting_runs or job.waiting_ranges) or not job.definition.enabled or job.removed:
         return [], []
     if kept is KeptBack.EVERYTHING:
         return [], []
-    running = {group_of(hold.run) for hold in job.active}
+    running = {group_of(one.run) for one in occupied_by(job)}
     full = len(running) >= job.definition.overlap.most
-    if full and not any(waiting_run.shards is not None for waiting_run in job.waiting_runs):
+    if full and not any(one.shards is not None or one.offered for one in job.waiting_runs):
         return [], []
     retries = job.paused is None and kept is KeptBack.NOTHING
     slots = retries and not busy(job)

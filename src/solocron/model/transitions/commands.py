@@ -16,6 +16,7 @@ from solocron.model.timetable import Resolve
 from solocron.model.transitions.catchup import did_not_run
 from solocron.model.transitions.claiming import catch_up_to, recompute_due, wake
 from solocron.model.transitions.shards import labels, without
+from solocron.model.transitions.waiting_again import recall
 
 __all__ = [
     "REMEMBERED",
@@ -88,10 +89,12 @@ def trigger(
 def cancel(doc: Job | Absent, *, run: str, reason: str, now: int, resolve: Resolve) -> Change | None:
     """Stop a run, or all shards of a slot.
 
-    Holders are asked to stop and end it; what only waits is recorded as cancelled.
+    Holders are asked to stop and end it. What only waits, in a carrier's queue too, is recorded as cancelled; a message
+    of it that arrives later is dropped.
     """
     if isinstance(doc, Absent):
         return None
+    doc = recall(doc, lambda hold: run in (hold.run, group_of(hold.run)), now=now)
     asked = [hold for hold in doc.active if run in (hold.run, group_of(hold.run))]
     holds = tuple(hold.asked_to_stop(reason, now=now) if hold in asked else hold for hold in doc.active)
     kept: list[WaitingRun] = []

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 from solocron.model._fast.values import build, fast_init, replace
 from solocron.model.change import Absent, Change
-from solocron.model.documents.job import Hold, Job, Last, Pause, WaitingRun
+from solocron.model.documents.job import Hold, Job, Last, Pause
 from solocron.model.documents.run import Record, Status, plain
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.claimant import next_fence, record_of
 from solocron.model.transitions.claiming import recompute_due
 from solocron.model.transitions.shards import count
+from solocron.model.transitions.waiting_again import same_attempt, waiting_again
 
-__all__ = ["ACCEPTED", "PAUSED", "HandBack", "Outcome", "end_hold", "finish", "hand_back", "take_over"]
+__all__ = [
+    *("ACCEPTED", "PAUSED", "HandBack", "HandOver", "Outcome", "NotPublished", "closed", "end_hold", "finish"),
+    *("hand_back", "put_back_hold", "take_over"),
+]
 
 ACCEPTED = "accepted"
 PAUSED = "accepted, and paused"
@@ -69,10 +73,29 @@ class HandBack:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOver:
+    """Not an outcome: the message is out, and a worker may pick the run up for `pickup` microseconds."""
+
+    pickup: int
+    carrier: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotPublished:
+    """Not an outcome: the message was not accepted, or that is in doubt; it is published again after `wait`."""
+
+    wait: int
+    carrier: str
+    note: str
+
+
 def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: int, resolve: Resolve) -> Change | None:
     """End the hold (run, fence). None: it is not there, the write is stale and nothing changes.
 
-    A finish that was accepted before, and whose reply was lost, is accepted again.
+    A finish that was accepted before, and whose reply was lost, is accepted again. A hand-over ends here only if it was
+    the end of the run; otherwise it waits again.
     """
     if isinstance(doc, Absent):
         return None
@@ -80,8 +103,8 @@ def finish(doc: Job | Absent, *, run: str, fence: int, outcome: Outcome, now: in
     if hold is None:
         return Change(doc, answer="accepted before") if fence in doc.accepted else None
     keep = max(4, min(doc.definition.overlap.most * count(hold.shards), _REMEMBERED))
-    job, record = end_hold(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
-    return _closed(doc, job, (record,), now=now, resolve=resolve)
+    job, records = end_hold(doc, hold, outcome, now=now, accepted=(*doc.accepted, fence)[-keep:])
+    return closed(doc, job, records, now=now, resolve=resolve)
 
 
 def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str, resolve: Resolve) -> Change | None:
@@ -90,12 +113,14 @@ def hand_back(doc: Job | Absent, *, run: str, fence: int, now: int, reason: str,
     if isinstance(doc, Absent) or hold is None:
         return None
     if hold.cancel is not None or hold.final:  # a stop was requested meanwhile, or its caller has been told
-        job, record = end_hold(doc, hold, Outcome.cancelled(hold.cancel or reason), now=now)
-        return _closed(doc, job, (record,), now=now, resolve=resolve)
+        job, records = end_hold(doc, hold, Outcome.cancelled(hold.cancel or reason), now=now)
+        return closed(doc, job, records, now=now, resolve=resolve)
+    if hold.handing:
+        return closed(doc, put_back_hold(doc, hold, ready_at=now, note=None), (), now=now, resolve=resolve)
     record = record_of(doc, hold, Status.CANCELLED, now=now, reason=reason, finished_at=now)
-    waiting_run = _waits_again(hold, ready_at=now, tries=hold.tries, crashed=hold.crashed)
+    waiting_run = waiting_again(hold, ready_at=now, attempt=hold.attempt + 1, tries=hold.tries, crashed=hold.crashed)
     job = replace(doc, active=_without(doc, hold), waiting_runs=(*doc.waiting_runs, waiting_run))
-    return _closed(doc, job, (record,), now=now, resolve=resolve)
+    return closed(doc, job, (record,), now=now, resolve=resolve)
 
 
 def take_over(
@@ -109,26 +134,34 @@ def take_over(
 ) -> Change | None:
     """End every hold of a buried session as `lost`; the run waits again if the job retries after a crash.
 
+    What it was only handing over waits again in any case: no body can have started under its hold.
+
     `progress` is what the session's document reports of its runs, by run and fence; the records keep it.
     """
     if isinstance(doc, Absent) or not any(hold.session == session for hold in doc.active):
         return None
-    job, records, reported = doc, [], progress or {}
+    job, reported = doc, progress or {}
+    records: list[Record] = []
     for hold in doc.active:
         if hold.session == session:
             outcome = Outcome(status=Status.LOST, reason=reason, progress=reported.get((hold.run, hold.fence)))
-            job, record = end_hold(job, hold, outcome, now=now)
-            records.append(record)
+            job, ended = end_hold(job, hold, outcome, now=now)
+            records.extend(ended)
     # A fence above every fence granted so far: a client that compares fences sees the old holder as stale at once.
     job = replace(job, fence=next_fence(job.fence, now))
-    return _closed(doc, job, tuple(records), now=now, resolve=resolve)
+    return closed(doc, job, tuple(records), now=now, resolve=resolve)
 
 
 def end_hold(
     job: Job, hold: Hold, outcome: Outcome, *, now: int, accepted: tuple[int, ...] | None = None
-) -> tuple[Job, Record]:
-    """Return the job without the hold, with its next attempt waiting if it has one, and the record of the attempt."""
+) -> tuple[Job, tuple[Record, ...]]:
+    """Return the job without the hold, with its next attempt waiting if it has one, and the record of the attempt.
+
+    A hand-over that the carrier's acceptance does not end is not the end of an attempt: there is no record of it.
+    """
     policy, status = job.definition, outcome.status
+    if hold.handing and status is not Status.HANDED_OVER:
+        return put_back_hold(job, hold, ready_at=now, note=None), ()
     failed = status is Status.FAILED or status is Status.TIMED_OUT
     crashed = status is Status.LOST and policy.on_crash == "retry"
     again = (failed or crashed or outcome.again) and hold.tries < policy.retries and hold.cancel is None
@@ -137,7 +170,10 @@ def end_hold(
     if again and not job.removed:
         wait = policy.backoff.delay(hold.tries + 1, f"{hold.run}/{hold.attempt}") if failed else 0
         doubt = crashed or (hold.crashed and outcome.unasked)
-        waiting_runs = (*waiting_runs, _waits_again(hold, ready_at=now + wait, tries=hold.tries + 1, crashed=doubt))
+        following = waiting_again(
+            hold, ready_at=now + wait, attempt=hold.attempt + 1, tries=hold.tries + 1, crashed=doubt
+        )
+        waiting_runs = (*waiting_runs, following)
     elif status is Status.LOST and not reason:
         reason = "its lease ended"
     record = record_of(
@@ -153,7 +189,7 @@ def end_hold(
         progress=plain(outcome.progress),
     )
     error = record.error or record.reason
-    good = status is Status.SUCCEEDED
+    good = status is Status.SUCCEEDED or status is Status.HANDED_OVER
     job = replace(
         job,
         active=_without(job, hold),
@@ -171,34 +207,23 @@ def end_hold(
             node=hold.node,
         ),
     )
-    return job, record
+    return job, (record,)
 
 
-def _waits_again(hold: Hold, *, ready_at: int, tries: int, crashed: bool) -> WaitingRun:
-    return WaitingRun(
-        run=hold.run,
-        slot=hold.slot,
-        origin=hold.origin,
-        ready_at=max(ready_at, hold.slot),  # a store clock that went backwards must not start it early
-        attempt=hold.attempt + 1,
-        tries=tries,
-        request=hold.request,
-        payload=hold.payload,
-        crashed=crashed,
-        shard=hold.shard,
-        shards=hold.shards,
-        only=hold.only,
-        among=hold.among,
-        asked_by=hold.asked_by,
-        note=hold.note,
-    )
+def put_back_hold(job: Job, hold: Hold, *, ready_at: int, note: str | None) -> Job:
+    """Return the job with a hand-over given up: the same attempt waits, and a message that is out stays good.
+
+    A removed job has nothing that waits.
+    """
+    waiting_runs = () if job.removed else (same_attempt(hold, ready_at=ready_at, note=plain(note)),)
+    return replace(job, active=_without(job, hold), waiting_runs=(*job.waiting_runs, *waiting_runs))
 
 
 def _without(job: Job, hold: Hold) -> tuple[Hold, ...]:
     return tuple(other for other in job.active if other is not hold)
 
 
-def _closed(before: Job, job: Job, records: tuple[Record, ...], *, now: int, resolve: Resolve) -> Change:
+def closed(before: Job, job: Job, records: tuple[Record, ...], *, now: int, resolve: Resolve) -> Change:
     """Delete a removed job with its last hold; pause one that has failed as often as `pause_after` allows."""
     if job.removed and not job.active:
         return Change(None, records, ACCEPTED)

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from solocron.model.applications import Peers, TakenOn, is_anothers
 from solocron.model.change import Absent, Change
 from solocron.model.documents.definition import CALENDAR_REVISION, Definition
-from solocron.model.documents.job import GIVEN_WAY, Job
+from solocron.model.documents.job import GIVEN_WAY, Hold, Job
 from solocron.model.documents.run import Record, Status
 from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.timetable import Resolve, Timetable
 from solocron.model.transitions.catchup import give_up, leave_out, pass_over
 from solocron.model.transitions.claiming import catch_up_to, recompute_due, wake
 from solocron.model.transitions.untold import write_off_untold
+from solocron.model.transitions.waiting_again import recall
 
 __all__ = ["PASSED", "Proposal", "define", "give_way", "move_to_now", "propose", "remove"]
 
@@ -220,7 +221,7 @@ def remove(
     slots = resolve(doc.definition.schedule)
     job, decided = catch_up_to(doc, slots, now=now, late_for=late_for, pauses=pauses)
     records = list(decided)
-    job = give_up(job, records, Status.CANCELLED, reason, now=now)
+    job = give_up(recall(job, _every, now=now), records, Status.CANCELLED, reason, now=now)
     if not job.active:
         return Change(None, tuple(records), "removed")
     job = replace(
@@ -230,6 +231,10 @@ def remove(
         active=tuple(hold.asked_to_stop(reason, now=now) for hold in job.active),
     )
     return Change(job, tuple(records), "removed")
+
+
+def _every(hold: Hold) -> bool:
+    return True
 
 
 def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) -> Change | None:
@@ -244,7 +249,7 @@ def move_to_now(doc: Job | Absent, *, fence: int, now: int, resolve: Resolve) ->
     why = "the store was restored from a backup"
     job, untold = write_off_untold(doc, slots, now=now) if slots.known else (doc, ())
     records.extend(untold)
-    job = give_up(job, records, Status.SKIPPED, why, now=now)
+    job = give_up(recall(job, _every, now=now), records, Status.SKIPPED, why, now=now)
     job = replace(
         wake(job, slots, records, until=now, now=now, why=why),
         paused=doc.paused,

@@ -27,7 +27,7 @@ from solocron.model.transitions.shards import each, without
 from solocron.model.transitions.through_pauses import decide_through
 from solocron.model.transitions.untold import WENT_BACK, write_off_untold
 
-__all__ = ["Remembered", "rejoin", "write_off"]
+__all__ = ["Remembered", "may_have_started", "rejoin", "write_off"]
 
 _TAKEN = f"taken over before {WENT_BACK}"
 
@@ -134,16 +134,16 @@ def _tell(
     fresh = _is_fresh(job, base, hold)
     job = _lift(job, memory, slots)
     if further:
-        records.append(_closed(job, hold, over or Outcome(status=Status.LOST, reason=_TAKEN), now=now))
+        records.extend(_closed(job, hold, over or Outcome(status=Status.LOST, reason=_TAKEN), now=now))
     else:
         job = _take_out(job, hold, slots, records, now=now)
         if over is None:
             job = replace(job, active=(*job.active, hold))
         else:
             held = replace(job, active=(*job.active, hold))
-            job, record = end_hold(held, hold, over, now=now, accepted=(*held.accepted, hold.fence)[-256:])
+            job, ended = end_hold(held, hold, over, now=now, accepted=(*held.accepted, hold.fence)[-256:])
             job = replace(job, waiting_runs=tuple(_waiting_since(one, hold) for one in job.waiting_runs))
-            records.append(record)
+            records.extend(ended)
             if over.status is Status.LOST:
                 job = replace(job, fence=next_fence(job.fence, now))
     new = Told(run=hold.run, attempt=hold.attempt, slot=hold.slot, shards=hold.shards if fresh else None)
@@ -183,8 +183,8 @@ def _take_out(job: Job, hold: Hold, slots: Timetable, records: list[Record], *, 
     """Return the job without what the document says of a run that was claimed since."""
     for older in job.active:
         if older.run == hold.run and older.attempt < hold.attempt:
-            job, record = end_hold(job, older, Outcome(status=Status.LOST, reason=_TAKEN), now=now)
-            records.append(record)
+            job, ended = end_hold(job, older, Outcome(status=Status.LOST, reason=_TAKEN), now=now)
+            records.extend(ended)
     waiting_runs: list[WaitingRun] = []
     for one in job.waiting_runs:
         kept, _ = without(one, hold.run)
@@ -228,9 +228,17 @@ def _with_request(job: Job, hold: Hold) -> Job:
     return job if answered(job, mark) is not None else remember(job, mark, answer)
 
 
-def _closed(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> Record:
+def _closed(job: Job, hold: Hold, outcome: Outcome, *, now: int) -> tuple[Record, ...]:
     """Return the record of an attempt that later attempts have superseded."""
     return end_hold(replace(job, active=(hold,)), hold, outcome, now=now)[1]
+
+
+def may_have_started(job: Job, until: int) -> bool:
+    """Return whether a process may have started something of the job by then that the store knows nothing of.
+
+    That is what was due, and what a worker may have picked up from a queue.
+    """
+    return (job.due_at is not None and job.due_at <= until) or any(one.offered for one in job.waiting_runs)
 
 
 def write_off(
@@ -246,7 +254,7 @@ def write_off(
 
     It is recorded as lost. If retries after a crash are left, it waits as the next attempt instead.
     """
-    if isinstance(doc, Absent) or doc.removed or doc.due_at is None or doc.due_at > until:
+    if isinstance(doc, Absent) or doc.removed or not may_have_started(doc, until):
         return None
     slots = resolve(doc.definition.schedule)
     if not slots.known:
@@ -264,7 +272,7 @@ def write_off(
     waiting_runs: list[WaitingRun] = []
     for one in job.waiting_runs:
         again = policy.on_crash == "retry" and one.tries < policy.retries
-        if one.ready_at > until:
+        if one.ready_at > until and not one.offered:
             waiting_runs.append(one)
         elif not again and not one.tried:
             records.extend(did_not_run(job, o, Status.LOST, WENT_BACK, now=now) for o in each(one))
@@ -272,7 +280,7 @@ def write_off(
             records.extend(_may_have_run(job, o, now=now) for o in each(one))
             if again:
                 waiting_runs.extend(
-                    replace(o, attempt=o.attempt + 1, tries=o.tries + 1, crashed=True) for o in each(one)
+                    replace(o, attempt=o.attempt + 1, tries=o.tries + 1, crashed=True, offer=None) for o in each(one)
                 )
     waiting_ranges = job.waiting_ranges
     if not repeats:

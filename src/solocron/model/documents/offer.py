@@ -1,0 +1,37 @@
+"""An offer: one attempt of a run on its way to a worker, through a queue that may lose, double or delay its message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+__all__ = ["Offer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The hand-over of one attempt to a carrier. A message is good for its run and attempt, whenever it arrives.
+
+    It says nothing of a fence: a message that is published again has the same id, and brokers that refuse a known id
+    would keep the first one, whose fence were stale.
+    """
+
+    carrier: str
+    since: int
+    """Time of the first hand-over of this attempt."""
+    tries: int = 1
+    """Number of hand-overs of this attempt, those under way and failed ones included."""
+    until: int | None = None
+    """Time until which a pick-up is awaited; None while it is being handed over, or waits for that."""
+    follows: bool = True
+    """True if a worker picks it up; False if the carrier's acceptance is the end of the run."""
+    note: str | None = None
+    """Reason why the last hand-over did not lead to a pick-up, if one is known."""
+
+    @property
+    def stands(self) -> bool:
+        """True while its message is awaited: then it counts as running."""
+        return self.until is not None
+
+    def once_more(self) -> Offer:
+        """Return the offer as the next hand-over of the same attempt begins it."""
+        return replace(self, tries=self.tries + 1, until=None)

@@ -1,4 +1,4 @@
-"""Every bug of the list: X of schedulers, G of a store that goes back, K of stores on keys, P of policies."""
+"""Every bug of the list: X of schedulers, G of going back, H of hand-over, K of stores on keys, P of policies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from proof.mutants import (
     holder,
     key_stores,
     lease,
+    offers,
     outages,
     pauses,
     placing,
@@ -29,6 +30,7 @@ MUTANTS: list[Mutant] = sorted(
         *going_back.MUTANTS,
         *applications.MUTANTS,
         *key_stores.MUTANTS,
+        *offers.MUTANTS,
     ),
     key=lambda mutant: mutant.name,
 )

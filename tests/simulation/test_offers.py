@@ -1,0 +1,75 @@
+"""Every state of a small fleet with a broker is sound and can still be brought to an end; without a rule it cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from proof.explorer import STUCK, Report
+from proof.offers.explorer import Faults, Offers, Rules, explore
+
+ONE = Faults(together=1)
+NONE = Faults(0, 0, 0, 0, 0, 0, 0, 0)
+
+
+def _sound(report: Report, at_least: int) -> None:
+    assert report.wrong is None, "\n  ".join([report.wrong or "", *report.trace])
+    assert report.states >= at_least, "the world was smaller than it is said to be"
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_any_one_fault(retries: int) -> None:
+    """A kill, a freeze, a lost, doubled or delayed message, a lost answer of the broker or the store, at any moment."""
+    _sound(explore(Offers(retries=retries, faults=ONE)), 700)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        NONE._replace(freezes=1, doubled_messages=1, together=2),
+        NONE._replace(kills=1, lost_answers=1, together=2),
+        NONE._replace(delays=1, lost_answers=1, together=2),
+        NONE._replace(forged_messages=1, doubled_messages=1, together=2),
+    ],
+    ids=["frozen and doubled", "killed and no answer", "late and no answer", "forged and doubled"],
+)
+def test_two_faults_that_meet(faults: Faults) -> None:
+    _sound(explore(Offers(faults=faults)), 100)
+
+
+def test_two_runs_of_one_job_do_not_overlap() -> None:
+    _sound(explore(Offers(runs=2, faults=NONE._replace(delays=1, together=1))), 50)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "offers",
+    [
+        Offers(faults=Faults(together=2)),
+        Offers(retries=1, faults=Faults(together=2)),
+        Offers(runs=2, retries=1, faults=ONE),
+        Offers(faults=Faults(together=3)),
+        Offers(retries=1, faults=Faults(together=3)),
+        Offers(retries=1, faults=Faults(forged_messages=1, together=2)),
+        Offers(),
+    ],
+    ids=str,
+)
+def test_larger_worlds(offers: Offers) -> None:
+    _sound(explore(offers), 5_000)
+
+
+class TestWithoutARule:
+    """Those that processes keep; the rules of the document are mutants of their own."""
+
+    def test_a_pick_up_whose_answer_was_lost_is_repeated(self) -> None:
+        rules = Rules(pick_up_is_repeated=False)
+        report = explore(Offers(faults=NONE._replace(lost_answers=1, together=1), rules=rules))
+        assert report.wrong == STUCK
+        assert "picks up" in report.trace[-1]
+
+    def test_a_pick_up_is_tied_to_a_live_session(self) -> None:
+        rules = Rules(pick_up_needs_live_session=False)
+        report = explore(Offers(faults=NONE._replace(freezes=1, lost_messages=2, together=3), rules=rules))
+        assert report.wrong == STUCK
+        assert report.trace[-1].startswith("late: ")

@@ -6,6 +6,7 @@ Names are imported when they are first used: a module that only declares jobs do
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from solocron.dispatch.carrier import Carrier, Message, NotAccepted
     from solocron.effects.locks.decorator import locked
     from solocron.effects.locks.held import assert_locked
     from solocron.effects.locks.lock import Lock
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "solocron.dispatch.carrier": ("Carrier", "Message", "NotAccepted"),
     "solocron.runs.async_run": ("AsyncRun",),
     "solocron.runs.current": ("current_run",),
     "solocron.runs.run": ("Run",),
@@ -111,6 +113,7 @@ __all__ = [
     "AuditView",
     "Backoff",
     "Cancelled",
+    "Carrier",
     "CatchUp",
     "ConfigurationError",
     "ConflictError",
@@ -129,8 +132,10 @@ __all__ = [
     "Lock",
     "LockBusy",
     "LockLost",
+    "Message",
     "MissingExtra",
     "NodeView",
+    "NotAccepted",
     "NotEntered",
     "NotFoundError",
     "Overlap",

@@ -30,7 +30,7 @@ def options() -> None:
     every("1m", on_crash="ignore")  # wrong
     every("1m", on_lost="stop")  # wrong
     every("1m", on_stuck="kill")  # wrong
-    every("1m", run_in="fiber")  # wrong
+    every("1m", run_in=5)  # wrong
     every("1m", nodes="some")  # wrong
     every("1m", prefer="first")  # wrong
     every("1m", on_holiday="never")  # wrong

@@ -238,6 +238,16 @@ class Attempts:
                     found.append((job, hold))
             return found
 
+    def knows(self, key: Key) -> bool:
+        """Return whether a claim is under way here, or was until lately."""
+        with self._mutex:
+            return self._knows(key)
+
+    def has(self, key: Key) -> bool:
+        """Return whether a claim is under way here: its body has not ended, or its end is not in the store yet."""
+        with self._mutex:
+            return key in self._running
+
     def _knows(self, key: Key) -> bool:
         """Return whether a claim is under way here, or was until lately."""
         return key in self._running or key in self._done
@@ -262,7 +272,7 @@ class Attempts:
             running.phase = Phase.BEGUN
             running.begun_at = now
             running.started_at = self.lease.store_time(now)
-            if running.definition.timeout is not None:
+            if running.definition.timeout is not None and not running.hold.handing:
                 running.expires = now + running.definition.timeout / 1_000_000
             return True
 

@@ -86,8 +86,10 @@ class Execution:
         return True
 
     def _submit(self) -> None:
-        run_in = self.running.definition.run_in
-        where = self.handler.dispatcher if self._asks or run_in == "auto" else run_in
+        definition = self.running.definition
+        # What a carrier has brought here runs as it would run on a node.
+        own = self._asks or definition.run_in == "auto" or definition.hand_over is not None
+        where = self.handler.dispatcher if own else definition.run_in
         try:
             self.running.interrupt = self._node.calling.dispatchers[where].submit(self)
         except Exception as error:  # noqa: BLE001 - a dispatcher that cannot start a body has failed that run only

@@ -19,10 +19,11 @@ from solocron.errors import StoreError
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Record
-from solocron.model.transitions.finishing import PAUSED, HandBack, Outcome, finish, hand_back
+from solocron.model.transitions.finishing import PAUSED, HandBack, HandOver, NotPublished, Outcome, finish, hand_back
+from solocron.model.transitions.offering import Handed, hand_over, put_back
 from solocron.stores.contract import Named, Result, Verdict
 
-__all__ = ["Finisher"]
+__all__ = ["End", "Finisher"]
 
 _AGAIN = (Verdict.CONTENDED, Verdict.UNKNOWN, Verdict.BLOCKED)
 
@@ -30,11 +31,14 @@ BATCH = 500
 GATHER = 0.05
 """Seconds that an outcome waits for others while more is due. Outcomes that a crash loses count as lost runs."""
 
+End = Outcome | HandBack | HandOver | NotPublished
+"""The end of a claim: of its body, or without one."""
+
 
 @dataclass(slots=True)
 class _Item:
     running: Running
-    outcome: Outcome | HandBack
+    outcome: End
     tries: int = 0
 
 
@@ -53,12 +57,12 @@ class Finisher:
         self._since = 0.0
         """Boot time at which the first of them came."""
 
-    def add(self, running: Running, outcome: Outcome | HandBack) -> None:
+    def add(self, running: Running, outcome: End) -> None:
         """Add the end of an attempt; called from the body's thread."""
-        if isinstance(outcome, HandBack):
-            self._memory.handed_back(running.key)
-        else:
+        if isinstance(outcome, Outcome):
             self._memory.ended(running.key, outcome)
+        else:
+            self._memory.handed_back(running.key)
         with self._mutex:
             if not self._items:
                 self._since = self._context.runtime.clock.boot()
@@ -188,6 +192,15 @@ class Finisher:
 
     def _ended(self, job: Job, now: int, item: _Item) -> Change | None:
         hold, outcome = item.running.hold, item.outcome
+        if isinstance(outcome, HandOver):
+            return hand_over(
+                job, run=hold.run, fence=hold.fence, pickup=outcome.pickup, now=now, resolve=self._context.resolve
+            )
+        if isinstance(outcome, NotPublished):
+            return put_back(
+                job, run=hold.run, fence=hold.fence, wait=outcome.wait, note=outcome.note, now=now,
+                resolve=self._context.resolve,
+            )  # fmt: skip
         if isinstance(outcome, HandBack):
             return hand_back(
                 job, run=hold.run, fence=hold.fence, now=now, reason=outcome.reason, resolve=self._context.resolve
@@ -203,8 +216,8 @@ class Finisher:
                 self._refused(item, known if item.tries == 1 else f"it is on record by an earlier try, or {known}")
                 continue
             hold, outcome = item.running.hold, item.outcome
-            if isinstance(outcome, HandBack):
-                self._context.events.emit("handed back", job=item.running.job, run=hold.run, reason=outcome.reason)
+            if not isinstance(outcome, Outcome):
+                self._report_without_body(item, answers[item.running.key])
                 continue
             begun = item.running.begun_at
             self._context.events.emit(
@@ -216,8 +229,23 @@ class Finisher:
         if isinstance(result.doc, Job) and result.doc.paused is not None and PAUSED in answers.values():
             self._context.events.emit("paused", job=result.name, reason=result.doc.paused.note)
 
+    def _report_without_body(self, item: _Item, answer: str) -> None:
+        hold, job, outcome, events = item.running.hold, item.running.job, item.outcome, self._context.events
+        if isinstance(outcome, HandBack):
+            events.emit("handed back", job=job, run=hold.run, reason=outcome.reason)
+        elif isinstance(outcome, NotPublished):
+            events.emit(
+                "hand-over failed", job=job, run=hold.run, attempt=hold.attempt, carrier=outcome.carrier,
+                reason=outcome.note, again_in_s=outcome.wait / 1_000_000,
+            )  # fmt: skip
+        elif isinstance(outcome, HandOver):
+            events.emit(
+                "handed over", job=job, run=hold.run, attempt=hold.attempt, carrier=outcome.carrier,
+                message_id=outcome.message, overtaken=answer == Handed.OVERTAKEN,
+            )  # fmt: skip
+
     def _refused(self, item: _Item, reason: str) -> None:
-        status = "handed back" if isinstance(item.outcome, HandBack) else str(item.outcome.status)
+        status = str(item.outcome.status) if isinstance(item.outcome, Outcome) else "handed back"
         self._attempts.lease.refused(item.running.hold.run, item.running.hold.fence, status)
         self._context.events.emit(
             "refused", job=item.running.job, run=item.running.hold.run, fence=item.running.hold.fence, outcome=status,

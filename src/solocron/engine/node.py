@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from solocron.calendars.revisions import Calendars
+from solocron.dispatch.carrier import Carriage
 from solocron.dispatch.contract import Dispatcher
 from solocron.dispatch.inline import Inline
 from solocron.engine.alarms import Alarms, AlarmSettings
@@ -21,6 +22,7 @@ from solocron.engine.memory import Memory
 from solocron.engine.namespace_gate import NamespaceGate
 from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
+from solocron.engine.pick_up import PickUp
 from solocron.engine.pulse import Pulse, Vitals
 from solocron.engine.put_back import PutBack
 from solocron.engine.reconciler import Reconciler
@@ -43,8 +45,10 @@ from solocron.jobs.registry import Declared, Handler
 from solocron.lease.holder import Holder
 from solocron.lease.own import OwnLease
 from solocron.loop import Loop, Signal
+from solocron.model.documents.job import Hold
 from solocron.model.pools import TICKED
 from solocron.model.timetable import Resolve
+from solocron.model.transitions.offering import NotPickedUp
 from solocron.runtime import Runtime
 from solocron.stores.contract import Store
 
@@ -72,6 +76,9 @@ class Parts:
     """Where the node's health is written; None: nowhere."""
     inline: Inline | None = None
     """The calls that the caller of `tick` carries out itself, where it does."""
+    carriers: Mapping[str, Carriage] = field(default_factory=dict)
+    guest: bool = False
+    """True for a process that runs bodies only for the messages that it gets."""
 
 
 class Node:
@@ -81,7 +88,8 @@ class Node:
         signals = Signals(parts.runtime)
         context = NodeContext(
             store=parts.store, runtime=parts.runtime, settings=parts.settings, events=parts.events,
-            resolve=parts.resolve, calendars=parts.calendars, signals=signals, inline=parts.inline,
+            resolve=parts.resolve, calendars=parts.calendars, signals=signals, carriers=parts.carriers,
+            guest=parts.guest, inline=parts.inline,
         )  # fmt: skip
         lease = OwnLease(parts.runtime, parts.settings, signals.claim.look_again)
         holder = Holder(parts.store, parts.runtime, lease, parts.settings)
@@ -89,7 +97,9 @@ class Node:
         attempts = Attempts(context, lease)
         gate = NamespaceGate(context, holder, memory)
         permits = Permits(context, gate)
-        registrar = Registrar(context, lease, parts.declared, parts.handlers, parts.zone_data)
+        # A guest claims nothing by itself, so its session lists no handlers.
+        advertised = {} if parts.guest else parts.handlers
+        registrar = Registrar(context, lease, parts.declared, advertised, parts.zone_data)
         finisher = Finisher(context, attempts, permits, memory)
         calling = Calling(
             handlers=parts.handlers, dispatchers=parts.dispatchers, around=parts.around, make_run=parts.make_run
@@ -121,6 +131,7 @@ class Node:
         self._on_demand = OnDemand(
             Tick(context, claimer, finisher, sweeper, triggers),
             RunNow(context, attempts, gate, requirements, starter),
+            PickUp(context, attempts, gate, requirements, starter),
         )
         self._drain = Drain(
             context, attempts, runner, finisher, Departure(context, holder, takeover, listener, parts.dispatchers)
@@ -168,7 +179,7 @@ class Node:
             events.emit("store error", loop="keeper", error=str(error), failures=1)
         if ticking:
             self.gate.newcomer.claim_at_once()
-            self._drain.reason = TICKED
+            self._drain.reason = "no message came for a while" if self.context.guest else TICKED
         self._drain.started = True
         started = {name: loop for name, loop in self._loops.items() if name in OF_A_TICK or not ticking}
         self.pulse.loops = started
@@ -194,6 +205,10 @@ class Node:
     def run_now(self, job: str, payload: Any, shard: int | str | None) -> Answer:
         """Claim a new run of a job and start it; the answer says why not, if it could not be claimed."""
         return self._on_demand.run_now.claim(job, payload, shard)
+
+    def pick_up(self, job: str, run: str, attempt: int) -> Hold | NotPickedUp:
+        """Claim the run of a message and start it; the answer says why not, if the message starts nothing."""
+        return self._on_demand.pick_up.claim(job, run, attempt)
 
     def drain(self, grace: float) -> bool:
         """Stop claiming, let runs end within the grace, hand back what never started; True if nothing is left."""

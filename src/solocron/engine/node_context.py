@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from solocron.calendars.revisions import Calendars
+from solocron.dispatch.carrier import Carriage
 from solocron.dispatch.inline import Inline
 from solocron.engine.settings import Settings
 from solocron.engine.signals import Signals
@@ -27,5 +29,9 @@ class NodeContext:
     resolve: Resolve
     calendars: Calendars
     signals: Signals
+    carriers: Mapping[str, Carriage] = field(default_factory=dict)
+    """The carriers that this node publishes with, by the name that `run_in` uses."""
+    guest: bool = False
+    """True for a process that runs bodies only for the messages that it gets."""
     inline: Inline | None = None
     """The calls that the caller's thread carries out itself; None: dispatchers carry all of them out."""

@@ -57,7 +57,8 @@ class Reconciler:
             else:
                 self._end_old(job, hold)
         for running in self._attempts.vanished({(hold.run, hold.fence) for _, hold in holds}, asked):
-            self._runner.stop(running, Stop("lost", "its claim is no longer in the store"))
+            if not running.hold.handing:  # one that hands over may have been overtaken by a worker, and ends soon
+                self._runner.stop(running, Stop("lost", "its claim is no longer in the store"))
         self.looked_at = seen_at
         self._permits.reconcile(session, [hold for _, hold in holds])
 
@@ -72,7 +73,9 @@ class Reconciler:
         return recent and not self._memory.knows((hold.run, hold.fence))
 
     def _adopt(self, job: Job, hold: Hold, session: str, epoch: str) -> None:
-        if self._memory.claimed(epoch, [(job, hold)]):
+        if self._context.guest:
+            self._runner.give_back(job, hold, session, "its worker had given the message up")
+        elif self._memory.claimed(epoch, [(job, hold)]):
             node = self._context.settings.node
             self._context.events.emit("adopted", job=job.name, run=hold.run, fence=hold.fence, node=node)
             self._runner.start(job, hold, session)

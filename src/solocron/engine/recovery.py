@@ -215,8 +215,11 @@ class Recovery:
 
 
 def all_marked(sessions: Iterable[Session], epoch: str) -> bool:
-    """Return whether every live node has checked this epoch; a process without pools runs no jobs and checks none."""
-    return all(s.epoch == epoch for s in sessions if s.state is Life.LIVE and s.pools)
+    """Return whether every live process that runs bodies has checked this epoch; one that only holds locks does not.
+
+    A worker serves no pool, and remembers what it has picked up.
+    """
+    return all(s.epoch == epoch for s in sessions if s.state is Life.LIVE and (s.pools or s.max_running))
 
 
 def gate_of_mark(beats: int, epoch: str) -> Gate:

@@ -47,6 +47,8 @@ class Requirements:
             application=self._application,
             next_slots=self._next_slots,
             pauses=pauses,
+            carriers={name: one.follows for name, one in self._context.carriers.items()},
+            has=self._handlers.__contains__,
         )
 
     def selection(self, limit: int, exclude: frozenset[str]) -> Due:

@@ -13,14 +13,15 @@ from solocron.engine.attempts import Attempts, Running
 from solocron.engine.execution import Execution
 from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
+from solocron.engine.publication import Publication
 from solocron.jobs.registry import Handler
 from solocron.model._fast.values import replace
 from solocron.model.documents.job import Hold, Job
-from solocron.model.transitions.finishing import HandBack, Outcome
+from solocron.model.transitions.finishing import HandBack, HandOver, NotPublished, Outcome
 
 __all__ = ["Around", "Calling", "MakeRun", "Runner"]
 
-Ended = Callable[[Running, Outcome | HandBack], None]
+Ended = Callable[[Running, Outcome | HandBack | HandOver | NotPublished], None]
 MakeRun = Callable[[Execution], Any]
 """Builds the run that the function of an execution gets."""
 Around = Callable[[Handler, Callable[[], Any]], Callable[[], Any]]
@@ -55,16 +56,24 @@ class Runner:
         if running is None:
             return False
         try:
+            if hold.offer is not None:
+                return Publication(self, job, running, hold.offer).start()
             return Execution(self, job, running).start()
         except Exception as error:
             if self.attempts.revoke(running):
                 self.hand_back(running, f"could not be started: {error!r}")
             raise
 
+    def give_back(self, job: Job, hold: Hold, session: str, reason: str) -> None:
+        """Hand back a claim of this session that no caller waits for."""
+        running = self.attempts.add(job, hold, session)
+        if running is not None and self.attempts.revoke(running):
+            self.hand_back(running, reason)
+
     def stop(self, running: Running, stop: Stop) -> None:
         """Ask a body to stop; one that has not begun never does."""
         if self.attempts.revoke(running):
-            if stop.kind == "shutdown":
+            if stop.kind == "shutdown" or running.hold.handing:
                 self.hand_back(running, stop.reason)
             else:
                 self.hand_over(running, Outcome.cancelled(stop.reason))
@@ -102,6 +111,14 @@ class Runner:
                 "refused", job=running.job, run=running.hold.run, fence=running.hold.fence, outcome=outcome.status,
                 reason="its lease was lost before it ended",
             )  # fmt: skip
+
+    def handed_over(self, running: Running, end: Outcome | HandOver | NotPublished) -> None:
+        """Give the end of a publication to the finisher. That of a lost session is dropped: the sweeper sees to it."""
+        if self.attempts.body_ended(running):
+            self._ended(running, end)
+        else:
+            self.context.signals.keep.wake()
+            self.context.signals.claim.wake()
 
     def hand_back(self, running: Running, reason: str) -> None:
         """Return a claim whose body never started to the store at once; that costs no retry."""

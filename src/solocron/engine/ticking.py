@@ -1,4 +1,4 @@
-"""What a caller has a node do at once, while its loops do not claim: one pass for an external trigger, or one run."""
+"""What a caller has a node do at once, while its loops do not claim: a pass for a trigger, one run, one message."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from solocron.engine.claimer import Claimer
 from solocron.engine.finisher import Finisher
 from solocron.engine.node_context import NodeContext
+from solocron.engine.pick_up import PickUp
 from solocron.engine.run_now import RunNow
 from solocron.engine.sweeper import Sweeper
 from solocron.engine.transactional_triggers import TransactionalTriggers
@@ -66,3 +67,4 @@ class OnDemand:
 
     tick: Tick
     run_now: RunNow
+    pick_up: PickUp

@@ -9,7 +9,7 @@ from typing import Any
 
 from solocron.duration import parse_duration, to_us
 from solocron.errors import InvalidError
-from solocron.jobs.options import Span
+from solocron.jobs.options import PLACES, Span
 from solocron.model.documents.permit import MOST
 from solocron.model.documents.run import Shards
 from solocron.model.policy import whole
@@ -20,6 +20,7 @@ from solocron.size import format_size, parse_size
 __all__ = [
     "NAME",
     "check_choice",
+    "check_hand_over",
     "check_isolation",
     "check_limit",
     "check_name",
@@ -187,6 +188,36 @@ def check_isolation(run_in: str, memory: int | str | None, cpu: int | None, on_l
             'on_lost="finish": a process of its own always ends with its lease, which is what run_in="process" '
             'promises. Nothing was registered; leave on_lost at "cancel".'
         )
+
+
+def check_hand_over(
+    run_in: object, options: object, *, limit: object, nodes: object, prefer: object
+) -> Mapping[str, Any] | None:
+    """Return the options for the carrier that `run_in` names; None where it names a place on the node.
+
+    What bounds or places runs among nodes says nothing of the workers behind a queue, so it is refused.
+    """
+    if run_in in PLACES:
+        if options is not None:
+            raise InvalidError(f"hand_over= is for a carrier, and run_in={run_in!r} names none. {_NOTHING}")
+        return None
+    if not isinstance(run_in, str) or not NAME.fullmatch(run_in):
+        choices = " or ".join(f'"{one}"' for one in PLACES)
+        raise InvalidError(
+            f"run_in={run_in!r:.80} is not known; choose {choices}, or the name of a carrier. {_NOTHING}"
+        )
+    for what, given in (("limit", limit), ("nodes", nodes), ("prefer", prefer)):
+        if given is not None:
+            raise InvalidError(
+                f"{what}= says which nodes run a job, and {run_in!r} takes it to workers of its own; bound the workers "
+                f"of that queue instead. {_NOTHING}"
+            )
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise InvalidError(f"hand_over={options!r:.80} is not a mapping of options for {run_in!r}. {_NOTHING}")
+    checked: Mapping[str, Any] = check_payload(dict(options), whose=f"hand_over for {run_in!r}")
+    return checked
 
 
 def check_payload(payload: Any, *, whose: str) -> Any:

@@ -15,6 +15,7 @@ from solocron.duration import parse_duration
 from solocron.errors import InvalidError, ScheduleError
 from solocron.jobs.checks import (
     check_choice,
+    check_hand_over,
     check_isolation,
     check_limit,
     check_name,
@@ -99,6 +100,13 @@ class Declaration:
                     catch_up=CatchUp.parse(given["catch_up"]),
                     start_within=check_span("start_within", given["start_within"]),
                     run_in=given["run_in"],
+                    hand_over=check_hand_over(
+                        given["run_in"],
+                        given["hand_over"],
+                        limit=given["limit"],
+                        nodes=given["nodes"],
+                        prefer=given["prefer"],
+                    ),
                     pause_after=given["pause_after"],
                     memory=None if given["memory"] is None else parse_size(given["memory"], what="memory"),
                     cpu=given["cpu"],
@@ -167,7 +175,6 @@ def _check(given: CronOptions) -> None:
     check_choice("on_crash", given["on_crash"], ("retry", "fail"))
     check_choice("on_lost", given["on_lost"], ("cancel", "finish"))
     check_choice("on_stuck", given["on_stuck"], ("hold", "abandon"))
-    check_choice("run_in", given["run_in"], ("auto", "thread", "loop", "process"))
     check_isolation(given["run_in"], given["memory"], given["cpu"], given["on_lost"])
     check_routing(given["nodes"], given["prefer"], given["shards"])
 
@@ -189,8 +196,8 @@ def _one_schedule(schedule: Native) -> tuple[Schedule, Mapping[str, Any]]:
 
 
 def _shared(options: Definition) -> Definition:
-    """Share one object among equal options; a payload may be anything, so it is never shared."""
-    return _one_definition(options) if options.payload is None else options
+    """Share one object among equal options; a payload and the options of a carrier may be anything."""
+    return _one_definition(options) if options.payload is None and options.hand_over is None else options
 
 
 @lru_cache(maxsize=256)

@@ -80,6 +80,7 @@ def options_of(definition: Definition) -> dict[str, Any]:
         "start_within": _span(definition.start_within),
         "pool": definition.pool,
         "run_in": definition.run_in,
+        "hand_over": definition.hand_over,
         "memory": definition.memory,
         "cpu": definition.cpu,
         "pause_after": definition.pause_after,

@@ -17,9 +17,12 @@ from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.near import did_you_mean
 from solocron.schedules import Bound
 
-__all__ = ["DEFAULTS", "AddOptions", "CronOptions", "Dst", "JobOptions", "Span", "complete", "lists_options"]
+__all__ = ["DEFAULTS", "PLACES", "AddOptions", "CronOptions", "Dst", "JobOptions", "Span", "complete", "lists_options"]
 
 C = TypeVar("C", bound=Callable[..., Any])
+
+PLACES = ("auto", "thread", "loop", "process")
+"""The values of `run_in` that are not the name of a carrier."""
 
 Span = timedelta | int | float | str
 """A duration: a `timedelta`, a number of seconds, or a string such as `"90s"` or `"1h30m"`."""
@@ -57,8 +60,10 @@ class _Policies(TypedDict, total=False):
     """A slot that has not started by then is `missed`."""
     pool: str
     """The pool of nodes that may run it."""
-    run_in: Literal["auto", "thread", "loop", "process"]
-    """Where the body runs; by default functions run on threads and coroutines on an event loop."""
+    run_in: Literal["auto", "thread", "loop", "process"] | str
+    """Where the body runs; by default functions run on threads and coroutines on an event loop. Or a carrier's name."""
+    hand_over: Mapping[str, Any] | None
+    """Options for the carrier that `run_in` names, such as the queue; JSON."""
     memory: int | str | None
     """Memory limit of a process of its own: bytes, or a string such as `"512M"`."""
     cpu: int | None
@@ -136,6 +141,7 @@ DEFAULTS: Final[CronOptions] = {
     "start_within": None,
     "pool": "default",
     "run_in": "auto",
+    "hand_over": None,
     "memory": None,
     "cpu": None,
     "pause_after": None,

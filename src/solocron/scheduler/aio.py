@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast, overloa
 from solocron.calendars.views import CalendarView
 from solocron.client.backfill import BackfillChoice
 from solocron.client.timeline import LaneKind
+from solocron.dispatch.carrier import Message
 from solocron.effects.locks.listing import LockView
 from solocron.effects.requests import check_connection, leave_async
 from solocron.jobs.job_spec import JobSpec
@@ -107,6 +108,16 @@ class AsyncScheduler:
             if not running.cancelled():
                 running.exception()  # looked at, so that the loop does not report it
             raise
+
+    async def carry_out(self, message: Message | Mapping[str, Any] | str | bytes) -> RunView | None:
+        """Carry out the run of a message, on the worker's side of any queue; return when its outcome is in the store.
+
+        The body runs on the calling thread, or with `aio` on its event loop, under a session and a fence of this
+        process. None if the message starts nothing: it is a copy, too late, or not for now. `StoreUnavailable` if
+        nothing was picked up: let the queue deliver it again.
+        """
+        here = Here.on_loop(asyncio.get_running_loop())
+        return await _alone(partial(self._scheduler._carry_out, Message.read(message), here))
 
     # --- queries, commands and locks -----------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from solocron.calendars.revisions import Calendars
 from solocron.client import Client
 from solocron.dispatch import current
+from solocron.dispatch.carrier import Carriage
 from solocron.dispatch.contract import Dispatcher, LazyDispatcher, LoopBlock
 from solocron.dispatch.inline import Inline
 from solocron.dispatch.thread import ThreadDispatcher
@@ -73,6 +74,8 @@ class Core:
         self.events = Events()
         self.events.on("*", log_event, wants=log_event.wants)
         self.wrappers: list[Wrapper] = []
+        self.carriers: dict[str, Carriage] = {}
+        """The carriers that jobs may name as `run_in`."""
         self.alarm_settings: AlarmSettings | None = None
         """The thresholds of alarms, where the scheduler looks for them."""
         self.node: Node | None = None
@@ -178,6 +181,27 @@ class Core:
                 calendars=Calendars(self.store, self.registry),
                 vitals=self._vitals() if dispatchers is None and not ticking else None,
                 inline=None if here is None else here.inline,
+                carriers=dict(self.carriers),
+            )
+        )
+
+    def make_guest(self, verbs: MakeVerbs, dispatchers: Mapping[str, Dispatcher]) -> Node:
+        """Assemble a node that claims nothing by itself: it serves no pool and declares no job."""
+        return Node(
+            Parts(
+                store=self.store,
+                runtime=self.runtime,
+                settings=replace(self.settings, pools=frozenset()),
+                events=self.events,
+                declared={},
+                handlers=dict(self.registry.handlers),
+                dispatchers=self._dispatchers or dispatchers,
+                around=self._around,
+                make_run=partial(make_run, verbs=verbs),
+                resolve=self.registry.resolve,
+                zone_data=zone_data_version(),
+                calendars=Calendars(self.store, self.registry),
+                guest=True,
             )
         )
 

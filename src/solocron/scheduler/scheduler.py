@@ -21,6 +21,7 @@ from solocron.jobs.registry import Declared
 from solocron.near import did_you_mean
 from solocron.patched import check_threads
 from solocron.scheduler.alarms import AlarmOperations
+from solocron.scheduler.carrying import CarryingOperations, refuse_unknown_carriers
 from solocron.scheduler.configuration import Configuration
 from solocron.scheduler.core import Core
 from solocron.scheduler.effects import EffectOperations
@@ -46,7 +47,15 @@ S = TypeVar("S", bound=Subscriber)
 W = TypeVar("W", bound=Wrapper)
 
 
-class Scheduler(Operations, InlineOperations, LockOperations, EffectOperations, AlarmOperations, ServiceOperations):
+class Scheduler(
+    Operations,
+    InlineOperations,
+    CarryingOperations,
+    LockOperations,
+    EffectOperations,
+    AlarmOperations,
+    ServiceOperations,
+):
     """Declares jobs, runs them while it is started, and returns what became of them.
 
     Making one opens nothing and starts nothing. Any number of replicas may do the same on the same store: each slot
@@ -192,6 +201,10 @@ class Scheduler(Operations, InlineOperations, LockOperations, EffectOperations, 
         node, core.node = core.running_node, None
         if node is not None:
             clean = node.drain(core.configuration.grace if seconds is None else seconds)
+        if self._guest is not None:
+            self._guest.close(core.configuration.grace if seconds is None else seconds)
+        for carriage in core.carriers.values():
+            carriage.close()
         self._deliver_the_rest(node)
         if self._aio is not None:
             self._aio._close()
@@ -260,6 +273,7 @@ class Scheduler(Operations, InlineOperations, LockOperations, EffectOperations, 
     def _start_node(self, *, ticking: bool, here: Here | None = None) -> Node:
         core = self._core
         refuse_unknown_calendars(core)
+        refuse_unknown_carriers(core)
         core.node = node = core.make_node(self._make_verbs, ticking=ticking, here=here)
         try:
             node.start(ticking=ticking)

@@ -30,6 +30,12 @@ _LEVELS: Mapping[str, int] = {
     "started": logging.DEBUG,
     "pruned": logging.DEBUG,
     "request accepted": logging.DEBUG,
+    "handed over": logging.DEBUG,
+    "picked up": logging.DEBUG,
+    "message dropped": logging.DEBUG,
+    "hand-over failed": logging.WARNING,
+    "not picked up": logging.WARNING,
+    "no handler": logging.WARNING,
     "renewal failed": logging.WARNING,
     "session lost": logging.WARNING,
     "session buried": logging.WARNING,
@@ -60,7 +66,7 @@ _LEVELS: Mapping[str, int] = {
 _RESERVED = frozenset({"name", "message", "args", "process", "exc_info"})
 _OUTAGE = frozenset({"store error", "renewal failed"})
 _BACK = frozenset({"store back", "session renewed", "session begun"})
-_WELL = ("succeeded", "cancelled")
+_WELL = ("succeeded", "cancelled", "handed_over")
 
 
 class EventLog:

@@ -135,6 +135,8 @@ class JobView:
     on_stuck: str
     pause_after: int | None
     run_in: str
+    hand_over: Mapping[str, Any] | None
+    """Options for the carrier that `run_in` names; None if it runs on nodes."""
     memory: int | None
     """Bytes."""
     cpu: int | None

@@ -10,6 +10,7 @@ from typing import Any
 
 from solocron.clock import SECOND, from_us, iso
 from solocron.model.documents.job import Hold, Job, WaitingRun
+from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Record, Status, shard_of
 from solocron.model.documents.session import Life, Session, is_live
 from solocron.model.transitions.claimant import record_of, stopping_since, stuck_since
@@ -95,7 +96,8 @@ class RunView:
 
     @classmethod
     def waiting(cls, job: str, waiting_run: WaitingRun, key: str) -> RunView:
-        """Make the view of a run that waits to be claimed."""
+        """Make the view of a run that waits to be claimed, or whose message waits to be picked up."""
+        offer = waiting_run.offer
         reason = (
             f"attempt {waiting_run.attempt} at {iso(waiting_run.ready_at)}"
             if waiting_run.attempt > 1
@@ -106,8 +108,8 @@ class RunView:
             job=job,
             slot=from_us(waiting_run.slot),
             attempt=waiting_run.attempt,
-            status=WAITING,
-            reason=reason,
+            status=WAITING if offer is None or not offer.stands else Status.OFFERED,
+            reason=reason if offer is None else _why_offered(offer, reason),
             node=None,
             fence=0,
             origin=str(waiting_run.origin),
@@ -154,13 +156,22 @@ class HoldView(RunView):
         """Make the view of a hold; `session` is that of its holder, if it is known."""
         live = session is not None and session.state is Life.LIVE
         lease = session.lease if session is not None and is_live(session, now=now) else None
-        record = record_of(job, hold, Status.RUNNING, now=hold.claimed_at, progress=progress)
+        status = Status.OFFERED if hold.handing else Status.RUNNING
+        record = record_of(job, hold, status, now=hold.claimed_at, progress=progress)
         view = RunView.of(record).held(hold, lease=lease, now=now)
         return cls(
             **{field.name: getattr(view, field.name) for field in fields(RunView)},
             session=hold.session,
             lease_left_s=(session.expires_at - now) / SECOND if live and session is not None else None,
         )
+
+
+def _why_offered(offer: Offer, otherwise: str) -> str:
+    """Return where the message of a run is, and since when."""
+    if not offer.stands:
+        return f"handed over to {offer.carrier} once more {otherwise}" + (f": {offer.note}" if offer.note else "")
+    again = "" if offer.tries == 1 else f", published {offer.tries} times"
+    return f"waits in {offer.carrier} since {iso(offer.since)}, not picked up{again}"
 
 
 def moment(us: int | None) -> datetime | None:

@@ -105,7 +105,7 @@ def test_everything_that_looks_or_asks_can_be_awaited() -> None:
     text = (REFERENCE / "scheduler.md").read_text()
     asking = set(written_methods(text[text.index("Looking and asking:") :])) - {"open"}
     awaited = {name for name in vars(AsyncScheduler) if not name.startswith("_")}
-    assert asking | {"start", "stop", "tick", "run_now"} == awaited - WITHOUT_A_PAGE
+    assert asking | {"start", "stop", "tick", "run_now", "carry_out"} == awaited - WITHOUT_A_PAGE
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,20 @@ import pytest
 
 from solocron import AsyncScheduler, Scheduler
 
-DECLARING = {"discover", "cron", "every", "at", "register", "around", "on", "alarms", "health", "asgi", "wsgi"}
+DECLARING = {
+    "discover",
+    "cron",
+    "every",
+    "at",
+    "register",
+    "around",
+    "on",
+    "alarms",
+    "health",
+    "carrier",
+    "asgi",
+    "wsgi",
+}
 """They open nothing and wait for nothing."""
 OWN_COLOURS = {"lock", "leader", "once"}
 """What they return can be awaited itself: `async with`."""

@@ -167,7 +167,7 @@ def test_a_function_may_carry_several_declarations() -> None:
         ({"on_crash": "cry"}, "on_crash"),
         ({"on_lost": "cry"}, "on_lost"),
         ({"on_stuck": "cry"}, "on_stuck"),
-        ({"run_in": "space"}, "run_in"),
+        ({"run_in": "in space"}, "run_in"),
         ({"pool": "two words"}, "pool"),
         ({"name": "new\nline"}, "name"),
         ({"payload": {"a": {1, 2}}}, "payload"),

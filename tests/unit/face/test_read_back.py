@@ -64,6 +64,7 @@ APART: tuple[AddOptions, ...] = (
     {"run_in": "process", "memory": "512M", "cpu": 2},
     {"nodes": "all"},
     {"prefer": "last"},
+    {"run_in": "queue", "hand_over": {"priority": 5}},
 )
 
 
@@ -91,7 +92,7 @@ def test_every_option_is_a_field_of_the_view() -> None:
     assert {("zone" if name == "tz" else name) for name in get_type_hints(CronOptions)} - in_code <= shown
 
 
-@pytest.mark.parametrize("options", [EVERYTHING, *APART], ids=["everything", "process", "nodes", "prefer"])
+@pytest.mark.parametrize("options", [EVERYTHING, *APART], ids=["everything", "process", "nodes", "prefer", "carrier"])
 def test_what_is_read_back_makes_the_same_definition(options: AddOptions) -> None:
     scheduler = with_handler()
     view = scheduler.add("report", "send", "30 6 * * MON-FRI", **options)

@@ -36,7 +36,7 @@ def test_help_lists_the_options_and_their_defaults() -> None:
     assert listed(cron) == DEFAULTS
     assert listed(every) == listed(at) == {name: DEFAULTS[name] for name in get_type_hints(JobOptions)}  # type: ignore[literal-required]
     shown = inspect.signature(cron).parameters["run_in"].annotation
-    assert shown == "Literal['auto', 'thread', 'loop', 'process']"
+    assert shown == "Literal['auto', 'thread', 'loop', 'process'] | str"
 
 
 def test_a_misspelt_option_is_refused_with_the_right_name() -> None:

@@ -1,0 +1,147 @@
+"""Carriers: what takes a run to another process. A message is a ticket for one attempt, and good once.
+
+The message is believed only in what it names: namespace, job, run and attempt. Handler, payload and options are read
+from the job's document when it is picked up, so a forged message runs nothing of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from solocron.clock import iso
+from solocron.errors import InvalidError
+from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import key_of
+
+__all__ = ["Carriage", "Carrier", "Forward", "Message", "NotAccepted", "make_message"]
+
+_NAMED = ("namespace", "job", "run", "attempt")
+
+
+class NotAccepted(Exception):
+    """A carrier refused a message, which is certainly not in its queue; whatever else `publish` raises is in doubt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What a carrier takes to another process."""
+
+    id: str
+    """Equal for every copy of a message, also one that is published again; new for each attempt."""
+    namespace: str
+    job: str
+    run: str
+    attempt: int
+    key: str
+    """The idempotency key of the run."""
+    slot: str
+    fence: int
+    """The fence of the hand-over: the token of a forwarded message. A body that is picked up has a higher one."""
+    payload: Any = None
+    """For a carrier that forwards; a worker that picks the run up reads the payload from the store."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The `hand_over` options of the job."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The facts as headers, for carriers that have them."""
+        facts = {"namespace": self.namespace, "job": self.job, "run": self.run, "attempt": self.attempt}
+        facts |= {"key": self.key, "slot": self.slot, "fence": self.fence}
+        return {f"solocron-{name}": str(value) for name, value in facts.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a worker needs, as plain JSON."""
+        return {
+            "id": self.id, "namespace": self.namespace, "job": self.job, "run": self.run, "attempt": self.attempt,
+            "key": self.key, "slot": self.slot, "fence": self.fence,
+        }  # fmt: skip
+
+    @classmethod
+    def read(cls, value: Message | Mapping[str, Any] | str | bytes) -> Message:
+        """Return the message that arrived: the object, its JSON, or the text of that."""
+        if isinstance(value, Message):
+            return value
+        try:
+            found = json.loads(value) if isinstance(value, str | bytes) else value
+            names = {name: found[name] for name in _NAMED}
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidError(f"this is not a message of Solocron ({error!r:.100}); nothing was run.") from None
+        texts = all(isinstance(names[name], str) for name in _NAMED[:3])
+        if not texts or not isinstance(names["attempt"], int):
+            raise InvalidError("this is not a message of Solocron: a name in it is not a text; nothing was run.")
+        rest = {name: found.get(name, "") for name in ("id", "key", "slot")}
+        return cls(**names, **rest, fence=found.get("fence", 0))
+
+
+class Carrier(Protocol):
+    """Takes messages to other processes. `follows`: a Solocron on the other side picks them up.
+
+    Three more methods are used where they exist: `attach(namespace, carry_out)` when the carrier is named, so that it
+    can put a task where workers find it, `check(options)` to refuse bad `hand_over` options at the start, and `close()`
+    to release connections.
+    """
+
+    @property
+    def follows(self) -> bool: ...
+
+    def publish(self, message: Message) -> None:
+        """Put the message into the queue; return when that is certain. Called from several threads."""
+        ...
+
+
+@runtime_checkable
+class _Closes(Protocol):
+    def close(self) -> object: ...
+
+
+class Forward:
+    """A plain function of the message as a carrier."""
+
+    def __init__(self, function: Callable[[Message], object], *, follows: bool) -> None:
+        self._function = function
+        self.follows = follows
+
+    def publish(self, message: Message) -> None:
+        self._function(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carriage:
+    """A carrier under the name that `run_in` uses, and how long its workers have for a pick-up."""
+
+    name: str
+    carrier: Carrier
+    pickup: int
+    """Microseconds for which an offer stands before its message is published again."""
+
+    @property
+    def follows(self) -> bool:
+        return self.carrier.follows
+
+    def close(self) -> None:
+        if isinstance(self.carrier, _Closes):
+            self.carrier.close()
+
+
+def make_message(job: Job, hold: Hold, *, namespace: str, follows: bool) -> Message:
+    """Return the message of a hand-over."""
+    digest = hashlib.blake2b(f"{namespace}|{hold.run}|{hold.attempt}".encode(), digest_size=10).hexdigest()
+    short = re.sub(r"[^a-z0-9]+", "-", job.name.lower()).strip("-")[:32].strip("-")
+    payload = job.definition.payload if hold.payload is None else hold.payload
+    return Message(
+        id=f"solocron-{short}-{digest}" if short else f"solocron-{digest}",
+        namespace=namespace,
+        job=job.name,
+        run=hold.run,
+        attempt=hold.attempt,
+        key=key_of(job.name, hold.origin, hold.slot, hold.request, hold.shard),
+        slot=iso(hold.slot),
+        fence=hold.fence,
+        payload=None if follows else payload,
+        options=dict(job.definition.hand_over or {}),
+    )

@@ -1,0 +1,144 @@
+"""Hand-over to other processes: carriers on the side of the node, `carry_out` on the side of the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from solocron import surroundings
+from solocron.dispatch.carrier import Carriage, Carrier, Forward, Message
+from solocron.dispatch.contract import Dispatcher
+from solocron.duration import parse_duration, to_us
+from solocron.effects.verbs import Attempt, RunVerbs
+from solocron.engine.node import Node
+from solocron.errors import ConfigurationError, InvalidError
+from solocron.jobs.checks import check_name
+from solocron.jobs.options import PLACES, Span
+from solocron.patched import check_threads
+from solocron.scheduler.core import Core
+from solocron.scheduler.guest import Guest
+from solocron.scheduler.inline import Here
+from solocron.scheduler.locks import LockRoom
+from solocron.scheduler.starting import refuse_store_per_replica
+from solocron.stores.url import Secret
+from solocron.views import RunView
+
+__all__ = ["CarryingOperations", "refuse_unknown_carriers"]
+
+
+class CarryingOperations:
+    """The methods of `Scheduler` for runs that other processes carry out."""
+
+    _core: Core
+    _locks: LockRoom
+    _guest: Guest | None = None
+
+    def carrier(
+        self,
+        name: str,
+        carrier: Carrier | Callable[[Message], object],
+        *,
+        pickup: Span = "5m",
+        follows: bool | None = None,
+    ) -> None:
+        """Name a carrier, for jobs that say `run_in=name`: their runs are handed over instead of run on a node.
+
+        A plain function of the message is a carrier too. It forwards, and its return is the outcome; with
+        `follows=True` a Solocron on the other side picks the run up with `carry_out`. `pickup` is how long a message is
+        awaited before it is published again.
+        """
+        core = self._core
+        check_name(name, "carrier")
+        if name in PLACES or name in core.carriers:
+            what = "is a place of its own" if name in PLACES else "is named already"
+            raise InvalidError(f"carrier={name!r} {what}; nothing was named. Choose another name.")
+        if core.alive:
+            raise InvalidError(f"carrier={name!r}: this scheduler runs already, so nothing was named; name it before.")
+        if not callable(getattr(carrier, "publish", None)):
+            if not callable(carrier):
+                raise InvalidError(
+                    f"carrier={name!r}: {carrier!r:.80} has no publish(message) and is not a function of it; nothing "
+                    "was named."
+                )
+            carrier = Forward(carrier, follows=bool(follows))
+        elif follows is not None and follows != carrier.follows:  # type: ignore[union-attr]
+            raise InvalidError(
+                f"carrier={name!r}: {type(carrier).__name__} says itself whether workers pick up; nothing was named. "
+                "Leave follows= out."
+            )
+        us = to_us(parse_duration(pickup, what="pickup"))
+        if us <= 0:
+            raise InvalidError(f"pickup={pickup!r}: give a time above zero; nothing was named.")
+        made = Carriage(name=name, carrier=carrier, pickup=us)  # type: ignore[arg-type]
+        if made.follows:
+            self._refuse_own_store(name)
+        core.carriers[name] = made
+        attach = getattr(carrier, "attach", None)
+        if attach is not None:
+            attach(core.store.namespace, self.carry_out)
+
+    def _refuse_own_store(self, name: str) -> None:
+        """Refuse a store that no worker can open."""
+        place = self._core.configuration.store
+        if not isinstance(place, Secret) or not self._core.store.capabilities.shared:
+            raise ConfigurationError(
+                f"carrier={name!r}: its workers open the store by themselves, and they cannot open this one. Nothing "
+                "was named; give Scheduler(...) the URL of a store that all processes share."
+            )
+
+    def carry_out(self, message: Message | Mapping[str, Any] | str | bytes) -> RunView | None:
+        """Carry out the run of a message, on the worker's side of any queue; return when its outcome is in the store.
+
+        The body runs on the calling thread, or with `aio` on its event loop, under a session and a fence of this
+        process. None if the message starts nothing: it is a copy, too late, or not for now. `StoreUnavailable` if
+        nothing was picked up: let the queue deliver it again.
+        """
+        return self._carry_out(Message.read(message), Here.on_thread())
+
+    def _carry_out(self, message: Message, here: Here | None) -> RunView | None:
+        core = self._core
+        surroundings.refuse_node(passing=True)
+        check_threads(passing=True)
+        refuse_store_per_replica(core)
+        core.open()
+        if message.namespace != core.store.namespace:
+            core.events.emit(
+                "message dropped", job=message.job, run=message.run, attempt=message.attempt, node=core.settings.node,
+                reason=f"it is for the namespace {message.namespace!r:.80}",
+            )  # fmt: skip
+            return None
+        if self._guest is None:
+            self._guest = Guest(core, self._make_guest)
+        try:
+            hold = self._guest.carry_out(message, here)
+        finally:
+            if here is not None:
+                here.close()
+        if hold is None:
+            return None
+        return next((view for view in core.client.attempts(hold.run) if view.attempt == hold.attempt), None)
+
+    def _make_guest(self, dispatchers: dict[str, Dispatcher]) -> Node:
+        def verbs(attempt: Attempt) -> RunVerbs:
+            return RunVerbs(attempt, self._locks.place_under(node))
+
+        node = self._core.make_guest(verbs, dispatchers)
+        return node
+
+
+def refuse_unknown_carriers(core: Core) -> None:
+    """Refuse a job whose carrier was not named: it would wait for good."""
+    for name, declared in core.registry.jobs.items():
+        options = declared.options
+        if options.hand_over is None:
+            continue
+        carriage = core.carriers.get(options.run_in)
+        if carriage is None:
+            known = ", ".join(sorted(core.carriers)) or "none"
+            raise ConfigurationError(
+                f"{name} says run_in={options.run_in!r}, which is neither a place nor the name of a carrier (known: "
+                f"{known}). Nothing was started; name it with scheduler.carrier({options.run_in!r}, ...)."
+            )
+        check = getattr(carriage.carrier, "check", None)
+        if check is not None:
+            check(dict(options.hand_over))

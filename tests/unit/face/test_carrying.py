@@ -1,0 +1,271 @@
+"""Hand-over to other processes: a node publishes, a worker picks up, and a message is good once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solocron import AsyncRun, InvalidError, Message, NotAccepted, Run, Scheduler
+from solocron.errors import ConfigurationError
+from solocron.events import Event
+
+Make = Callable[..., Scheduler]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Scheduler] = []
+
+    def scheduler(url: str = f"sqlite:///{tmp_path}/jobs.db", **options: Any) -> Scheduler:
+        made.append(Scheduler(url, enabled=True, lease="3s", **options))
+        return made[-1]
+
+    yield scheduler
+    for one in made:
+        one.stop("1s")
+
+
+class Queue:
+    """A broker that keeps what it is given, or refuses it."""
+
+    follows = True
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.refuses: Exception | None = None
+
+    def publish(self, message: Message) -> None:
+        if self.refuses is not None:
+            raise self.refuses
+        self.messages.append(message)
+
+
+def pair(make: Make, queue: Queue, **options: Any) -> tuple[Scheduler, Scheduler, list[Run]]:
+    """A node and a worker that declare one job, and the runs that its function got."""
+    ran: list[Run] = []
+
+    def declare(scheduler: Scheduler) -> None:
+        @scheduler.cron("0 3 1 1 *", name="books", run_in="queue", **options)
+        def books(run: Run) -> str:
+            ran.append(run)
+            return "closed"
+
+        scheduler.carrier("queue", queue)
+
+    node, worker = make(), make()
+    declare(node)
+    declare(worker)
+    return node, worker, ran
+
+
+def hand_over(node: Scheduler, queue: Queue, **trigger: Any) -> Message:
+    node.tick()  # registers it
+    node.trigger("books", **trigger)
+    node.tick()
+    return queue.messages[-1]
+
+
+class TestFollowed:
+    def test_the_body_runs_in_the_worker_under_its_own_fence(self, make: Make) -> None:
+        queue = Queue()
+        node, worker, ran = pair(make, queue)
+        message = hand_over(node, queue, payload={"year": 2026})
+        assert ran == []
+        view = worker.carry_out(message.to_json())
+        (run,) = ran
+        assert (run.id, run.payload, run.attempt) == (message.run, {"year": 2026}, 1)
+        assert run.fence > message.fence
+        assert view is not None
+        assert (view.status, view.result) == ("succeeded", "closed")
+
+    def test_a_copy_of_the_message_is_dropped(self, make: Make) -> None:
+        queue, dropped = Queue(), []
+        node, worker, ran = pair(make, queue)
+        worker.on("message dropped", lambda event: dropped.append(event.reason))
+        text = json.dumps(hand_over(node, queue).to_json())
+        assert worker.carry_out(text) is not None
+        assert worker.carry_out(text) is None
+        assert len(ran) == 1
+        assert dropped == ["its attempt was picked up before, has ended, or was never handed over"]
+
+    def test_a_failure_is_retried_as_another_message(self, make: Make) -> None:
+        queue = Queue()
+        node, worker = make(), make()
+        for scheduler in (node, worker):
+
+            @scheduler.cron("0 3 1 1 *", name="books", run_in="queue", retries=1, backoff=None)
+            def books(run: Run) -> None:
+                if run.attempt == 1:
+                    raise ValueError("the books are open")
+
+            scheduler.carrier("queue", queue)
+        first = hand_over(node, queue)
+        view = worker.carry_out(first)
+        assert view is not None
+        assert (view.status, view.attempt) == ("failed", 1)
+        assert worker.carry_out(first) is None
+
+    def test_the_options_of_the_job_reach_the_carrier(self, make: Make) -> None:
+        queue = Queue()
+        node, _, _ = pair(make, queue, hand_over={"priority": 5})
+        message = hand_over(node, queue)
+        assert message.options == {"priority": 5}
+        assert message.payload is None
+        assert message.id.startswith("solocron-books-")
+        assert message.headers["solocron-run"] == message.run
+
+    def test_a_coroutine_runs_on_the_loop_of_the_worker(self, make: Make) -> None:
+        queue, loops = Queue(), []
+        node, worker = make(), make()
+        for scheduler in (node, worker):
+
+            @scheduler.cron("0 3 1 1 *", name="books", run_in="queue")
+            async def books(run: AsyncRun) -> None:
+                await asyncio.sleep(0)
+                loops.append(asyncio.get_running_loop())
+
+            scheduler.carrier("queue", queue)
+        message = hand_over(node, queue)
+
+        async def work() -> None:
+            assert await worker.aio.carry_out(message) is not None
+            assert loops == [asyncio.get_running_loop()]
+
+        asyncio.run(work())
+
+    def test_a_worker_without_the_function_leaves_it_alone(self, make: Make) -> None:
+        queue, seen = Queue(), []
+        node, _, ran = pair(make, queue)
+        other = make()
+        other.on("no handler", lambda event: seen.append(event.job))
+        assert other.carry_out(hand_over(node, queue)) is None
+        assert (ran, seen) == ([], ["books"])
+
+    def test_a_message_of_another_namespace_is_dropped(self, make: Make) -> None:
+        queue = Queue()
+        node, _, ran = pair(make, queue)
+        other = make(namespace="other")
+        assert other.carry_out(hand_over(node, queue)) is None
+        assert ran == []
+
+    def test_it_is_listed_as_offered_while_it_waits(self, make: Make) -> None:
+        queue = Queue()
+        node, worker, _ = pair(make, queue)
+        message = hand_over(node, queue)
+        view = node.get_run(message.run)
+        assert view.status == "offered"
+        assert view.reason is not None
+        assert view.reason.startswith("waits in queue since ")
+        worker.carry_out(message)
+        assert node.get_run(message.run).status == "succeeded"
+
+
+class TestNotAccepted:
+    def test_it_waits_and_is_published_again(self, make: Make) -> None:
+        queue, failed = Queue(), []
+        node, _, ran = pair(make, queue)
+        node.on("hand-over failed", failed.append)
+        node.tick()
+        node.trigger("books")
+        queue.refuses = NotAccepted("no connection")
+        node.tick()
+        assert [event.reason for event in failed] == ["not accepted by queue (NotAccepted: no connection)"]
+        assert node.get_job("books").waiting == 1
+        assert (queue.messages, ran) == ([], [])
+
+    def test_an_answer_that_was_lost_leaves_the_message_good(self, make: Make) -> None:
+        queue = Queue()
+        node, worker, ran = pair(make, queue)
+        node.tick()
+        node.trigger("books")
+        published: list[Message] = []
+
+        def lost(message: Message) -> None:
+            published.append(message)
+            raise ConnectionError("reset")
+
+        queue.publish = lost  # type: ignore[method-assign]
+        node.tick()
+        assert worker.carry_out(published[0]) is not None
+        assert len(ran) == 1
+
+
+class TestForwarded:
+    def test_a_function_is_a_carrier_and_its_return_is_the_outcome(self, make: Make) -> None:
+        node, sent = make(), []
+
+        @node.cron("0 3 1 1 *", name="books", run_in="post", payload={"a": 1})
+        def books() -> None:
+            raise AssertionError("it runs elsewhere")
+
+        node.carrier("post", sent.append)
+        node.tick()
+        node.trigger("books", payload={"a": 2})
+        (view,) = node.tick()
+        (message,) = sent
+        assert (view.status, view.reason) == ("handed_over", f"accepted by post as {message.id}")
+        assert message.payload == {"a": 2}
+        assert node.carry_out(message) is None
+
+
+class TestRefused:
+    def test_a_store_that_no_worker_can_open(self, make: Make) -> None:
+        with pytest.raises(ConfigurationError, match="cannot open this one"):
+            make("memory://").carrier("queue", Queue())
+
+    def test_a_carrier_that_was_not_named(self, make: Make) -> None:
+        node = make()
+        node.cron("0 3 * * *", name="books", run_in="quue")(lambda: None)
+        with pytest.raises(ConfigurationError, match=r"scheduler.carrier\('quue', ...\)"):
+            node.tick()
+
+    @pytest.mark.parametrize(
+        ("options", "says"),
+        [
+            ({"limit": "db:2"}, "bound the workers of that queue instead"),
+            ({"nodes": 2}, "bound the workers of that queue instead"),
+            ({"prefer": "last"}, "bound the workers of that queue instead"),
+            ({"hand_over": 5}, "not a mapping"),
+            ({"hand_over": {"x": object()}}, "not JSON"),
+            ({"run_in": "thread", "hand_over": {}}, "names none"),
+            ({"run_in": "a queue"}, "is not known"),
+        ],
+    )
+    def test_options_that_do_not_go_together(self, make: Make, options: Any, says: str) -> None:
+        with pytest.raises(InvalidError, match=says):
+            make().cron("0 3 * * *", **{"run_in": "queue", **options})
+
+    @pytest.mark.parametrize("carrier", [5, object()])
+    def test_what_is_no_carrier(self, make: Make, carrier: Any) -> None:
+        with pytest.raises(InvalidError, match="has no publish"):
+            make().carrier("queue", carrier)
+
+    def test_two_of_one_name(self, make: Make) -> None:
+        node = make()
+        node.carrier("queue", Queue())
+        with pytest.raises(InvalidError, match="named already"):
+            node.carrier("queue", Queue())
+        with pytest.raises(InvalidError, match="a place of its own"):
+            node.carrier("thread", Queue())
+
+    @pytest.mark.parametrize("value", ["{", "5", {}, {"namespace": "default", "job": 1, "run": "", "attempt": 1}])
+    def test_what_is_no_message(self, make: Make, value: Any) -> None:
+        with pytest.raises(InvalidError, match="nothing was run"):
+            make().carry_out(value)
+
+
+def test_events_say_what_happened(make: Make) -> None:
+    queue = Queue()
+    node, worker, _ = pair(make, queue)
+    seen: list[Event] = []
+    node.on("handed over", seen.append)
+    worker.on("picked up", seen.append)
+    message = hand_over(node, queue)
+    worker.carry_out(message)
+    assert [(event.name, event.run) for event in seen] == [("handed over", message.run), ("picked up", message.run)]
+    assert (seen[0].carrier, seen[0].message_id, seen[0].overtaken) == ("queue", message.id, False)

@@ -1,0 +1,109 @@
+"""Runs in Celery workers: `scheduler.carrier("celery", CeleryCarrier(app, queue="cron"))`.
+
+The carrier puts one task on the app, `solocron.run`. A worker that imports the module needs nothing else. The task
+acknowledges at delivery: the store notices the death of a worker within a lease, while a late acknowledgement would
+only add deliveries to drop, and RabbitMQ closes the channel of a task that takes longer than its consumer timeout.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from solocron.dispatch.carrier import Message, NotAccepted
+from solocron.errors import InvalidError
+
+__all__ = ["CeleryCarrier"]
+
+TASK = "solocron.run"
+CONNECT_WITHIN = 2.0
+"""Seconds for a connection to the broker, within a beat of the shortest sensible lease."""
+CarryOut = Callable[[Any], object]
+OPTIONS = frozenset({"queue", "priority", "routing_key", "exchange", "expires"})
+
+
+class CeleryCarrier:
+    """Publishes through an app's broker, on a connection of its own that confirms each message."""
+
+    follows = True
+
+    def __init__(self, app: Any, *, queue: str | None = None) -> None:
+        if not hasattr(app, "connection_for_write"):
+            raise InvalidError(f"{app!r:.80} is not a Celery app; nothing was made. Pass the `Celery(...)` object.")
+        self.app = app
+        self._queue = queue
+        self._mutex = threading.Lock()
+        self._connection: Any = None
+        self._process = 0
+
+    def attach(self, namespace: str, carry_out: CarryOut) -> None:
+        """Put the task on the app. Several schedulers may share it, each with a namespace of its own."""
+        tasks = self.app.__dict__
+        namespaces: dict[str, CarryOut] = tasks.setdefault("solocron_namespaces", {})
+        namespaces[namespace] = carry_out
+        if len(namespaces) > 1 or "solocron_task" in tasks:
+            return
+
+        def run(message: dict[str, Any]) -> None:
+            found = namespaces.get(message["namespace"])
+            if found is not None:
+                found(message)
+
+        tasks["solocron_task"] = self.app.task(
+            run, name=TASK, ignore_result=True, acks_late=False, max_retries=0, serializer="json", time_limit=None,
+            soft_time_limit=None, typing=False,
+        )  # fmt: skip
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse `hand_over` options that Celery does not know."""
+        unknown = sorted(options.keys() - OPTIONS)
+        if unknown:
+            raise InvalidError(
+                f"hand_over={{{unknown[0]!r}: ...}} is not an option of CeleryCarrier; known are "
+                f"{', '.join(sorted(OPTIONS))}. Nothing was started."
+            )
+
+    def publish(self, message: Message) -> None:
+        """Send the task, and return once the broker has confirmed it."""
+        options = {"queue": self._queue, **message.options} if self._queue else dict(message.options)
+        with self._mutex:
+            connection = self._connected()
+            try:
+                self.app.send_task(
+                    TASK, args=[message.to_json()], task_id=message.id, headers=message.headers, retry=False,
+                    ignore_result=True, serializer="json", producer=self.app.amqp.Producer(connection), **options,
+                )  # fmt: skip
+            except BaseException:
+                self._drop()
+                raise
+
+    def _connected(self) -> Any:
+        """Return the connection, made anew after an error and after a fork."""
+        if self._process != os.getpid():
+            self._connection, self._process = None, os.getpid()
+        if self._connection is None:
+            given = self.app.conf.broker_transport_options or {}
+            options = {"confirm_publish": True, "socket_connect_timeout": CONNECT_WITHIN, "socket_timeout": 10.0}
+            connection = self.app.connection_for_write(
+                connect_timeout=CONNECT_WITHIN, transport_options={**options, **given}
+            )
+            try:
+                connection.ensure_connection(max_retries=1, interval_start=0, timeout=CONNECT_WITHIN)
+                connection.default_channel.connection  # noqa: B018 - it connects here, and nothing was sent
+            except Exception as error:
+                raise NotAccepted(f"no connection to the broker: {error}") from error
+            self._connection = connection
+        return self._connection
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.release()
+
+    def close(self) -> None:
+        """Close the connection; the next message opens another."""
+        with self._mutex:
+            if self._process == os.getpid():
+                self._drop()

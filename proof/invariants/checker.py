@@ -106,14 +106,15 @@ class Checker:
     _known: dict[str, Slots | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        from proof.invariants import calendars, commits, ledger, pauses, policies, quiescence
+        from proof.invariants import calendars, commits, hand_over, ledger, pauses, policies, quiescence
 
+        self._check_fences, self._without_publishing = hand_over.check_fences, hand_over.without_publishing
         self._calendared = bool(self.world.options.calendars)
         self._on_calendared = Tests(calendars.JOBS, self.disabled)
         self._on_calendar = Tests(calendars.CALENDARS, self.disabled)
         self._calendars_quiescent = Tests(calendars.QUIESCENCE, self.disabled)
         self._calendar_of = calendars.calendar_of
-        self._on_job = Tests(commits.JOBS | policies.POLICIES | pauses.JOBS, self.disabled)
+        self._on_job = Tests(commits.JOBS | policies.POLICIES | pauses.JOBS | hand_over.JOBS, self.disabled)
         self._on_session = Tests(commits.SESSIONS, self.disabled)
         self._on_line = Tests(ledger.LINES | policies.LINES, self.disabled)
         self._quiescent = Tests(quiescence.QUIESCENCE, self.disabled)
@@ -141,6 +142,8 @@ class Checker:
             elif isinstance(before, Session) and commit.client == before.node and commit.now < before.expires_at:
                 self.given_up.add(commit.name)
         elif commit.kind is Kind.JOB and (isinstance(commit.before, Job) or isinstance(commit.after, Job)):
+            self._check_fences(self, commit)
+            commit = self._without_publishing(commit)
             self._on_job(self, commit)
             if self._calendared and (self._calendar_of(commit.before) or self._calendar_of(commit.after)):
                 self._on_calendared(self, commit)

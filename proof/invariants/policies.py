@@ -66,7 +66,8 @@ def i5_no_backfill_vanishes(_: Checker, commit: Commit) -> None:
     # The shards and parts of a slot are taken or missed one by one, but the slot leaves the range as a whole.
     begun = {waiting_run.run.partition("#")[0] for waiting_run in before.waiting_runs}
     recorded = sum(r.count for r in told if r.attempt == 0 and r.run.partition("#")[0] not in begun)
-    started = len({hold.run.partition("#")[0] for hold in holds} - begun)
+    handed = {o.run for o in after.waiting_runs if o.origin is Origin.BACKFILL and o.offer is not None}
+    started = len(({hold.run.partition("#")[0] for hold in holds} | handed) - begun)
     if _past(before) + asked != _past(after) + recorded + started:
         raise Violation(
             "I5",
@@ -79,8 +80,8 @@ def i10_live_slots_before_the_past(_: Checker, commit: Commit) -> None:
     """A run of a backfill begins only when no slot of its job is ready to begin."""
     after = commit.after
     past = [h for h in new_holds(commit) if h.origin is Origin.BACKFILL and h.attempt == 1 and h.shard is None]
-    if not past or not isinstance(after, Job):
-        return
+    if not past or not isinstance(after, Job) or after.definition.hand_over is not None:
+        return  # one that waits in a queue has begun, and slots wait for it
     for waiting_run in after.waiting_runs:
         live = waiting_run.origin is Origin.SCHEDULE and waiting_run.shards is None and not waiting_run.tries
         if live and waiting_run.ready_at <= commit.decided and waiting_run.attempt == 1:

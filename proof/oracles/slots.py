@@ -16,7 +16,7 @@ from proof.oracles.workdays import Slots, Workdays, instant_of
 from solocron.duration import parse_duration, to_us
 from solocron.model._fast.values import replace
 from solocron.model.documents.definition import Definition
-from solocron.model.documents.job import Job
+from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.run import Origin
 from solocron.model.policy import QUEUE_LIMIT
 
@@ -204,18 +204,27 @@ def _queue(job: Job) -> int:
     return waiting + sum(s.count for s in job.waiting_ranges if s.pace is None)
 
 
+def _is_begun(one: WaitingRun) -> bool:
+    """Whether it counts as running: for its retry, for another shard of its slot, or because a carrier has it."""
+    return one.tries > 0 or one.shards is not None or one.offer is not None
+
+
 def _overlapping(job: Job, late: list[int], more: int, now: int) -> dict[int, str]:
     """Late slots beside what runs already; a run that waits for its retry counts as running."""
     kind, most = job.definition.overlap.kind, job.definition.overlap.most
     past = Origin.BACKFILL  # its runs count for nothing here
-    begun = [o.run for o in job.waiting_runs if (o.tries or o.shards is not None) and o.origin is not past]
+    begun = [o.run for o in job.waiting_runs if _is_begun(o) and o.origin is not past]
     begun += [hold.run for hold in job.active if hold.origin is not past]
     line = 0
     if job.definition.limit is not None:  # slots that wait for a permit count, or the line would only get longer
         line = more + sum(s.count for s in job.waiting_ranges if s.origin is Origin.SCHEDULE and not s.pace)
         line += sum(1 for o in job.waiting_runs if o.origin is Origin.SCHEDULE and not o.tries and o.shards is None)
     free = len({run.partition("#")[0] for run in begun}) < most
-    behind = free and len({hold.run.partition("#")[0] for hold in job.active}) >= most
+    taken: list[Hold | WaitingRun] = [
+        *job.active,
+        *(o for o in job.waiting_runs if o.offer is not None and o.offer.until is not None),
+    ]
+    behind = free and len({one.run.partition("#")[0] for one in taken}) >= most
     if free and not behind and line < most:
         return dict.fromkeys(late, "waiting")
     if behind and kind in ("skip", "allow"):
@@ -227,10 +236,7 @@ def _overlapping(job: Job, late: list[int], more: int, now: int) -> dict[int, st
     queued = (
         more
         or any(s.pace is None for s in job.waiting_ranges)
-        or any(
-            not waiting_run.tries and waiting_run.shards is None and waiting_run.ready_at <= now
-            for waiting_run in job.waiting_runs
-        )
+        or any(not _is_begun(waiting_run) and waiting_run.ready_at <= now for waiting_run in job.waiting_runs)
     )
     if kind == "queue" and late and not queued:
         fates[late[0]] = "waiting"

@@ -34,6 +34,7 @@ POLICIES = {
     "rerun": "a slot that was asked for again was claimed",
     "rate": "a missed slot was caught up at its rate",
     "pauses": "slots were skipped because many jobs were paused at once",
+    "broker": "a run was picked up from a queue",
     "pause_after": "a job was paused after failures in a row",
     "on_retry": "the function of on_retry was asked before a run was repeated",
     "alarm": "an alarm was raised",
@@ -76,6 +77,7 @@ class Coverage:
         found |= {"revisions"} if options.calendars else set()
         found |= {"pauses"} if options.pauses else set()
         found |= {"run_now"} if options.run_now else set()
+        found |= {"broker"} if options.broker else set()
         return found | ({"alarm", "alarm cleared"} if options.alarms else set())
 
     def _commit(self, commit: Commit) -> None:
@@ -87,6 +89,7 @@ class Coverage:
             did["nodes"] += hold.only is not None
             did["shards"] += hold.shard is not None and hold.only is None
             did["limit"] += hold.permit is not None
+            did["broker"] += after.definition.hand_over is not None and not hold.handing
             did["backfill"] += hold.origin is Origin.BACKFILL
             did["rerun"] += hold.origin is Origin.RERUN
             did["rate"] += hold.origin is Origin.SCHEDULE and after.paced != before.paced

@@ -28,7 +28,7 @@ class Nemesis:
     def unleash(self, until: float) -> None:
         for fault in STRIKES:
             mean = getattr(self._world.options, fault)
-            if mean and fault not in ("request", "tick", "run_now", "calendars", "pauses"):
+            if mean and fault not in ("request", "tick", "run_now", "calendars", "pauses", "broker"):
                 self._again(fault, mean, until)
 
     def _again(self, fault: str, mean: float, until: float) -> None:

@@ -29,6 +29,7 @@ STRIKES = (
     "run_now",
     "calendars",
     "pauses",
+    "broker",
     "forget",
     "failover",
     "restore",
@@ -77,6 +78,8 @@ class Options(Conditions):
     """Not a fault by itself: jobs under business calendars, and changes of those."""
     pauses: float = 0.0
     """Not a fault by itself: an operator pauses many jobs at once, and lifts it."""
+    broker: float = 0.0
+    """Jobs behind a queue that errs, and so many seconds between two faults of its workers."""
     forget: float = 0.0
     failover: float = 0.0
     """Another server answers, and the last commits are lost."""
@@ -208,6 +211,8 @@ def draw(seed: int, *, nodes: int = 5, hours: float = 1.0, lease: float | None =
     )
     if not options.alarms:  # a job that is paused with others raises none
         options = replace(options, pauses=random.Random(f"pauses {seed}").choice((0.0, 0.0, 6.0, 24.0)) * lease)
+    broker = random.Random(f"broker {seed}").choice((0.0, 0.0, 0.0, 8.0, 24.0)) * lease
+    options = replace(options, broker=broker)
     if seed % 10 in _KEYS and lease not in SLOW:
         options = replace(options, keys=True)
     fault = _GOES_BACK.get(seed % 10)
@@ -224,5 +229,5 @@ _KEYS = (5,)
 
 def _going_back(options: Options, fault: str) -> Options:
     """Return the same world with a store that goes back, and without changes of what its slots are."""
-    plain = replace(options, deploy=0.0, request=0.0, calendars=0.0, alarms=0.0, keep=2_592_000.0)
+    plain = replace(options, deploy=0.0, request=0.0, calendars=0.0, alarms=0.0, broker=0.0, keep=2_592_000.0)
     return plain.changed({fault: 10 * options.lease})

@@ -14,6 +14,7 @@ from proof.invariants.losses import HISTORY, GoingBack
 from proof.simulator.coverage import Coverage
 from proof.simulator.nemesis import Nemesis
 from proof.simulator.options import Options
+from proof.workloads.broker import Broker, behind_a_broker
 from proof.workloads.calendars import Planner, under_calendars
 from proof.workloads.clients import Clients
 from proof.workloads.effects import Effects
@@ -84,6 +85,9 @@ class World(SimFleet):
         self.workload = Workload(options, self.dice)
         if options.calendars:
             self.workload.plans = under_calendars(options, self.workload.plans)
+        if options.broker:
+            self.workload.plans = behind_a_broker(self.workload.plans)
+        self.broker = Broker(self, options.broker)
         self.planner = Planner(self)
         self.clients = Clients(self)
         self.operator = Operator(self)
@@ -142,6 +146,7 @@ class World(SimFleet):
             self.workload.declare(self, scheduler, process, self.version)
             self.effects.declare(scheduler, process)
             self.alarms.declare(scheduler)
+            self.broker.declare(scheduler)
 
     def most_attempts(self, job: str) -> int | None:
         """Return how often a run of a job may start."""
@@ -176,6 +181,8 @@ class World(SimFleet):
             self.operator.start(self.options.pauses, until)
         if self.options.tick:
             self._tick_later(until)
+        if self.options.broker:
+            self.broker.start(until)
         if self.options.run_now:
             self._run_now_later(until)
 
@@ -234,6 +241,8 @@ class World(SimFleet):
         for number in range(self.options.nodes):
             self.back(number)
         self.clients.calm_down()
+        if self.options.broker:
+            self.broker.heal()
 
     def kill_in_peace(self) -> None:
         """One node dies in the healed world; how long its takeover takes is measured."""

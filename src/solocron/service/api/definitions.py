@@ -37,6 +37,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "start_within": _SPAN,
     "pool": {"type": "string"},
     "run_in": {"type": "string"},
+    "hand_over": {"type": ["object", "null"]},
     "memory": {"type": ["integer", "string", "null"]},
     "cpu": _WHOLE,
     "pause_after": _WHOLE,

@@ -61,6 +61,11 @@ class SimFleet:
         self._starts = 0
         self._by_process: dict[Process, Member] = {}
 
+    @property
+    def starts(self) -> int:
+        """Number of processes that were started so far; the next one is another."""
+        return self._starts
+
     def start_node(self, number: int, *, rate: float = 1.0, skew: float = 0.0, **settings: Any) -> Member:
         """Start a process that runs a node: `settings` are those of `Scheduler`."""
         self._starts += 1

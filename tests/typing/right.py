@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import assert_type
 
@@ -34,6 +34,7 @@ from solocron import (
     cron,
     every,
 )
+from solocron.service import Identity, Oidc, Role
 from solocron.testing.runs import make_async_run, make_run
 
 scheduler = Scheduler("sqlite:///jobs.db", namespace="billing", pools=("default", "reports"), lease="10s")
@@ -98,6 +99,10 @@ def tell(event: Event) -> None:
         print(event.name, event.job, event.slot.astimezone(UTC))
 
 
+async def who(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Identity | None:
+    return Identity("ana", Role.OPERATE) if cookies.get("session") else None
+
+
 def operate() -> None:
     scheduler.discover("myapp.jobs", Reports())
     scheduler.alarms(late="10m", webhook="https://example.com/hook", secret="a secret of sixteen")
@@ -109,6 +114,9 @@ def operate() -> None:
     jobs = [JobSpec("invoice:acme", "nightly", "@daily", tz="Asia/Tokyo", retries=1), spec]
     assert_type(scheduler.add_all(jobs), list[str])
     assert_type(scheduler.sync(jobs, within="invoice:", dry_run=True).removed, tuple[str, ...])
+    served = scheduler.asgi(auth=who, tokens="tokens", allowed_hosts=["jobs.example.com"], values="never", edit=True)
+    issuer = Oidc(issuer="https://accounts.google.com", audience="https://app", email="cron@example.com")
+    print(served, scheduler.wsgi(tick=True, oidc=issuer, read_only=True))
     run = scheduler.trigger("digest", {"n": 1}, at=datetime.now(UTC), key="once", by="me", note="why")
     scheduler.pause_all(match="invoice:*", by="me", triggers=True)
     lifted = scheduler.resume_all(match="invoice:*")

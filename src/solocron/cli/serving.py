@@ -22,9 +22,13 @@ if TYPE_CHECKING:
     from solocron.service.ticking import Ticking
     from solocron.service.tokens import Tokens
 
-__all__ = ["Callers", "add_serving", "announce", "callers_of", "listening_of", "make_app"]
+__all__ = ["SERVING_FLAGS", "Callers", "add_serving", "announce", "callers_of", "listening_of", "make_app"]
 
 _NOTHING = "Nothing listens."
+SERVING_FLAGS = (
+    *("base_path", "token_file", "allowed_host", "behind_proxy", "tls_cert", "tls_key", "read_only", "edit", "open"),
+)
+"""What `add_serving` adds, as the parsed arguments name it."""
 
 
 def add_serving(parser: ArgumentParser | _ArgumentGroup) -> None:

@@ -230,6 +230,8 @@ def test_open_connections_do_not_keep_it_from_stopping(cli: Cli, elsewhere: Path
         (["--serve"], "without a terminal"),
         (["--token-file", "tokens"], "needs --serve"),
         (["--open"], "needs --serve"),
+        (["--edit"], "needs --serve"),
+        (["--tls-key", "x"], "needs --serve"),
     ],
 )
 def test_a_node_that_would_be_open_by_mistake_does_not_start(

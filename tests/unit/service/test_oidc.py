@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -29,7 +30,7 @@ from solocron import Scheduler
 from solocron.errors import ConfigurationError, MissingExtra
 from solocron.service.oidc import Oidc, OidcVerifier
 from solocron.service.roles import Role
-from tests.unit.service.test_adapters import ask_wsgi
+from tests.unit.service.test_adapters import ask, ask_wsgi, scope
 
 AUDIENCE, SUBJECT = "https://app.example.com/tick", "system:serviceaccount:jobs:cron"
 
@@ -326,13 +327,28 @@ def test_such_a_token_ticks_and_does_nothing_else(issuer: Issuer, tmp_path: Path
     app = scheduler.wsgi(tick=True, oidc=wanted)
     good, bad = issuer.token(), issuer.token("stranger", headers={"kid": "rsa"})
 
-    def ask(path: str, method: str, token: str) -> int:
+    def sent(path: str, method: str, token: str) -> int:
         return ask_wsgi(app, path, REQUEST_METHOD=method, HTTP_AUTHORIZATION=f"Bearer {token}")[0]
 
-    assert ask("/api/v1/tick", "POST", good) == 200
-    assert ask("/api/v1/tick", "POST", bad) == 401
+    assert sent("/api/v1/tick", "POST", good) == 200
+    assert sent("/api/v1/tick", "POST", bad) == 401
     assert len(issuer.asked) == 2
-    assert ask("/api/v1/status", "GET", good) == 401
-    assert ask("/api/v1/jobs/bill/pause", "POST", good) == 401
+    assert sent("/api/v1/status", "GET", good) == 401
+    assert sent("/api/v1/jobs/bill/pause", "POST", good) == 401
     assert len(issuer.asked) == 2, "no other route makes us ask the issuer"
+    app.close()
+
+
+def test_an_issuer_is_asked_beside_the_event_loop(issuer: Issuer, tmp_path: Path) -> None:
+    scheduler = Scheduler(f"sqlite:///{tmp_path / 'jobs.db'}")
+    scheduler.every("1000d", name="bill")(lambda: None)
+    wanted = Oidc(issuer=issuer.url, audience=AUDIENCE, subject=SUBJECT, ca_file=issuer.ca_file)
+    app = scheduler.asgi(tick=True, oidc=wanted)
+
+    async def ticks() -> list[int]:
+        tokens = (issuer.token(), issuer.token(aud="other"), "x.y.z")
+        asked = [scope("/api/v1/tick", method="POST", authorization=f"Bearer {token}") for token in tokens]
+        return [(await ask(app, given))[0] for given in asked]
+
+    assert asyncio.run(ticks()) == [200, 401, 401]
     app.close()

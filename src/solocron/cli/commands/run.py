@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from solocron.cli.arguments import add_node
 from solocron.cli.exits import OK
 from solocron.cli.logs import logging_to_stderr
-from solocron.cli.serving import add_serving
+from solocron.cli.serving import SERVING_FLAGS, add_serving
 from solocron.duration import parse_duration
 from solocron.errors import ConfigurationError
 
@@ -53,10 +53,9 @@ def execute(args: Namespace) -> int:
 def _served(args: Namespace, scheduler: Scheduler) -> Iterator[None]:
     """Serve while the node runs and drains, if it was asked for."""
     if args.serve is None:
-        if given := [
-            flag for flag in ("token_file", "base_path", "allowed_host", "behind_proxy", "open") if getattr(args, flag)
-        ]:
-            raise ConfigurationError(f"--{given[0].replace('_', '-')} needs --serve. Nothing was started.")
+        given = next((flag for flag in SERVING_FLAGS if getattr(args, flag)), None)
+        if given is not None:
+            raise ConfigurationError(f"--{given.replace('_', '-')} needs --serve. Nothing was started.")
         yield
         return
     from solocron.cli.serving import announce, callers_of, listening_of, make_app

@@ -3,8 +3,8 @@
     with Postgres(settings={"fsync": "off"}) as server:
         connect(server.url)
 
-Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey` and `etcd`, or `start_server` for one of their
-own with other settings. `start_pgbouncer` puts a pooler before this worker's PostgreSQL. A class answers `binary()`
+Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey`, `etcd` and `nats`, or `start_server` for one of
+their own with other settings. `start_pgbouncer` puts a pooler before this worker's PostgreSQL. A class answers `binary()`
 with None where its server is not installed.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 from tests.servers.base import Server, ServerFailed
 from tests.servers.etcd import Etcd
 from tests.servers.mariadb import MariaDB
+from tests.servers.nats import Nats
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import Postgres
 from tests.servers.redis import Redis
@@ -23,6 +24,7 @@ __all__ = [
     "SERVERS",
     "Etcd",
     "MariaDB",
+    "Nats",
     "PgBouncer",
     "Postgres",
     "Redis",
@@ -31,6 +33,6 @@ __all__ = [
     "Valkey",
 ]
 
-SERVERS: dict[str, type[Server]] = {server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd)}
+SERVERS: dict[str, type[Server]] = {server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd, Nats)}
 INSTALLED: dict[str, type[Server]] = SERVERS | {PgBouncer.name: PgBouncer}
 """With what stands before a server and is no store by itself."""

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import pytest
 
 from tests.required import lacks, require_program
-from tests.servers import Etcd, MariaDB, PgBouncer, Postgres, Redis, Server, Valkey
+from tests.servers import Etcd, MariaDB, Nats, PgBouncer, Postgres, Redis, Server, Valkey
 
 S = TypeVar("S", bound=Server)
 
@@ -70,6 +70,12 @@ def valkey() -> Iterator[Valkey]:
 def etcd() -> Iterator[Etcd]:
     """This worker's etcd."""
     yield from _shared(Etcd)
+
+
+@pytest.fixture(scope="session")
+def nats() -> Iterator[Nats]:
+    """This worker's NATS."""
+    yield from _shared(Nats)
 
 
 @pytest.fixture(scope="session")

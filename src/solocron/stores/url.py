@@ -54,6 +54,7 @@ _POSTGRES = _Scheme("solocron.stores.sql.postgres", "PostgresStore", "postgres",
 _MYSQL = _Scheme("solocron.stores.sql.mysql", "MySQLStore", "mysql", "pymysql")
 _REDIS = _Scheme("solocron.stores.redis", "RedisStore", "redis", "redis")
 _ETCD = _Scheme("solocron.stores.swap.etcd", "EtcdStore")
+_NATS = _Scheme("solocron.stores.swap.nats", "NatsStore")
 _SCHEMES = {
     "sqlite": _Scheme("solocron.stores.sql.sqlite", "SQLiteStore"),
     "postgresql": _POSTGRES,
@@ -65,6 +66,8 @@ _SCHEMES = {
     "valkey": _REDIS,
     "etcd": _ETCD,
     "etcds": _ETCD,
+    "nats": _NATS,
+    "tls": _NATS,
     "memory": _Scheme("solocron.stores.memory", "MemoryStore"),
 }
 _ALIASES = {"sqlite3": "sqlite", "pg": "postgresql", "psql": "postgresql", "maria": "mariadb", "file": "sqlite"}

@@ -1,0 +1,58 @@
+"""What `doctor` and the tier are made of on NATS: version, copies, storage, size, and whether writes were lost."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from solocron.stores.contract import Capabilities, Check, Tier
+
+if TYPE_CHECKING:
+    from solocron.stores.swap.nats.stream import NatsStream
+
+__all__ = ["capabilities_of", "checks_of"]
+
+_MANY = 200_000
+"""Keys that a mirror should not exceed: every client keeps them in memory."""
+
+
+def capabilities_of(config: Mapping[str, Any]) -> Capabilities:
+    """Return the tier from the settings of the stream."""
+    copies = int(config.get("num_replicas", 1))
+    if config.get("storage") != "file":
+        return Capabilities(tier=Tier.C, why="the stream is in memory only", notifies=True)
+    if copies >= 3:
+        why = f"{copies} copies; a majority that loses power at once loses what is not synced (sync_interval: always)"
+        return Capabilities(tier=Tier.B, why=why, notifies=True)
+    why = "one copy, and whether the server syncs it (sync_interval: always) cannot be seen from here"
+    return Capabilities(tier=Tier.C, why=why, notifies=True)
+
+
+def checks_of(stream: NatsStream) -> Iterator[Check]:
+    """Yield the lines of `doctor`."""
+    connection = stream.connection()
+    info = stream.api(f"STREAM.INFO.{stream.name}", {})
+    found = capabilities_of(info["config"])
+    weak = found.tier is Tier.C
+    remedy = "run three servers, and make the stream with ?replicas=3" if weak else None
+    yield Check("server", "OK", f"NATS {connection.info.get('version')}")
+    yield Check("stream", "WARN" if weak else "OK", f"{stream.name}: {found.why}", remedy)
+    state = info["state"]
+    keys, size = int(state.get("num_subjects", 0)), int(state.get("bytes", 0))
+    many = keys > _MANY
+    detail = f"{keys} keys, {size / 1e6:.1f} MB; every client keeps them in memory"
+    yield Check("size", "WARN" if many else "OK", detail, "keep less history (keep=)" if many else None)
+    if stream.lost:
+        yield Check("kept writes", "FAIL", stream.lost, "run `solocron restored`, and set sync_interval: always")
+    if stream.address.tls is None and not all(_is_loopback(host) for host, _ in stream.address.hosts):
+        yield Check("encryption", "WARN", "off: documents and passwords cross the network as they are", "use tls://")
+    elif not stream.address.verified:
+        yield Check("encryption", "WARN", "on, and the server's certificate is not verified", "remove insecure_tls")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,7 +1,7 @@
 """Brings the servers and the browser that the tests start for themselves: what is missing is installed where this user
 may.
 
-    servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [chromium]    all without a name; PgBouncer with postgres
+    servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [chromium]   all without a name
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -40,7 +40,7 @@ DEBIAN = {
     "pgbouncer": Package("pgbouncer", ("pgbouncer",)),
     CHROMIUM: Package(CHROMIUM, ()),
 }
-"""Valkey and etcd are not here: their wheels are among the locked packages."""
+"""Valkey, etcd and NATS are not here: their wheels are among the locked packages."""
 
 
 def main(names: list[str]) -> int:

@@ -4,8 +4,8 @@
         connect(server.url)
 
 Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey`, `etcd` and `nats`, or `start_server` for one of
-their own with other settings. `start_pgbouncer` puts a pooler before this worker's PostgreSQL. A class answers `binary()`
-with None where its server is not installed.
+their own with other settings. `start_pgbouncer` puts a pooler before this worker's PostgreSQL. A class answers
+`binary()` with None where its server is not installed.
 """
 
 from __future__ import annotations

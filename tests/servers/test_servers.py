@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,14 +19,33 @@ import pytest
 import redis
 from pymysql.cursors import Cursor
 
+from solocron.errors import StoreUnavailable
+from solocron.stores.swap.key_store import Swapped
+from solocron.stores.swap.nats.address import NatsAddress
+from solocron.stores.swap.nats.keys import NatsKeys
+from solocron.stores.url import parse
 from tests.required import require_module, require_program
 from tests.servers import SERVERS, MariaDB, Postgres, Redis, Server, ServerFailed, Valkey, janitor, processes
 from tests.servers.base import free_port
 from tests.servers.fixtures import StartServer, require
 
 ROOT = Path(__file__).resolve().parents[2]
-FIXTURES = {"postgres": "postgres", "mariadb": "mariadb", "redis": "redis_server", "valkey": "valkey", "etcd": "etcd"}
-GONE = (psycopg.OperationalError, pymysql.OperationalError, redis.ConnectionError, redis.TimeoutError, OSError)
+FIXTURES = {
+    "postgres": "postgres",
+    "mariadb": "mariadb",
+    "redis": "redis_server",
+    "valkey": "valkey",
+    "etcd": "etcd",
+    "nats": "nats",
+}
+GONE = (
+    psycopg.OperationalError,
+    pymysql.OperationalError,
+    redis.ConnectionError,
+    redis.TimeoutError,
+    OSError,
+    StoreUnavailable,
+)
 """How the drivers say that a server does not answer."""
 
 
@@ -47,6 +67,9 @@ class SmallDocuments:
                     cursor.execute("CREATE TABLE note (text varchar(99))")
                     cursor.execute("INSERT INTO note VALUES (%s)", [text])
                     session.commit()
+            case "nats":
+                with self.nats() as keys:
+                    assert isinstance(keys.commit({}, {"note": text}), Swapped)
             case "etcd":
                 self.etcd("put", {"key": self.key, "value": base64.b64encode(text.encode()).decode()})
             case _:
@@ -62,6 +85,9 @@ class SmallDocuments:
                 with self.mariadb() as session, session.cursor() as cursor:
                     cursor.execute("SELECT text FROM note")
                     row = cursor.fetchone()
+            case "nats":
+                with self.nats() as keys:
+                    row = (keys.fetch(["note"]).items["note"].value,)
             case "etcd":
                 row = (base64.b64decode(self.etcd("range", {"key": self.key})["kvs"][0]["value"]).decode(),)
             case _:
@@ -85,6 +111,10 @@ class SmallDocuments:
             connect_timeout=self.timeout,
             read_timeout=self.timeout,
         )
+
+    def nats(self) -> closing[NatsKeys]:
+        keys = NatsKeys(NatsAddress.of(parse(self.parts.geturl()), timeout=self.timeout), "default")
+        return closing(keys)
 
     @property
     def key(self) -> str:

@@ -65,7 +65,7 @@ class KeyCalls:
             found = self.keys.fetch(keys, spans)
         except UnicodeEncodeError as error:
             raise Poisoned(f"a name that is not Unicode: {error.reason}") from None
-        self.cache.observe(self.keys.now())
+        self._observe()
         return found
 
     def commit(
@@ -78,15 +78,20 @@ class KeyCalls:
     ) -> Swapped | Stale:
         self.count("commit")
         reply = self.keys.commit(checks, writes, look=look, server=server)
-        self.cache.observe(self.keys.now())
+        self._observe()
         return reply
 
     def ask_time(self) -> str:
         """Have the server tell its time; return its identity."""
         self.count("time")
         server = self.keys.ask_time()
-        self.cache.observe(self.keys.now())
+        self._observe()
         return server
+
+    def _observe(self) -> None:
+        now = self.keys.now()
+        if now:
+            self.cache.observe(now)
 
     def now(self) -> int:
         """Return a time that the server has reached, moved by the shift of a test."""

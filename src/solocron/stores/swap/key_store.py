@@ -148,7 +148,7 @@ class KeyStore(Protocol):
         ...
 
     def now(self) -> int:
-        """Return a time in microseconds that the server's clock has reached, from its last replies."""
+        """Return a time in microseconds that the server's clock has reached, from its last replies; 0: none told it."""
         ...
 
     def sharpen(self, within: int) -> None:

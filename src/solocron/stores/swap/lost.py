@@ -56,9 +56,10 @@ def find_out(calls: KeyCalls, wishes: Sequence[Wish], token: str, patience: floa
                 return LostCommit(LostVerdict.VOID)
         except StoreError:
             pass
-        if calls.boot() >= until:
-            break
-        calls.pause(min(_AGAIN, patience / 10))
+        pause = min(_AGAIN, patience / 10)
+        if calls.boot() + pause >= until:
+            break  # another look may take as long as the first
+        calls.pause(pause)
     return LostCommit(LostVerdict.UNKNOWN)
 
 

@@ -32,6 +32,11 @@ def capabilities_of(config: Mapping[str, Any]) -> Capabilities:
 def checks_of(stream: NatsStream) -> Iterator[Check]:
     """Yield the lines of `doctor`."""
     connection = stream.connection()
+    if stream.lost:
+        yield Check("kept writes", "FAIL", stream.lost, "run `solocron restored`, and set sync_interval: always")
+    if not stream.is_there:
+        yield Check("server", "OK", f"NATS {connection.info.get('version')}, without a stream {stream.name}")
+        return
     info = stream.api(f"STREAM.INFO.{stream.name}", {})
     found = capabilities_of(info["config"])
     weak = found.tier is Tier.C
@@ -43,8 +48,6 @@ def checks_of(stream: NatsStream) -> Iterator[Check]:
     many = keys > _MANY
     detail = f"{keys} keys, {size / 1e6:.1f} MB; every client keeps them in memory"
     yield Check("size", "WARN" if many else "OK", detail, "keep less history (keep=)" if many else None)
-    if stream.lost:
-        yield Check("kept writes", "FAIL", stream.lost, "run `solocron restored`, and set sync_interval: always")
     if stream.address.tls is None and not all(_is_loopback(host) for host, _ in stream.address.hosts):
         yield Check("encryption", "WARN", "off: documents and passwords cross the network as they are", "use tls://")
     elif not stream.address.verified:

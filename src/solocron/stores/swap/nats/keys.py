@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from solocron.stores.contract import Capabilities, Check, Tier
 from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, KeyLimits, Span, Stale, Swapped
@@ -34,7 +33,6 @@ class NatsKeys:
         self._address = address
         self._stream = NatsStream(address, namespace)
         self._closed = False
-        self._config: Mapping[str, Any] | None = None
 
     @property
     def url(self) -> str:
@@ -42,14 +40,14 @@ class NatsKeys:
 
     @property
     def capabilities(self) -> Capabilities:
-        if self._config is None:
+        config = self._stream.config
+        if config is None:
             return Capabilities(tier=Tier.C, why="not opened yet, so nothing is known of it", notifies=True)
-        return capabilities_of(self._config)
+        return capabilities_of(config)
 
     def open(self) -> None:
         self._closed = False
-        if self._config is None:
-            self._config = self._stream.api(f"STREAM.INFO.{self._stream.name}", {})["config"]
+        self._stream.connection()
 
     def close(self) -> None:
         self._closed = True
@@ -73,7 +71,7 @@ class NatsKeys:
         server: str | None = None,
     ) -> Swapped | Stale:
         stream = self._stream
-        connection = stream.connection()
+        connection = stream.connection(make=True)
         if server is not None and stream.server != server:
             return Stale(frozenset(), moved=True)
         if any(self._number(key, condition) is None for key, condition in checks.items()):
@@ -154,9 +152,10 @@ class NatsKeys:
     # --- time, notifications, looking after
 
     def now(self) -> int:
-        return self._stream.time.now()
+        return self._stream.time.now() if self._stream.time.is_known else 0
 
     def ask_time(self) -> str:
+        self._stream.connection(make=True)
         self._stream.api(f"STREAM.INFO.{self._stream.name}", {})
         return self._stream.server
 

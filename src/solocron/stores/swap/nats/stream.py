@@ -51,6 +51,9 @@ class NatsStream:
         self._connection: NatsConnection | None = None
         self.mirror = Mirror()
         self.server = ""
+        self._there = False
+        """Whether the stream exists and is followed: a client that only looks makes none."""
+        self.config: Mapping[str, Any] | None = None
         self._expected = 0
         self._target = 0
 
@@ -64,8 +67,8 @@ class NatsStream:
 
     # --- connection and settings
 
-    def connection(self) -> NatsConnection:
-        """Return the connection, made anew if it broke, with the mirror fed by it."""
+    def connection(self, *, make: bool = False) -> NatsConnection:
+        """Return the connection, made anew if it broke, with the mirror fed by it; `make` a stream that is missing."""
         if self._process != os.getpid():
             self.begin()
         with self._mutex:
@@ -78,6 +81,8 @@ class NatsStream:
                     connection.close()
                     raise
                 self._connection = connection
+            if not self._there:
+                self._find(self._connection, make=make)
             return self._connection
 
     def _connect(self) -> NatsConnection:
@@ -98,18 +103,36 @@ class NatsStream:
             )
         if not connection.info.get("jetstream"):
             raise StoreRefused(f"{self.url} runs without JetStream; nothing was written. Start it with jetstream {{}}.")
+        self._there = False
+
+    def _find(self, connection: NatsConnection, *, make: bool) -> None:
+        """Follow the stream if it is there, or is to be made."""
+        try:
+            last = self._state(connection)
+        except _Missing:
+            if self.mirror.applied:
+                self.lost = f"the stream is gone, of which {self.mirror.applied} messages had been seen"
+                self.mirror = Mirror()
+            if not make:
+                return
+            more = {"allow_atomic": True, "allow_direct": True, "allow_msg_ttl": True}
+            self._create(connection, self.name, [f"{self.name}.>"], more)
+            last = self._state(connection)
         self.server = self._identity(connection)
-        last = self._state(connection)
         if last < self.mirror.applied:
             self.lost = f"the stream has gone back from message {self.mirror.applied} to {last}"
             self.mirror = Mirror()
         self._follow(connection, last)
+        self._there = True
 
     def _identity(self, connection: NatsConnection) -> str:
         """Return the word that names this server and its copies, kept in a stream of its own."""
         name = f"{self.address.prefix}_"
         subject = f"{name}.identity"
-        self._make(connection, name, [subject], {})
+        try:
+            self.api(f"STREAM.INFO.{name}", {}, connection)
+        except _Missing:
+            self._create(connection, name, [subject], {})
         try:
             wanted = {"Nats-Expected-Last-Subject-Sequence": "0"}
             self.publish([Outgoing(subject, secrets.token_hex(8).encode(), wanted)], connection)
@@ -120,27 +143,23 @@ class NatsStream:
         found = self.api(f"STREAM.MSG.GET.{name}", {"last_by_subj": subject}, connection)
         return f"nats.{base64.b64decode(found['message']['data']).decode()}"
 
-    def _make(self, connection: NatsConnection, name: str, subjects: Sequence[str], more: Mapping[str, Any]) -> None:
+    def _create(self, connection: NatsConnection, name: str, subjects: Sequence[str], more: Mapping[str, Any]) -> None:
         several = len(connection.info.get("connect_urls", ())) > 1
         wanted = {
             "name": name, "subjects": list(subjects), "retention": "limits", "storage": "file", "discard": "old",
             "max_msgs_per_subject": 1, "num_replicas": self.address.replicas or (3 if several else 1), **more,
         }  # fmt: skip
-        try:
-            self.api(f"STREAM.INFO.{name}", {}, connection)
-        except _Missing:
-            self.api(f"STREAM.CREATE.{name}", wanted, connection)
+        self.api(f"STREAM.CREATE.{name}", wanted, connection)
 
     def _state(self, connection: NatsConnection) -> int:
-        """Make the stream where it is not there; return its last number."""
-        more = {"allow_atomic": True, "allow_direct": True, "allow_msg_ttl": True}
-        self._make(connection, self.name, [f"{self.name}.>"], more)
+        """Return the last number of the stream; refuse one that is not ours."""
         info = self.api(f"STREAM.INFO.{self.name}", {}, connection)
         if not info["config"].get("allow_atomic") or info["config"].get("max_msgs_per_subject") != 1:
             raise StoreRefused(
                 f"{self.url}: the stream {self.name} is not one of Solocron's (allow_atomic, one message per subject); "
                 "nothing was written. Take another path in the URL."
             )
+        self.config = info["config"]
         return int(info["state"]["last_seq"])
 
     def _follow(self, connection: NatsConnection, last: int) -> None:
@@ -207,15 +226,28 @@ class NatsStream:
             self.time.told(now, now, sent)
         return found
 
+    @property
+    def is_there(self) -> bool:
+        """Whether any client has made the stream."""
+        self.connection()
+        return self._there
+
     def publish(self, messages: Sequence[Outgoing], connection: NatsConnection | None = None) -> int:
         """Publish one message, or a batch that is stored whole or not at all; return the number of the last."""
-        link = connection or self.connection()
+        link = connection or self.connection(make=True)
         return int(self._understood(link.request(messages, self.address.timeout))["seq"])
 
     def barrier(self) -> None:
         """Bring the mirror to where the stream is now."""
         for last_try in (False, True):
-            info = self.api(f"STREAM.INFO.{self.name}", {})
+            self.connection()
+            if not self._there:
+                return  # no client has written yet
+            try:
+                info = self.api(f"STREAM.INFO.{self.name}", {})
+            except _Missing:
+                self.close()  # the next call notices what is gone
+                raise StoreUnavailable(f"{self.url}: the stream {self.name} is gone; nothing was written.") from None
             if self.mirror.wait_for(int(info["state"]["last_seq"]), self.address.timeout):
                 return
             if not last_try:

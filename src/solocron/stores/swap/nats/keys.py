@@ -22,6 +22,8 @@ _OF_SUBJECT = f"{_EXPECTED}-Subject"
 _MARKER_KEPT = "1h"
 """How long the server keeps the mark of a deletion."""
 _NOTIFICATION_KEPT = "60s"
+_TRIES = 8
+"""How often a commit is sent again that only met a change of a key which it does not compare."""
 
 
 class NatsKeys:
@@ -74,20 +76,30 @@ class NatsKeys:
         connection = stream.connection(make=True)
         if server is not None and stream.server != server:
             return Stale(frozenset(), moved=True)
-        if any(self._number(key, condition) is None for key, condition in checks.items()):
-            stream.barrier()  # the mirror may be behind: a missing session is told only when it is certain
-            stale = frozenset(key for key, condition in checks.items() if self._number(key, condition) is None)
+        for _ in range(_TRIES):
+            expected = {key: self._number(key, condition) for key, condition in checks.items()}
+            if None not in expected.values():
+                messages, places = self._batch(expected, writes)
+                try:
+                    last = stream.publish(messages, connection)
+                except WrongSequence:
+                    self._forget_expired(checks)
+                else:
+                    first = last - len(messages) + 1
+                    return Swapped({key: first + place for key, place in places.items()})
+            # The mirror may be behind, and a check is called stale only when that is certain. Where all of them hold,
+            # a key has changed that only has to exist: that is no conflict, and is sent again.
+            stream.barrier()
+            stale = frozenset(key for key, condition in checks.items() if not self._holds(key, condition))
             if stale:
                 return Stale(stale)
-        expected = {key: self._number(key, condition) for key, condition in checks.items()}
-        messages, places = self._batch(expected, writes)
-        try:
-            last = stream.publish(messages, connection)
-        except WrongSequence:
-            self._forget_expired(checks)
-            return Stale()
-        first = last - len(messages) + 1
-        return Swapped({key: first + place for key, place in places.items()})
+        return Stale()
+
+    def _holds(self, key: str, condition: Condition) -> bool:
+        item = self._stream.mirror.items.get(key)
+        if condition is ABSENT or item is None:
+            return condition is ABSENT and item is None
+        return condition is EXISTS or item.mark == condition
 
     def _number(self, key: str, condition: Condition) -> int | None:
         """Return the number that the server must have for a key, from the mirror; None if the check does not hold."""
@@ -165,11 +177,12 @@ class NatsKeys:
             self.ask_time()
 
     def position(self) -> int:
+        self._stream.connection(make=True)  # a client that listens needs a stream, also before anything is written
         self._stream.barrier()
         return self._stream.mirror.applied
 
     def wait(self, after: int, timeout: float) -> tuple[int, Sequence[str | None]]:
-        connection = self._stream.connection()
+        connection = self._stream.connection(make=True)
         return self._stream.mirror.news(after, timeout, lambda: self._closed or connection.broken.is_set())
 
     def checks(self) -> Sequence[Check]:

@@ -79,7 +79,8 @@ def test_the_next_release_upgrades_the_store_under_nodes_of_this_one(store: str,
     assert figures.struck[UPGRADE] == 1
 
 
-@pytest.mark.parametrize("store", ["redis", pytest.param("valkey", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("store", ["redis", "valkey"])
 def test_without_an_append_only_file_acknowledged_writes_are_gone_and_doctor_has_said_so(
     store: str, tmp_path: Path
 ) -> None:

@@ -37,7 +37,7 @@ def test_a_node_that_is_killed_or_frozen_leaves_no_child_working_past_the_lease(
 ) -> None:
     folder = tmp_path / "signs"
     folder.mkdir()
-    fleet = make_fleet("tests.e2e.jobs.isolated", lease=LEASE, env={"SIGNS": str(folder)})
+    fleet = make_fleet("tests.e2e.jobs.endless", lease=LEASE, env={"SIGNS": str(folder)})
     victim = fleet.start(1)[0]
     run = fleet.scheduler.trigger("endless")
     wait_until(lambda: (run, 1) in signs(folder), within=30, what="the first sign of life")

@@ -29,7 +29,7 @@ class WaitView:
     """When it may be claimed, at the earliest."""
     why: str
     """What it waits for: `a retry`, `its time`, `node NAME`, `the job to be resumed`, `the run before`,
-    `a permit of LIMIT` or `a node`."""
+    `a permit of LIMIT`, `a worker of CARRIER`, `CARRIER to accept it` or `a node`."""
 
 
 def waits_of(job: Job, *, now: int) -> tuple[WaitView, ...]:
@@ -55,6 +55,10 @@ def _runs(job: Job) -> Iterator[WaitingRun]:
 
 def _why(job: Job, one: WaitingRun, now: int) -> str:
     """Return the first hindrance of a run, in the order in which a claim meets them."""
+    if one.offered and one.offer is not None:
+        return f"a worker of {one.offer.carrier}"
+    if one.ready_at > now and one.offer is not None and one.offer.note is not None:
+        return f"{one.offer.carrier} to accept it"
     if one.ready_at > now:
         return "a retry" if one.attempt > 1 else "its time"
     if job.paused is not None:

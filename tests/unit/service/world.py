@@ -152,6 +152,7 @@ def job_view(name: str, **changes: Any) -> JobView:
         "on_stuck": "wait",
         "pause_after": None,
         "run_in": "thread",
+        "hand_over": None,
         "memory": None,
         "cpu": None,
         "tags": (),

@@ -30,7 +30,7 @@ __all__ = [
 
 KINDS = {
     "missed": "slots were not run in time, and catch-up does not run them either",
-    "late": "it is due for longer than the bound, and no node has claimed it",
+    "late": "it is due for longer than the bound, and no node has claimed it, or no worker has picked it up",
     "orphaned": "no live node of its pool has its handler",
     "two applications": "a live node has its handler from another application than its own",
     "stuck": "a run goes on past its deadline",

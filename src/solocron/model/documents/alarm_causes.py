@@ -10,6 +10,7 @@ from solocron.model.applications import can_run, rivals
 from solocron.model.documents.alarm import Bounds, Cause
 from solocron.model.documents.alarm_text import some
 from solocron.model.documents.job import Job, Missed
+from solocron.model.documents.offer import Offer
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
 from solocron.model.documents.session import Session, is_live
 
@@ -92,6 +93,21 @@ def _of(
     elif job.due_at is not None and now - job.due_at > bounds.late and job.name not in aside:
         told = f"due since {iso(job.due_at)}, and no node claimed it"
         yield Cause(kind="late", subject=job.name, detail=told)
+    elif (offer := _oldest_offer(job)) is not None and now - offer.since > bounds.late:
+        yield Cause(kind="late", subject=job.name, detail=_not_picked_up(offer))
+
+
+def _oldest_offer(job: Job) -> Offer | None:
+    """Return the hand-over that has waited longest. A job is due anew each time that one lapses."""
+    found = [hold.offer for hold in job.active if hold.offer is not None]
+    found += [one.offer for one in job.waiting_runs if one.offer is not None]
+    return min(found, key=lambda offer: offer.since, default=None)
+
+
+def _not_picked_up(offer: Offer) -> str:
+    if offer.note is not None:
+        return f"{offer.note}, since {iso(offer.since)}"
+    return f"waits in {offer.carrier} since {iso(offer.since)}, and no worker picked it up"
 
 
 def _missed(job: Job, bounds: Bounds, now: int) -> Missed | None:

@@ -35,3 +35,28 @@ def test_a_job_that_nobody_claims_is_late_until_somebody_does() -> None:
     assert cleared is not None
     assert isinstance(cleared.doc, SmallDocument)
     assert not is_open(cleared.doc)
+
+
+def test_a_message_that_no_worker_picks_up_is_late_however_often_it_is_published() -> None:
+    """Each time that the offer lapses the job is due anew; the alarm counts from the first hand-over."""
+    job = OneJob("1h", run_in="queue", hand_over={}).at(3600)
+
+    def look() -> dict[str, Cause]:
+        return dict(causes([job.job], [NODE], aside=frozenset(), tier="A", bounds=BOUNDS, now=job.now))
+
+    first = job.claims()
+    job.hand_over(first, pickup=200)
+    job.at(3800).hand_over(job.claims(), pickup=200)
+    assert look() == {}
+    job.at(3901)
+    assert look()["late:work"].detail == "waits in queue since 2026-01-05T01:00:00Z, and no worker picked it up"
+    job.finish(job.picks_up(first))
+    assert look() == {}
+
+
+def test_a_broker_that_accepts_nothing_is_told_in_its_own_words() -> None:
+    job = OneJob("1h", run_in="queue", hand_over={}).at(3600)
+    job.put_back(job.claims(), wait=400, note="not accepted by queue (no connection)")
+    job.at(3901)
+    (cause,) = causes([job.job], [NODE], aside=frozenset(), tier="A", bounds=BOUNDS, now=job.now).values()
+    assert cause.detail == "not accepted by queue (no connection), since 2026-01-05T01:00:00Z"

@@ -78,10 +78,10 @@ def _k06(bites: Bites) -> Patches:
 def _k07(bites: Bites) -> Patches:
     real = KeyWorld.commit
 
-    def counts_each_key(self: KeyWorld, checks: Any, writes: Any, look: str | None = None) -> Any:
+    def counts_each_key(self: KeyWorld, checks: Any, writes: Any, *more: Any) -> Any:
         self.revision = max((self.items[key].mark for key in writes if key in self.items), default=0)  # type: ignore[type-var]
         bites()
-        return real(self, checks, writes, look)
+        return real(self, checks, writes, *more)
 
     return [(KeyWorld, "commit", counts_each_key)]
 

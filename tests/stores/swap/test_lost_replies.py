@@ -34,10 +34,11 @@ class CutKeys(MemoryKeys):
         writes: Mapping[str, str | None],
         *,
         look: str | None = None,
+        also: str | None = None,
         server: str | None = None,
     ) -> Swapped | Stale:
         def send() -> Swapped | Stale:
-            return super(CutKeys, self).commit(checks, writes, look=look, server=server)
+            return super(CutKeys, self).commit(checks, writes, look=look, also=also, server=server)
 
         if self.away:
             raise StoreUnavailable("away")

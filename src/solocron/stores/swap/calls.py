@@ -74,10 +74,11 @@ class KeyCalls:
         writes: Mapping[str, str | None],
         *,
         look: str | None = None,
+        also: str | None = None,
         server: str | None = None,
     ) -> Swapped | Stale:
         self.count("commit")
-        reply = self.keys.commit(checks, writes, look=look, server=server)
+        reply = self.keys.commit(checks, writes, look=look, also=also, server=server)
         self._observe()
         return reply
 

@@ -73,7 +73,11 @@ class Swapped:
     marks: Mapping[str, Hashable]
     """The new marks of the written keys; a deleted key has none."""
     found: bool | None = None
-    """Whether any key had the prefix `look`, as seen by this very commit; None where the server cannot tell."""
+    """Whether any key has the prefix `look`, as seen by this very commit or later; None where that is not known."""
+    also: Item | None = None
+    """The key `also`, read likewise; None if it is not there, or was not read."""
+    server: str = ""
+    """Identity of the server that read `also`; empty: it was not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +142,13 @@ class KeyStore(Protocol):
         writes: Mapping[str, str | None],
         *,
         look: str | None = None,
+        also: str | None = None,
         server: str | None = None,
     ) -> Swapped | Stale:
         """Make all writes (None: delete) if every check holds, else none; raise `Lost` where that is not known.
 
-        A conflict that is not about a check is the adapter's to repeat. `look` is a prefix, see `Swapped.found`. With
-        `server`, nothing is written by another server than that one.
+        A conflict that is not about a check is the adapter's to repeat. `look` is a prefix and `also` a key to read on
+        the way, see `Swapped`. With `server`, nothing is written by another server than that one.
         """
         ...
 

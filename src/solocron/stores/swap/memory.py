@@ -45,7 +45,11 @@ class KeyWorld:
         return [item._replace(value="") for item in found] if span.bare else found
 
     def commit(
-        self, checks: Mapping[str, Condition], writes: Mapping[str, str | None], look: str | None = None
+        self,
+        checks: Mapping[str, Condition],
+        writes: Mapping[str, str | None],
+        look: str | None = None,
+        also: str | None = None,
     ) -> Swapped | Stale:
         stale = frozenset(key for key, condition in checks.items() if not self._holds(key, condition))
         if stale:
@@ -58,7 +62,9 @@ class KeyWorld:
             self._write(key, value)
             if value is not None:
                 marks[key] = self.revision
-        return Swapped(marks, found)
+        if also is None:
+            return Swapped(marks, found)
+        return Swapped(marks, found, self.items.get(also), self.identity)
 
     def _holds(self, key: str, condition: Condition) -> bool:
         item = self.items.get(key)
@@ -157,12 +163,13 @@ class MemoryKeys:
         writes: Mapping[str, str | None],
         *,
         look: str | None = None,
+        also: str | None = None,
         server: str | None = None,
     ) -> Swapped | Stale:
         with self.shared.condition:
             if server is not None and server != self.world.identity:
                 return Stale(frozenset(), moved=True)
-            reply = self.world.commit(checks, writes, look if self._tells else None)
+            reply = self.world.commit(checks, writes, *((look, also) if self._tells else ()))
             if isinstance(reply, Stale):
                 return reply if self._tells else Stale()
             if NOTIFY in writes:

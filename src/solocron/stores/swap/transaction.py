@@ -9,11 +9,11 @@ from solocron.model.change import Kind
 from solocron.model.documents.namespace import NAME
 from solocron.model.documents.run import Record
 from solocron.stores.contract import Gate, Which
-from solocron.stores.documents import is_open, kind_of
+from solocron.stores.documents import gate_in, is_open, kind_of
 from solocron.stores.drafts import Draft, Selection, Written
 from solocron.stores.swap.calls import PAGE, KeyCalls
 from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Lost, Stale, Swapped
-from solocron.stores.swap.layout import NOTIFY, Stamp, document_key, live_key, quoted, record_at
+from solocron.stores.swap.layout import NOTIFY, Stamp, document_key, live_key, quoted, record_at, unpacked
 from solocron.stores.swap.lost import LostVerdict, find_out
 from solocron.stores.swap.parcels import unpack_all
 from solocron.stores.swap.portions import Wish, in_portions, refusal
@@ -100,6 +100,7 @@ class SwapTransaction:
         """Commit what is not stale of a portion; return False where the rest of the update is not to be sent."""
         single = portion[0].draft.kind is Kind.SESSION and len(portion) == 1
         look = f"held/{Kind.JOB}/{quoted(portion[0].name)}/" if single else None
+        also = _NAMESPACE if single else None
         for _ in range(_TRIES):
             self._drop_repeated(portion)
             token = self._calls.token()
@@ -111,7 +112,7 @@ class SwapTransaction:
             if any(wish.draft.wakes for wish in portion):
                 writes[NOTIFY] = f"{self._calls.client} {token}"
             try:
-                reply = self._calls.commit(checks, writes, look=look, server=server)
+                reply = self._calls.commit(checks, writes, look=look, also=also, server=server)
             except Lost:
                 answer = find_out(self._calls, portion, token, self._patience)
                 if answer.verdict is not LostVerdict.APPLIED:
@@ -152,6 +153,9 @@ class SwapTransaction:
         outcome.duplicates = duplicates
         if alone:
             outcome.holds = reply.found
+            if reply.server:
+                state = "" if reply.also is None else unpacked(reply.also.value)[2]
+                outcome.gate = (gate_in(state) if state else "", reply.server)
 
     def _remove_stale(
         self, portion: list[Wish], checks: Mapping[str, Condition], reply: Stale, outcome: Written

@@ -284,6 +284,19 @@ class KeyStoreConformance:
         assert _done(a, {"k": "3"}, look="p").found in (True, None)
         assert _done(a, {"k": "4"}, look="p/2").found in (False, None)
 
+    def test_a_commit_reads_a_key_on_the_way(self, clients: KeyClients) -> None:
+        """What it tells is the key as of the commit or later; a server that does not read it says so."""
+        a, b = clients.new(), clients.new()
+        reply = a.commit({}, {"k": "1"}, also="o")
+        assert isinstance(reply, Swapped)
+        assert reply.also is None
+        assert reply.server in ("", a.ask_time())
+        mark = _done(b, {"o": "v"}).marks["o"]
+        reply = a.commit({}, {"k": "2"}, also="o", look="o")
+        assert isinstance(reply, Swapped)
+        assert not reply.server or reply.also == Item("o", "v", mark)
+        assert isinstance(a.commit({"k": ABSENT}, {"k": "3"}, also="o"), Stale)
+
     # --- time and server
 
     def test_time_counts_microseconds_and_never_goes_back(self, clients: KeyClients) -> None:

@@ -75,12 +75,13 @@ class KeyDatabase(Database):
         writes: Mapping[str, str | None],
         *,
         look: str | None,
+        also: str | None,
         decided: int,
         pruned: int,
     ) -> Swapped | Stale:
         """Commit, and show the checkers every document that was written. `decided`: the time that the client knew."""
         old = {key: self.world.items[key].value for key in writes if key in self.world.items}
-        reply = self.world.commit(checks, writes, look)
+        reply = self.world.commit(checks, writes, look, also)
         if isinstance(reply, Stale):
             return reply
         self._observe_asides(writes)

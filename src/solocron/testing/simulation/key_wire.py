@@ -105,6 +105,7 @@ class SimKeys:
         writes: Mapping[str, str | None],
         *,
         look: str | None = None,
+        also: str | None = None,
         server: str | None = None,
     ) -> Swapped | Stale:
         if self._wire.conflicts():
@@ -115,7 +116,7 @@ class SimKeys:
         def serve(reply: Callable[[Any], None]) -> None:
             if not once:  # a repeated request is recognised and gets the first reply
                 made = self._database.commit_keys(
-                    self._client, checks, writes, look=look, decided=decided, pruned=pruned
+                    self._client, checks, writes, look=look, also=also, decided=decided, pruned=pruned
                 )
                 once.append((made, self._database.tell_time()))
             reply(once[0])

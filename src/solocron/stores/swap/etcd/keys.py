@@ -20,7 +20,7 @@ __all__ = ["EtcdKeys"]
 _OPERATIONS = 128
 """Operations and comparisons of a transaction (--max-txn-ops)."""
 _PAGE = 1_000
-_LIMITS = KeyLimits(keys=_OPERATIONS - 2, bytes=1_000_000, value=1_000_000)
+_LIMITS = KeyLimits(keys=_OPERATIONS - 3, bytes=1_000_000, value=1_000_000)
 """Of a request of 1.5 MB, a third is lost to base64."""
 _SHARPENS = 2.5
 """Seconds after which a clock that does not become sharp enough is taken as it is."""
@@ -131,9 +131,12 @@ class EtcdKeys:
         writes: Mapping[str, str | None],
         *,
         look: str | None = None,
+        also: str | None = None,
         server: str | None = None,
     ) -> Swapped | Stale:
         success: list[dict[str, Any]] = [] if look is None else [{"request_range": self._below(look)}]
+        if also is not None:
+            success.append({"request_range": {"key": self._packed(also)}})
         for key, value in writes.items():
             if value is None:
                 success.append({"request_delete_range": {"key": self._packed(key)}})
@@ -152,7 +155,11 @@ class EtcdKeys:
             return Stale(self._stale(checks, responses))
         revision = int(reply["header"]["revision"])
         found = None if look is None else bool(int(responses[0]["response_range"].get("count", 0)))
-        return Swapped({key: revision for key, value in writes.items() if value is not None}, found)
+        marks = {key: revision for key, value in writes.items() if value is not None}
+        if also is None:
+            return Swapped(marks, found)
+        kvs = responses[0 if look is None else 1]["response_range"].get("kvs", ())
+        return Swapped(marks, found, self._item(kvs[0]) if kvs else None, _server(reply))
 
     def _below(self, prefix: str) -> dict[str, Any]:
         end = prefix[:-1] + chr(ord(prefix[-1]) + 1)

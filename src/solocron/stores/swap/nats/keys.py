@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 
+from solocron.errors import StoreError
 from solocron.stores.contract import Capabilities, Check, Tier
 from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, KeyLimits, Span, Stale, Swapped
 from solocron.stores.swap.layout import NOTIFY
@@ -70,6 +71,7 @@ class NatsKeys:
         writes: Mapping[str, str | None],
         *,
         look: str | None = None,
+        also: str | None = None,
         server: str | None = None,
     ) -> Swapped | Stale:
         stream = self._stream
@@ -86,7 +88,7 @@ class NatsKeys:
                     self._forget_expired(checks)
                 else:
                     first = last - len(messages) + 1
-                    return Swapped({key: first + place for key, place in places.items()})
+                    return self._seen({key: first + place for key, place in places.items()}, look, also)
             # The mirror may be behind, and a check is called stale only when that is certain. Where all of them hold,
             # a key has changed that only has to exist: that is no conflict, and is sent again.
             stream.barrier()
@@ -94,6 +96,18 @@ class NatsKeys:
             if stale:
                 return Stale(stale)
         return Stale()
+
+    def _seen(self, marks: Mapping[str, int], look: str | None, also: str | None) -> Swapped:
+        """Return the reply of a commit that is made, with what was to be read on the way, if the mirror can tell."""
+        if look is None and also is None:
+            return Swapped(marks)
+        try:
+            self._stream.barrier()
+        except StoreError:
+            return Swapped(marks)
+        found = self._stream.mirror.fetch([] if also is None else [also], [] if look is None else [_below(look)], "")
+        server = "" if also is None else self._stream.server
+        return Swapped(marks, None if look is None else bool(found.pages[0]), found.items.get(also or ""), server)
 
     def _holds(self, key: str, condition: Condition) -> bool:
         item = self._stream.mirror.items.get(key)
@@ -193,3 +207,7 @@ class NatsKeys:
         prefix = f"{self._address.prefix}_"
         found = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
         return [name.replace("~", ".") for name in found if name]
+
+
+def _below(prefix: str) -> Span:
+    return Span(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), 1, bare=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from solocron.dispatch.contract import Dispatcher
@@ -15,10 +14,10 @@ from solocron.scheduler.core import Core
 from solocron.scheduler.scheduler import Scheduler
 from solocron.scheduler.serving import clients_of
 from solocron.stores.contract import Store
-from solocron.views import RunView
 
 if TYPE_CHECKING:
     from solocron.service.clients import ServiceClients
+    from solocron.service.ticking import TickResult
 
 __all__ = [
     "core_of",
@@ -41,8 +40,8 @@ def service_clients_of(scheduler: Scheduler) -> ServiceClients:
     return clients_of(scheduler._core)
 
 
-def tick_once(scheduler: Scheduler) -> tuple[Sequence[RunView], datetime | None]:
-    """Do one pass; return its runs, and when something is due next."""
+def tick_once(scheduler: Scheduler) -> TickResult:
+    """Do one pass."""
     return scheduler._tick_once()
 
 

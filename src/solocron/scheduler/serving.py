@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from solocron.client import Client
 from solocron.clock import from_us
 from solocron.duration import parse_duration
+from solocron.events import Event
 from solocron.scheduler.core import Core
 from solocron.scheduler.inline import Here
 from solocron.stores.contract import Due
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a program that serves nothing imports nothing of it
     from solocron.service.clients import ServiceClients
     from solocron.service.identity import HostAuth
     from solocron.service.oidc import Oidc
+    from solocron.service.ticking import TickResult
     from solocron.service.wsgi import WsgiService
     from solocron.views import RunView
 
@@ -83,14 +84,25 @@ class ServiceOperations:
         )  # fmt: skip
         return WsgiService(service, auth=host)
 
-    def _tick_once(self) -> tuple[Sequence[RunView], datetime | None]:
-        """Do a pass, and return its runs and when something is due next."""
-        runs, core = self._tick(None), self._core
+    def _tick_once(self) -> TickResult:
+        """Do a pass; see what it did, and when something is due next."""
+        from solocron.service.ticking import TickResult
+
+        core, handed_over = self._core, list[str]()
+
+        def count(event: Event) -> None:
+            handed_over.append(event.run)
+
+        core.events.on("handed over", count)
+        try:
+            runs = self._tick(None)
+        finally:
+            core.events.off("handed over", count)
         wanted = Due(handlers=frozenset(core.registry.handlers), pools=core.settings.pools, limit=1)
         applied = core.store.update(wanted, lambda document, now: None)
         core.store.close()
         due = applied.now if applied.results else applied.next_due
-        return runs, None if due is None else from_us(due)
+        return TickResult(runs, None if due is None else from_us(due), len(handed_over))
 
     def _tick(self, here: Here | None) -> list[RunView]:
         raise NotImplementedError

@@ -12,12 +12,10 @@ from datetime import datetime
 from solocron.errors import ConflictError
 from solocron.views import RunView
 
-__all__ = ["TickAnswer", "TickOnce", "TickedRun", "Ticking"]
+__all__ = ["TickAnswer", "TickOnce", "TickResult", "TickedRun", "Ticking"]
 
 log = logging.getLogger("solocron.service")
 
-TickOnce = Callable[[], tuple[Sequence[RunView], datetime | None]]
-"""Do a pass; return its runs, and when something is due next."""
 _BAD = frozenset(["failed", "timed_out", "lost"])
 
 
@@ -39,10 +37,24 @@ class TickAnswer:
     """True if another pass is under way in this process; this request did nothing."""
     runs: tuple[TickedRun, ...] = ()
     failed: int = 0
+    handed_over: int = 0
+    """Runs whose messages are in the queues of their carriers."""
     next: datetime | None = None
     """When something is due next, for a caller that can come exactly then; None if nothing is."""
     took_s: float | None = None
     """None if the caller did not want to wait, or had nothing to wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TickResult:
+    """What a pass of a scheduler did, and when something is due next."""
+
+    runs: Sequence[RunView] = ()
+    next: datetime | None = None
+    handed_over: int = 0
+
+
+TickOnce = Callable[[], TickResult]
 
 
 class Ticking:
@@ -77,14 +89,15 @@ class Ticking:
     def _pass(self) -> TickAnswer:
         try:
             begun = time.monotonic()
-            views, following = self._tick()
+            done = self._tick()
             return TickAnswer(
                 busy=False,
                 runs=tuple(
-                    TickedRun(run=view.run, job=view.job, slot=view.slot, status=str(view.status)) for view in views
+                    TickedRun(run=view.run, job=view.job, slot=view.slot, status=str(view.status)) for view in done.runs
                 ),
-                failed=sum(view.status in _BAD for view in views),
-                next=following,
+                failed=sum(view.status in _BAD for view in done.runs),
+                handed_over=done.handed_over,
+                next=done.next,
                 took_s=round(time.monotonic() - begun, 3),
             )
         finally:

@@ -16,7 +16,7 @@ from solocron.service.pages.assets import static_hash
 from solocron.service.request import RequestHead, Response, make_request_id
 from solocron.service.roles import Role
 from solocron.service.route import Route
-from solocron.service.ticking import Ticking
+from solocron.service.ticking import Ticking, TickResult
 from solocron.service.tokens import FixedTokens, TokenEntry, hash_of, new_token
 from tests.unit.cli.kit import Shop
 from tests.unit.cli.kit import shop as open_shop
@@ -119,7 +119,7 @@ def world(**options: Any) -> World:
     usual = {
         "pause": lambda seconds: None,
         "edit": True,
-        "ticking": Ticking(lambda: ((), None), runs_node=lambda: False),
+        "ticking": Ticking(TickResult, runs_node=lambda: False),
         "codes": OneTimeCodes(clock=time.monotonic),
     }
     return World(shop, Service(client, tokens=tokens(), **usual | options), names)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from solocron import Scheduler
+from solocron import Message, Scheduler
 from solocron.cli.overrides import Overrides
 from solocron.errors import ConfigurationError, MissingExtra
 from solocron.scheduler.hooks import core_of, service_clients_of
@@ -226,6 +226,18 @@ def test_a_run_that_fails_is_no_failure_of_the_tick(
     filled(scheduler).trigger("broken")
     status, found = post(app, "/api/v1/tick", **token)
     assert (status, found["failed"]) == (200, 1)
+
+
+def test_a_tick_tells_how_many_runs_it_handed_over(
+    scheduler: Scheduler, ticking: tuple[WsgiService, dict[str, str]]
+) -> None:
+    app, token = ticking
+    messages: list[Message] = []
+    scheduler.carrier("queue", messages.append, follows=True)
+    scheduler.every("1000d", name="books", run_in="queue")(lambda run: None)
+    filled(scheduler).trigger("books")
+    status, found = post(app, "/api/v1/tick", **token)
+    assert (status, found["handed_over"], found["runs"], len(messages)) == (200, 1, [], 1)
 
 
 def test_no_other_role_ticks_and_the_role_does_nothing_else(ticking: tuple[WsgiService, dict[str, str]]) -> None:

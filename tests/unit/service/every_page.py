@@ -193,7 +193,7 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         "overview": (overview(), UTC_READING),
         "overview-by-job": (overview(lanes="job"), UTC_READING),
         "overview-red": (
-            overview(sums=world.sums(unaccounted=(("usage.rollup", world.at("01:15")),) * 2), looks=()),
+            overview(sums=world.sums(unaccounted=(("usage.rollup", world.at("01:15")),) * 2, missing=2), looks=()),
             UTC_READING,
         ),
         "overview-empty": (EmptyPage(why="there is no such file"), UTC_READING),
@@ -212,7 +212,7 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         "locks": (shared.locks_page(world.locks(), operates=True, **common), UTC_READING),
         "calendars": (shared.calendars_page(world.calendars(), **common), UTC_READING),
         "why": (why_page(world.why(), at="2026-11-16T03:15", reading=VIENNA, links=LINKS), VIENNA),
-        "accounting": (unaccounted_page(world.sums(left_out=("beat",)), **common), UTC_READING),
+        "accounting": (unaccounted_page(world.sums(left_out={"beat": "too many slots"}), **common), UTC_READING),
         "find": (find_page("usage", jobs=world.jobs()[:2], nodes=world.nodes()[:1], **common), UTC_READING),
         "calendar": (shared.calendar_page(world.calendars()[0], **common), UTC_READING),
         "audit": (audit_page(world.audit(), **common), UTC_READING),

@@ -170,9 +170,9 @@ def test_the_accounting_is_green_only_when_all_is_compared_and_nothing_is_missin
     assert verdict() == ("Every one is accounted for.", "ok")
     assert verdict(checked_jobs=41) == ("41 of 52 jobs checked so far.", "miss")
     missing = ("usage.rollup", at("01:15"))
-    assert verdict(unaccounted=(missing,)) == ("1 slot is not accounted for.", "fail")
-    assert verdict(unaccounted=(missing,) * 2, checked_jobs=41) == ("2 slots are not accounted for.", "fail")
-    assert verdict(left_out=("beat",)) == ("1 job could not be compared.", "miss")
+    assert verdict(unaccounted=(missing,), missing=1) == ("1 slot is not accounted for.", "fail")
+    assert verdict(unaccounted=(missing,) * 2, missing=2, checked_jobs=41) == ("2 slots are not accounted for.", "fail")
+    assert verdict(left_out={"beat": "too many slots"}) == ("1 job could not be compared.", "miss")
 
 
 def test_the_fleet_shows_takeovers_with_both_fences_and_the_refused_result():

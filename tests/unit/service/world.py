@@ -295,28 +295,21 @@ def to_come() -> tuple[SlotToCome, ...]:
 
 def sums(**changes: Any) -> Sums:
     dice = Random(3)
-    hours = [{"ok": 112 + dice.randrange(16)} for _ in range(23)]
-    for number, tone in ((3, "skip"), (4, "skip"), (14, "fail"), (21, "fail"), (22, "miss")):
+    hours = [{"succeeded": 112 + dice.randrange(16)} for _ in range(23)]
+    for number, tone in ((3, "skipped"), (4, "skipped"), (14, "failed"), (21, "failed"), (22, "missed")):
         hours[number][tone] = 3
     values: dict[str, Any] = {
-        "since": NOW - timedelta(hours=23, minutes=12, seconds=47),
+        "hours": 24,
         "due": 2_856,
-        "ran": 2_829,
-        "running": 3,
-        "waiting": 0,
-        "failed": 9,
-        "missed": 3,
-        "skipped": 12,
-        "dropped": 0,
-        "cancelled": 0,
+        "counts": {"succeeded": 2_829, "running": 3, "failed": 9, "missed": 3, "skipped": 12},
         "taken_over": 2,
         "done_twice": 0,
         "unaccounted": (),
-        "left_out": (),
+        "missing": 0,
+        "left_out": {},
         "checked_jobs": 52,
         "of_jobs": 52,
-        "by_hour": (*hours, {"ok": 61, "run": 3, "fail": 2}),
-        "late_p95": 0.24,
+        "by_hour": (*hours, {"succeeded": 61, "failed": 2}),
     }
     return Sums(**(values | changes))
 

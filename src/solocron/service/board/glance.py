@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from solocron.client.run_listing import WantedRuns
-from solocron.service.board.accounts import Accounts, held_runs
 from solocron.service.pages.fates import fates_of_runs
-from solocron.service.pages.overview import Sums
 from solocron.service.pages.slots import SlotFate
 from solocron.service.reads import Reads, StatusAnswer
 from solocron.views import JobView
@@ -45,7 +43,6 @@ class Board:
         self._lock = Lock()
         self._glance: Glance | None = None
         self._until = 0.0
-        self._accounts = Accounts(reads, clock=clock)
         self._strips: dict[str, tuple[object, tuple[SlotFate, ...]]] = {}
 
     def glance(self) -> Glance:
@@ -63,17 +60,17 @@ class Board:
         with self._lock:
             self._until = 0.0
 
-    def sums(self) -> Sums:
-        """Return the accounting of the last 24 hours, as far as it was compared."""
-        glance = self.glance()
-        with self._lock:
-            return self._accounts.sums(glance.jobs, glance.status.now, glance.status.nodes)
-
     def strips(self, jobs: Iterable[JobView]) -> dict[str, tuple[SlotFate, ...]]:
         """Return the last slots of jobs, oldest first; a job that has not changed is not read again."""
         found, until = dict[str, tuple[SlotFate, ...]](), self._clock() + _STRIPS_WITHIN
         for job in jobs:
-            state = (job.cursor, job.last_slot, job.last_status, held_runs(job), job.waiting)
+            state = (
+                job.cursor,
+                job.last_slot,
+                job.last_status,
+                tuple((run.run, run.attempt) for run in job.running),
+                job.waiting,
+            )
             known = self._strips.get(job.name)
             if (known is None or known[0] != state) and self._clock() < until:
                 page = self._reads.runs(WantedRuns(job=job.name), limit=_STRIP * 2, before=None)

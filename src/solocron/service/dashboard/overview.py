@@ -8,11 +8,12 @@ from solocron.client.run_listing import WantedRuns
 from solocron.clock import from_us, to_us
 from solocron.errors import EmptyStore, InvalidError
 from solocron.schedules import instants, load
+from solocron.service.api.slots import all_accounting
 from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
 from solocron.service.pages.fleet import SlotToCome, window_of
 from solocron.service.pages.looks import looks_of
-from solocron.service.pages.overview import SPANS, EmptyPage, overview_page
+from solocron.service.pages.overview import SPANS, EmptyPage, Sums, overview_page
 from solocron.service.pages.why import unaccounted_page
 from solocron.service.shown import shown_job, shown_run
 from solocron.views import JobView
@@ -38,7 +39,7 @@ def overview(call: ApiCall) -> ShownPage:
     window = window_of(reading.now, SPANS[span])
     page = call.reads.runs(WantedRuns(since=window.start), limit=_ATTEMPTS, before=None)
     nodes = call.reads.nodes(ended=True, since=window.start)
-    sums, jobs = call.board.sums(), tuple(map(shown_job, glance.jobs))
+    sums, jobs = _sums(call), tuple(map(shown_job, glance.jobs))
     closed = call.reads.closed_alarms()
     made = overview_page(
         sums=sums,
@@ -69,8 +70,26 @@ def overview(call: ApiCall) -> ShownPage:
 def unaccounted(call: ApiCall) -> ShownPage:
     """Show the slots that are decided and not on record, and the jobs that could not be compared."""
     look = Look.at(call)
-    sums = call.board.sums()
+    sums = _sums(call)
     return look.screen(unaccounted_page(sums, reading=look.reading, links=look.links), sums)
+
+
+def _sums(call: ApiCall) -> Sums:
+    """Return the accounting as the API tells it."""
+    told = all_accounting(call)
+    return Sums(
+        hours=told.hours,
+        due=told.due,
+        counts=told.counts,
+        taken_over=told.taken_over,
+        done_twice=told.done_twice,
+        unaccounted=told.unaccounted,
+        missing=told.missing,
+        checked_jobs=told.checked_jobs,
+        of_jobs=told.of_jobs,
+        left_out=told.left_out,
+        by_hour=tuple(one.counts for one in told.by_hour),
+    )
 
 
 def slots_ahead(jobs: tuple[JobView, ...], now: datetime, end: datetime) -> list[SlotToCome]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -34,29 +35,24 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """The accounting of a span: slots that came due, by what became of them, compared with the schedules."""
+    """The accounting of the last hours: slots that came due, by what became of them, compared with the schedules."""
 
-    since: datetime
+    hours: int
     due: int
-    ran: int
-    running: int
-    waiting: int
-    failed: int
-    missed: int
-    skipped: int
-    dropped: int
-    cancelled: int
+    counts: Mapping[str, int]
+    """By the statuses of slots."""
     taken_over: int
     done_twice: int
     unaccounted: tuple[tuple[str, datetime], ...]
-    """Slots that are decided and not on record: job and slot."""
+    """Slots that are decided and not on record, the first of them: job and slot."""
+    missing: int
+    """How many there are."""
     checked_jobs: int
     of_jobs: int
-    left_out: tuple[str, ...]
-    """Jobs that cannot be compared: too many slots, or a schedule that only code knows."""
+    left_out: Mapping[str, str]
+    """Jobs that cannot be compared, and why."""
     by_hour: tuple[Mapping[str, int], ...]
-    """Counts by tone, the oldest hour first; the last one is open."""
-    late_p95: float | None
+    """What ended in each hour by status, the oldest first; the last one is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +119,11 @@ class OverviewPage:
         return "Overview"
 
 
-def accounting_of(sums: Sums, reading: Reading, links: Links) -> AccountingPart:
+def accounting_of(sums: Sums, reading: Reading, links: Links, *, late_p95: float | None = None) -> AccountingPart:
     """Make the accounting; the sentence is green only if every job was compared and nothing is missing."""
-    since, missing = sums.since.isoformat(), len(sums.unaccounted)
+    begin = reading.now - timedelta(hours=sums.hours)
+    since, missing, counts = begin.isoformat(), sums.missing, sums.counts
+    failed = sum(count for status, count in counts.items() if status not in _TONES)
     verdict, tone, href = "Every one is accounted for.", "ok", None
     if missing:
         verdict, tone = f"{plural(missing, 'slot')} {'is' if missing == 1 else 'are'} not accounted for.", "fail"
@@ -136,21 +134,21 @@ def accounting_of(sums: Sums, reading: Reading, links: Links) -> AccountingPart:
         verdict, tone = f"{plural(len(sums.left_out), 'job')} could not be compared.", "miss"
         href = links.to("/accounting")
     lines = [
-        ("ok", sums.ran, "ran once", "succeeded"),
-        ("run", sums.running, "running", "running"),
-        ("wait", sums.waiting, "waiting", "waiting"),
-        ("fail", sums.failed, "failed", "failed"),
-        ("miss", sums.missed, "missed", "missed"),
-        ("skip", sums.skipped, "skipped by choice", "skipped"),
-        ("miss", sums.dropped, "dropped", "dropped"),
-        ("skip", sums.cancelled, "cancelled", "cancelled"),
+        ("ok", counts.get("succeeded", 0), "ran once", "succeeded"),
+        ("run", counts.get("running", 0), "running", "running"),
+        ("wait", counts.get("waiting", 0) + counts.get("due", 0), "waiting", "waiting"),
+        ("fail", failed, "failed", "failed"),
+        ("miss", counts.get("missed", 0), "missed", "missed"),
+        ("skip", counts.get("skipped", 0), "skipped by choice", "skipped"),
+        ("miss", counts.get("dropped", 0), "dropped", "dropped"),
+        ("skip", counts.get("cancelled", 0), "cancelled", "cancelled"),
     ]
     always = {"running", "failed", "missed", "succeeded"}
     shown = [one for one in lines if one[1] or one[3] in always]
     parts = [(tone_, count) for tone_, count, _, _ in shown] + [("none", missing)]
     label = ", ".join(f"{number(count)} {words}" for _, count, words, _ in shown)
     return AccountingPart(
-        said=f"{plural(sums.due, 'slot')} came due since {reading.stamp(sums.since)}.",
+        said=f"{plural(sums.due, 'slot')} came due in the last {sums.hours} hours.",
         verdict=verdict,
         verdict_tone=tone,
         verdict_href=href,
@@ -171,10 +169,29 @@ def accounting_of(sums: Sums, reading: Reading, links: Links) -> AccountingPart:
             SumLine(tone="none", count=number(missing), words="unaccounted for", href=href),
         ),
         hours=draw_hours(
-            sums.by_hour, _hour_marks(sums.since, len(sums.by_hour), reading), "Slots per hour, by what became of them"
+            [_by_tone(hour) for hour in sums.by_hour],
+            _hour_marks(reading.now - timedelta(hours=len(sums.by_hour) - 1), len(sums.by_hour), reading),
+            "What ended in each hour, by how it ended",
         ),
-        late="" if sums.late_p95 is None else f"started within {span(sums.late_p95)} (p95)",
+        late="" if late_p95 is None else f"started within {span(late_p95)} (p95)",
     )
+
+
+def _by_tone(counts: Mapping[str, int]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for status, count in counts.items():
+        found["lost" if status == "lost" else _TONES.get(status, "fail")] += count
+    return dict(found)
+
+
+def _late_p95(runs: Sequence[RunView]) -> float | None:
+    """Return how late most first attempts began, in seconds."""
+    late = sorted(
+        (run.claimed_at - run.slot).total_seconds()
+        for run in runs
+        if run.claimed_at and run.attempt == 1 and run.origin == "schedule"
+    )
+    return late[min(len(late) - 1, int(len(late) * 0.95))] if late else None
 
 
 def _listed(status: str, since: str, links: Links) -> str:
@@ -261,6 +278,19 @@ def _hour_marks(first: datetime, count: int, reading: Reading) -> list[tuple[int
     return [*marks, (count - 1, "now")] if count else []
 
 
+_TONES = {
+    "succeeded": "ok",
+    "running": "run",
+    "waiting": "wait",
+    "due": "wait",
+    "missed": "miss",
+    "dropped": "miss",
+    "skipped": "skip",
+    "cancelled": "skip",
+    "unaccounted": "none",
+}
+"""Tones of the statuses of slots; any other one is a failure."""
+
 SPANS = {"10m": 600, "1h": 3_600, "6h": 6 * 3_600, "24h": 86_400, "7d": 7 * 86_400}
 """Spans of the fleet picture, in seconds."""
 
@@ -318,7 +348,7 @@ def overview_page(
         )
     ahead = [one for one in to_come if reading.now < one.slot <= window.end]
     return OverviewPage(
-        accounting=accounting_of(sums, reading, links),
+        accounting=accounting_of(sums, reading, links, late_p95=_late_p95(runs)),
         looks=looks,
         calm=f"Nothing. The last alarm was cleared {reading.until(cleared_at)}." if cleared_at else "Nothing.",
         running=running_of(running, reading, links),

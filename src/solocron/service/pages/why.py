@@ -94,16 +94,16 @@ def unaccounted_page(sums: Sums, *, reading: Reading, links: Links) -> Unaccount
             TableRow(
                 cells=(
                     TableCell(text=job, href=links.job(job), strong=True),
-                    TableCell(text="too many slots for one page, or a schedule that only its code knows"),
+                    TableCell(text=why, long=True),
                 )
             )
-            for job in sums.left_out
+            for job, why in sums.left_out.items()
         ),
         empty="Every job was compared.",
     )
     return UnaccountedPage(
         title="Accounting",
-        lead=f"{plural(sums.due, 'slot')} since {reading.stamp(sums.since)}; "
+        lead=f"{plural(sums.due, 'slot')} in the last {sums.hours} hours; "
         f"{sums.checked_jobs} of {plural(sums.of_jobs, 'job')} compared",
         tables=(missing, left),
     )

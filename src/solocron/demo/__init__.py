@@ -30,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store", metavar="URL", help="use this store, in a namespace of its own, instead of a temporary SQLite file"
     )
+    parser.add_argument(
+        "--serve",
+        action="store_true",
+        help="show it in the dashboard too, until Ctrl-C; needs solocron[web]",
+    )
     parser.add_argument("--json", action="store_true", help="print nothing but the verdict, as one JSON object")
 
 
@@ -37,7 +42,7 @@ def main(args: argparse.Namespace) -> int:
     """Run the demo; return 0 if every slot ran once, 1 if any ran twice or was lost."""
     from solocron.demo.stage import perform
 
-    return perform(seconds=args.seconds, replicas=args.replicas, store=args.store, as_json=args.json)
+    return perform(seconds=args.seconds, replicas=args.replicas, store=args.store, as_json=args.json, serve=args.serve)
 
 
 def _seconds(text: str) -> float:

@@ -7,8 +7,10 @@ import secrets
 import shutil
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
+from solocron.demo.dashboard import Dashboard
 from solocron.demo.play import LEASE, Play
 from solocron.demo.screen import Screen, make_screen
 from solocron.errors import SolocronError, StoreError
@@ -20,12 +22,13 @@ __all__ = ["perform"]
 JOBS = "solocron.demo.jobs"
 
 
-def perform(*, seconds: float, replicas: int, store: str | None, as_json: bool) -> int:
+def perform(*, seconds: float, replicas: int, store: str | None, as_json: bool, serve: bool = False) -> int:
     """Run the demo, show the verdict, and leave nothing behind unless it failed."""
     folder = Path(tempfile.mkdtemp(prefix="solocron-demo-"))
     keep = True
     try:
-        verdict = _play(folder, seconds=seconds, replicas=replicas, store=store, screen=make_screen(silent=as_json))
+        screen = make_screen(silent=as_json)
+        verdict = _play(folder, seconds=seconds, replicas=replicas, store=store, screen=screen, serve=serve)
         keep = not verdict.clean
         if as_json:
             sys.stdout.write(json.dumps(verdict.to_json()) + "\n")
@@ -45,13 +48,19 @@ def perform(*, seconds: float, replicas: int, store: str | None, as_json: bool) 
     return 1 if keep else 0
 
 
-def _play(folder: Path, *, seconds: float, replicas: int, store: str | None, screen: Screen) -> FleetVerdict:
+def _play(
+    folder: Path, *, seconds: float, replicas: int, store: str | None, screen: Screen, serve: bool = False
+) -> FleetVerdict:
     url = store or f"sqlite:///{folder / 'demo.db'}"
     namespace = "default" if store is None else f"demo-{secrets.token_hex(4)}"
-    with (
-        screen,
-        Fleet([JOBS], store=url, folder=folder, namespace=namespace, lease=LEASE, grace="20s") as fleet,
-    ):
+    with ExitStack() as stack:
+        stack.enter_context(screen)
+        dashboard = stack.enter_context(Dashboard(url, namespace)) if serve else None
+        fleet = stack.enter_context(
+            Fleet([JOBS], store=url, folder=folder, namespace=namespace, lease=LEASE, grace="20s")
+        )
+        if dashboard is not None:
+            screen.say(f"the dashboard: {dashboard.link}")
         where = "a temporary SQLite file" if store is None else f"{parse(store).masked}, namespace {namespace}"
         screen.say(f"{replicas} replicas on {where}; lease {LEASE:g} s")
         try:
@@ -60,6 +69,9 @@ def _play(folder: Path, *, seconds: float, replicas: int, store: str | None, scr
             if store is not None:
                 _clean_up(fleet)
         screen.tell(verdict, lease=LEASE)
+        if dashboard is not None:
+            screen.say(f"the dashboard stays at {dashboard.address} until Ctrl-C")
+            dashboard.wait()
     return verdict
 
 

@@ -77,6 +77,8 @@ def unaccounted(call: ApiCall) -> ShownPage:
 def _sums(call: ApiCall) -> Sums:
     """Return the accounting as the API tells it."""
     told = all_accounting(call)
+    hours = {one.hour: one.counts for one in told.by_hour}
+    open_hour = call.reads.now().replace(minute=0, second=0, microsecond=0)
     return Sums(
         hours=told.hours,
         due=told.due,
@@ -88,7 +90,7 @@ def _sums(call: ApiCall) -> Sums:
         checked_jobs=told.checked_jobs,
         of_jobs=told.of_jobs,
         left_out=told.left_out,
-        by_hour=tuple(one.counts for one in told.by_hour),
+        by_hour=tuple(hours.get(open_hour - timedelta(hours=back), {}) for back in range(told.hours - 1, -1, -1)),
     )
 
 

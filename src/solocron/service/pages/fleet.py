@@ -30,7 +30,7 @@ __all__ = [
     *("by_job", "by_node", "lease_left", "refused_by", "shown_skew", "ticks_of", "window_of"),
 ]
 
-_STEPS = (60, 300, 900, 3_600, 4 * 3_600, 86_400)
+_STEPS = (10, 60, 300, 900, 3_600, 4 * 3_600, 86_400)
 _MOST_LANES = 60
 
 SKEW = 1.0
@@ -118,7 +118,7 @@ def ticks_of(window: Window, reading: Reading) -> tuple[tuple[datetime, str], ..
     for seconds in range(first, int(window.end.timestamp()), step):
         at = datetime.fromtimestamp(seconds, tz=window.now.tzinfo)
         # A label beneath that of the present could not be read.
-        if abs(window.share(at) - window.share(window.now) + 0.05) > 0.07:
+        if abs(window.share(at) - window.share(window.now) + 0.05) > (0.07 if step >= 60 else 0.14):
             found.append((at, reading.day(at) if step >= 86_400 else reading.time(at)))
     return tuple(found)
 

@@ -291,7 +291,7 @@ _TONES = {
 }
 """Tones of the statuses of slots; any other one is a failure."""
 
-SPANS = {"10m": 600, "1h": 3_600, "6h": 6 * 3_600, "24h": 86_400, "7d": 7 * 86_400}
+SPANS = {"1m": 60, "10m": 600, "1h": 3_600, "6h": 6 * 3_600, "24h": 86_400, "7d": 7 * 86_400}
 """Spans of the fleet picture, in seconds."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta
 from random import Random
 from typing import Any
@@ -168,7 +169,8 @@ def job_view(name: str, **changes: Any) -> JobView:
         "resumed_note": None,
         "declared": True,
     }
-    return JobView(**(values | changes))
+    # An option that is not set is None, also one that came after these lines.
+    return JobView(**(dict.fromkeys(field.name for field in fields(JobView)) | values | changes))
 
 
 def nodes() -> tuple[NodeView, ...]:

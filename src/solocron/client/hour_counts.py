@@ -1,7 +1,7 @@
-"""Counts of records by status, of which closed hours are counted once.
+"""Counts of records by status, of which closed hours and minutes are counted once.
 
-A record never changes, and its time is that of the store at its commit. So an hour that ended a while ago is final: a
-service that shows the counts of a day all the time counts only the two hours at its edges again.
+A record never changes, and its time is that of the store at its commit. So a part that ended a while ago is final: a
+service that shows the counts of a day all the time counts only the last minutes again.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from solocron.stores.contract import Store
 
 __all__ = ["HOUR", "HourCounts"]
 
-HOUR = 3_600 * SECOND
-_SETTLED = 60 * SECOND
-"""Microseconds after which an hour is final: commits become visible a little later than their time."""
-_KEPT = 800
-"""Hours that are kept: a month of them."""
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+_SETTLED = MINUTE
+"""Microseconds after which a part is final: commits become visible a little later than their time."""
+_HOURS = 800
+_MINUTES = 240
+"""Parts that are kept: a month of hours, and the minutes of the hours at the edges of a span."""
 
 
 class HourCounts:
@@ -27,41 +29,73 @@ class HourCounts:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._lock = Lock()
-        self._hours: OrderedDict[int, Mapping[str, int]] = OrderedDict()
+        self._hours = _ClosedParts(store, HOUR, _HOURS)
+        self._minutes = _ClosedParts(store, MINUTE, _MINUTES)
 
     def total(self, since: int, now: int) -> dict[str, int]:
         """Count the records since then by status."""
-        first = -(-since // HOUR) * HOUR
-        closed = max((now - _SETTLED) // HOUR * HOUR, first)
+        first, final = _up(since, MINUTE), _down(now - _SETTLED, MINUTE)
+        if first > final:
+            return dict(self._store.tally(since))
         counts: Counter[str] = Counter()
         if since < first:
-            counts.update(self._store.tally(since, min(first, now + 1)))
-        for hour in self._closed(first, closed).values():
-            counts.update(hour)
-        if closed <= now:
-            counts.update(self._store.tally(closed))
+            counts.update(self._store.tally(since, first))
+        begin, end = _up(first, HOUR), _down(final, HOUR)
+        if begin < end:
+            spans = [(self._minutes, first, begin), (self._hours, begin, end), (self._minutes, end, final)]
+        else:
+            spans = [(self._minutes, first, final)]
+        for parts, start, until in spans:
+            for part in parts.counts(start, until).values():
+                counts.update(part)
+        counts.update(self._store.tally(final))
         return {status: count for status, count in counts.items() if count}
 
     def by_hour(self, since: int, now: int) -> dict[int, Mapping[str, int]]:
         """Count the records since the hour of `since` by hour and status; an hour without records is left out."""
-        first = since // HOUR * HOUR
-        closed = max((now - _SETTLED) // HOUR * HOUR, first)
-        found = dict(self._closed(first, closed))
-        found |= self._store.tally_by_time(closed, now + 1, HOUR)
-        return {hour: counts for hour, counts in sorted(found.items()) if counts}
+        first, final = _down(since, HOUR), _down(now - _SETTLED, MINUTE)
+        end = max(_down(final, HOUR), first)
+        found: dict[int, Counter[str]] = {}
+        parts: list[Mapping[int, Mapping[str, int]]] = [
+            self._hours.counts(first, end),
+            self._minutes.counts(end, final),
+            self._store.tally_by_time(max(final, first), now + 1, MINUTE),
+        ]
+        for some in parts:
+            for at, counts in some.items():
+                found.setdefault(_down(at, HOUR), Counter()).update(counts)
+        return {hour: dict(counts) for hour, counts in sorted(found.items()) if counts}
 
-    def _closed(self, first: int, end: int) -> dict[int, Mapping[str, int]]:
-        """Return the counts of hours that are final, those that are not known counted in one statement."""
-        wanted = range(first, end, HOUR)
+
+class _ClosedParts:
+    """The counts of parts of one size that are final."""
+
+    def __init__(self, store: Store, size: int, kept: int) -> None:
+        self._store = store
+        self._size = size
+        self._kept = kept
+        self._lock = Lock()
+        self._known: OrderedDict[int, Mapping[str, int]] = OrderedDict()
+
+    def counts(self, first: int, end: int) -> dict[int, Mapping[str, int]]:
+        """Return the counts of each part; those that are not known are counted in one statement."""
+        wanted = range(first, end, self._size)
         with self._lock:
-            missing = [hour for hour in wanted if hour not in self._hours]
+            found = {at: self._known[at] for at in wanted if at in self._known}
+        missing = [at for at in wanted if at not in found]
         if missing:
-            found = self._store.tally_by_time(missing[0], missing[-1] + HOUR, HOUR)
+            counted = self._store.tally_by_time(missing[0], missing[-1] + self._size, self._size)
+            found |= {at: counted.get(at, {}) for at in missing}
             with self._lock:
-                for hour in range(missing[0], missing[-1] + HOUR, HOUR):
-                    self._hours[hour] = found.get(hour, {})
-                while len(self._hours) > _KEPT:
-                    self._hours.popitem(last=False)
-        with self._lock:
-            return {hour: self._hours[hour] for hour in wanted if hour in self._hours}
+                self._known.update((at, found[at]) for at in missing)
+                while len(self._known) > self._kept:
+                    self._known.popitem(last=False)
+        return found
+
+
+def _down(at: int, size: int) -> int:
+    return at // size * size
+
+
+def _up(at: int, size: int) -> int:
+    return -(-at // size) * size

@@ -10,7 +10,7 @@ import pytest
 
 from solocron import InvalidError, Scheduler
 from solocron.client import Client
-from solocron.client.hour_counts import HOUR, HourCounts
+from solocron.client.hour_counts import HOUR, MINUTE, HourCounts
 from solocron.clock import SECOND
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Pause
@@ -39,9 +39,12 @@ def test_a_closed_hour_is_counted_once_and_the_sum_is_exact(store: Store) -> Non
     counts = HourCounts(store)
     for now in (NOON, NOON + 1, NOON + 30 * 60 * SECOND, NOON + 3 * HOUR):
         assert counts.total(now - 24 * HOUR, now) == dict(store.tally(now - 24 * HOUR)), now
-    assert cost(store, lambda: counts.total(NOON - 24 * HOUR, NOON + 3 * HOUR)) <= 2
+    assert cost(store, lambda: counts.total(NOON - 21 * HOUR, NOON + 3 * HOUR)) <= 2
     put(store, job("j"), records=(record("j@late", at=NOON + 3 * HOUR - 1),))
     assert counts.total(NOON, NOON + 3 * HOUR)["succeeded"] == 1, "an hour that has just ended is not final"
+    for step in range(0, 3 * HOUR, 7 * MINUTE + 13):
+        now = NOON + 3 * HOUR + step
+        assert counts.total(now - 24 * HOUR, now) == dict(store.tally(now - 24 * HOUR)), now
     by_hour = counts.by_hour(NOON - 5 * HOUR, NOON + 3 * HOUR)
     assert by_hour == dict(store.tally_by_time(NOON - 5 * HOUR, NOON + 3 * HOUR + 1, HOUR))
 

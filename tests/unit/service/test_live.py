@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from solocron import Scheduler
 from solocron.service.asgi import AsgiService
+from solocron.service.handle import Service
 from solocron.service.host_auth import HostAuthentication
 from solocron.service.live import LiveTimes
 from solocron.service.roles import Identity, Role
 from solocron.service.wsgi import WsgiService
+from solocron.stores.paging import live_sessions
 from tests.unit.service.kit import TOKENS, World
 from tests.unit.service.kit import world as open_world
 from tests.unit.service.test_adapters import ask, ask_wsgi, scope
@@ -187,6 +191,37 @@ def test_one_caller_has_six_streams_and_a_process_two_hundred() -> None:
         assert {one.names[-1] for one in held} == {"bye"}
 
     running(story, auth=HostAuthentication(auth_now))
+
+
+@pytest.mark.alone
+def test_a_node_in_the_same_process_renews_in_time_beside_a_thousand_clients() -> None:
+    scheduler = Scheduler("memory://thousand-clients", lease="3s")
+    scheduler.every("1h", name="work")(lambda: None)
+
+    async def auth(headers: Any, cookies: Any) -> Identity:
+        return Identity(headers["x-user"], Role.READ)
+
+    def renewals() -> int:
+        (session,) = live_sessions(scheduler.open().store)
+        return session.beats
+
+    async def clients() -> None:
+        app = AsgiService(Service(scheduler.open()), live=PATIENT, auth=HostAuthentication(auth))
+        readers = [Reader(app, x_user=f"u{number}", authorization="") for number in range(1_000)]
+        await asyncio.gather(*(one.until(lambda one=one: len(one.sent) > 1) for one in readers))
+        assert Counter(one.status for one in readers) == {200: 200, 429: 800}
+        before = await asyncio.to_thread(renewals)
+        async with asyncio.timeout(30):
+            while await asyncio.to_thread(renewals) < before + 3:
+                await asyncio.sleep(0.05)
+        app.end_streams()
+        await asyncio.gather(*(one.task for one in readers))
+        app.close()
+
+    with scheduler:
+        asyncio.run(clients())
+        (node,) = scheduler.nodes()
+        assert (node.state, node.late_s) == ("live", 0.0)
 
 
 def test_a_place_is_free_again_when_a_client_has_left() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -129,6 +130,26 @@ def test_a_pass_is_made_once_however_many_ask_and_costs_two_statements_a_second(
     before = store.statements.total()
     watched.looks(10)  # of 2 s each
     assert (store.statements.total() - before) / 20 <= 2
+
+
+def test_a_caller_that_comes_while_another_looks_does_not_wait(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+    original = watched.shop.store.history
+
+    def slow(query: Any) -> Any:
+        begun.set()
+        assert go.wait(60)
+        return original(query)
+
+    monkeypatch.setattr(watched.shop.store, "history", slow)
+    other = threading.Thread(target=watched.looks)
+    other.start()
+    assert begun.wait(60)
+    assert watched.watcher.look(at_once=True) > 0, "it returns although the pass is under way"
+    go.set()
+    other.join()
 
 
 def test_a_store_that_is_away_and_back_concerns_everything(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:

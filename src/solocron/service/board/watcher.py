@@ -38,6 +38,7 @@ QUIET = 60.0
 _EVERY = 2.0
 _EVERY_WHEN_SLOW = 10.0
 _SLOW = 0.1
+_FIRST_PASS = 5.0
 _RECORDS = 200
 _ACTS = 20
 _MARKED = 1_000
@@ -83,26 +84,34 @@ class Watcher:
 
     def look(self, *, at_once: bool = False) -> float:
         """Do a pass if it is due, and return the seconds until the next one."""
-        with self._lock:
-            begun = self._clock()
-            if not at_once and begun < self._next:
-                return self._next - begun
-            fresh = self._looked_at is None or begun - self._looked_at > QUIET
-            if fresh:
-                self._begin()
-            try:
-                self._pass(told=not fresh)
-                self._answered(True)
-            except SolocronError as error:
-                log.warning("the store does not answer the service: %s", type(error).__name__)
-                self._answered(False)
-            except Exception:
-                log.exception("a pass over the store failed")
-                self._answered(False)
-            self._looked_at = ended = self._clock()
-            pause = _EVERY_WHEN_SLOW if ended - begun > _SLOW else _EVERY
-            self._next = ended + pause
-            return pause
+        # What is known is good enough for a caller that comes while another looks; only the first pass is waited for.
+        if not self._lock.acquire(timeout=_FIRST_PASS if self._time is None else 0):
+            return _EVERY
+        try:
+            return self._look(at_once=at_once)
+        finally:
+            self._lock.release()
+
+    def _look(self, *, at_once: bool) -> float:
+        begun = self._clock()
+        if not at_once and begun < self._next:
+            return self._next - begun
+        fresh = self._looked_at is None or begun - self._looked_at > QUIET
+        if fresh:
+            self._begin()
+        try:
+            self._pass(told=not fresh)
+            self._answered(True)
+        except SolocronError as error:
+            log.warning("the store does not answer the service: %s", type(error).__name__)
+            self._answered(False)
+        except Exception:
+            log.exception("a pass over the store failed")
+            self._answered(False)
+        self._looked_at = ended = self._clock()
+        pause = _EVERY_WHEN_SLOW if ended - begun > _SLOW else _EVERY
+        self._next = ended + pause
+        return pause
 
     def hasten(self) -> None:
         """Let the next pass be due: this process has changed something."""

@@ -44,6 +44,14 @@ class SaysNothingOfTheSecond(MemoryStore):
         return ()
 
 
+@breaks("test_a_change_appends_any_number_of_records")
+class AppendsAThousand(MemoryStore):
+    """As many as one commit holds; the rest is gone without a word."""
+
+    def _append(self, space: Space, records: tuple[Record, ...]) -> tuple[Record, ...]:
+        return super()._append(space, records[:1_000])
+
+
 @breaks("test_the_very_same_record_again_is_no_duplicate")
 class CallsEveryRepeatADuplicate(MemoryStore):
     """A commit that was repeated raises an alarm."""

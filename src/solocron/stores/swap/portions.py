@@ -1,9 +1,9 @@
 """What a draft asks of a commit, and batches of drafts within the limits of the server.
 
-A change may append more records than one commit can hold. Then the document is committed with *parcels*, each the
-records of one later commit; the writer unpacks them at once, and a client that finds one left over does it instead. A
-parcel is unpacked together with its deletion, under the check that it is still there, so that a client that was frozen
-in the middle writes nothing. Until then readers of the log read parcels too.
+A change may append more records than one commit can hold. Then the document is committed with *parcels*; the writer
+unpacks them at once, and a client that finds one left over does it instead. Records are taken out of a parcel together
+with its deletion, or with what is left of it, under the check that it is still as it was read, so that a client that
+was frozen in the middle writes nothing. Until then readers of the log read parcels too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from solocron.stores.swap.layout import (
     run_key,
 )
 
-__all__ = ["Wish", "in_portions", "records_in", "refusal", "wish_of"]
+__all__ = ["Wish", "in_portions", "parcel_text", "records_in", "refusal", "unpacked_at_once", "wish_of"]
 
 _SHARED = 3
 """Keys of a commit that belong to no draft: the live session, the namespace's document, the notification."""
@@ -81,7 +81,7 @@ class Wish:
         for record in self.records.values():
             writes |= log_keys(record)
         for number, records in self.parcels.items():
-            writes[f"parcel/{token}/{number}"] = _parcel_text(records)
+            writes[f"parcel/{token}/{number}"] = parcel_text(records)
         if self.header is None:
             return writes | {self.key: None}
         self.header = replace(self.header, token=token, time=time, parcel=token if self.parcels else "")
@@ -168,9 +168,15 @@ def in_portions(wishes: Sequence[Wish], limits: KeyLimits) -> Iterator[list[Wish
         yield portion
 
 
+def unpacked_at_once(limits: KeyLimits) -> int:
+    """Return how many records one commit can take out of a parcel."""
+    return max(1, (limits.keys - 1) // _OF_RECORD)
+
+
 def _pack(wish: Wish, limits: KeyLimits) -> None:
-    """Turn the records of a wish into parcels, each of which one commit can unpack."""
-    most = max(1, (limits.keys - 1) // _OF_RECORD)
+    """Turn the records of a wish into parcels, as many as the commit has room for."""
+    room = max(1, limits.keys - _SHARED - 1 - len(wish.index))
+    most = max(unpacked_at_once(limits), -(-len(wish.records) // room))
     part: list[Record] = []
     size = 0
     for record in wish.records.values():
@@ -190,7 +196,7 @@ def _size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _parcel_text(records: Sequence[Record]) -> str:
+def parcel_text(records: Sequence[Record]) -> str:
     """Return records as the value of a parcel."""
     pairs = []
     for record in records:

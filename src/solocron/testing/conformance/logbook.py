@@ -90,6 +90,21 @@ class Logbook:
         for name in ("changed", "deleted", "same"):
             assert sorted(r.run for r in log(b, job=name)) == [f"{name}@1", f"{name}@2"]
 
+    @pytest.mark.invariant("I6: every slot has exactly one last word")
+    def test_a_change_appends_any_number_of_records(self, clients: Clients) -> None:
+        """A full queue that is given up is a thousand; a store whose commits are small packs them."""
+        a, b = clients.new(), clients.new()
+        many = tuple(record(f"j@{i:04}", at=i, attempt=0, status=Status.SKIPPED) for i in range(1_500))
+        put(a, job("j"), records=many)
+        found, page = list[Record](), b.history(Query(job="j", limit=1_000))
+        while True:
+            found += page.records
+            if page.next is None:
+                break
+            page = b.history(Query(job="j", limit=1_000, before=page.next))
+        assert found == list(many[::-1])
+        assert _counted(b.tally(0)) == {"skipped": 1_500}
+
     @pytest.mark.invariant("I2: an attempt is claimed at most once, and none after the last word of its run")
     def test_the_first_record_of_an_attempt_stays_and_the_change_stands(self, clients: Clients) -> None:
         """A change that were refused because of its record would be repeated forever."""

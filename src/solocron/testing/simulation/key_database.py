@@ -97,7 +97,7 @@ class KeyDatabase(Database):
     def _appended(self, old: Mapping[str, str], writes: Mapping[str, str | None]) -> list[Record]:
         """Return the records that this commit appends: those of its own keys and of its parcels, not unpacked ones."""
         found: list[Record] = []
-        unpacks = any(key.startswith("parcel/") and value is None for key, value in writes.items())
+        unpacks = any(key.startswith("parcel/") and key in old for key in writes)
         for key, value in writes.items():
             if value is None:
                 continue
@@ -106,7 +106,7 @@ class KeyDatabase(Database):
                 assert key not in old, f"I6: a record is overwritten: {record}"
                 if not unpacks:
                     found.append(record)
-            elif key.startswith("parcel/"):
+            elif key.startswith("parcel/") and key not in old:
                 found += records_in(value).values()
         return found
 

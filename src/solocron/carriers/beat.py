@@ -1,0 +1,113 @@
+"""Celery beat on as many machines as you like: `celery -A shop beat -S solocron.carriers.beat:BeatScheduler`.
+
+Each entry of `beat_schedule` is a job that is forwarded to Celery: every slot is sent by one of the beats, and a beat
+that dies is taken over within a lease. The store is `app.conf.solocron_store`, else `SOLOCRON_STORE`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from celery import beat  # type: ignore[import-untyped]
+
+from solocron.dispatch.carrier import Message
+from solocron.errors import ConfigurationError, InvalidError
+from solocron.importers.celery import read_beat_entry
+from solocron.importers.converted import Converted, foreign_zone_name
+from solocron.scheduler import Scheduler
+from solocron.schedules import load_zone
+
+__all__ = ["BeatScheduler"]
+
+CARRIER = "celery-beat"
+LOOK_AGAIN = 5.0
+"""Seconds between two calls of `tick`, which has nothing to do: the node has loops of its own."""
+OPTIONS = ("catch_up", "overlap", "start_within", "retries", "tags", "owner", "runbook")
+"""Options of Solocron that an entry may have under `options["solocron"]`."""
+
+
+class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
+    """A scheduler of Celery beat in whose process a node of Solocron runs."""
+
+    def setup_schedule(self) -> None:
+        """Declare a job for each entry, and start the node."""
+        app = self.app
+        url = getattr(app.conf, "solocron_store", None) or os.environ.get("SOLOCRON_STORE")
+        if not url:
+            raise ConfigurationError(
+                "this beat needs a store that all beats share: set app.conf.solocron_store or SOLOCRON_STORE. Nothing "
+                "was started."
+            )
+        namespace = getattr(app.conf, "solocron_namespace", None) or _plain(app.main or "celery")
+        lease = getattr(app.conf, "solocron_lease", None) or "15s"
+        self.solocron = Scheduler(url, namespace=namespace, lease=lease, enabled=True)
+        self.solocron.carrier(CARRIER, self._send)
+        self.install_default_entries(app.conf.beat_schedule or {})
+        entries = {**self.data, **(app.conf.beat_schedule or {})}
+        for name, entry in entries.items():
+            self._declare(str(name), entry)
+        self.solocron.start()
+
+    def _declare(self, name: str, entry: Any) -> None:
+        """Declare the job of one entry; its function is a name for what Celery sends."""
+        given = entry if isinstance(entry, Mapping) else _mapping(entry)
+        options = dict(given.get("options") or {})
+        own = options.pop("solocron", {})
+        unknown = sorted(set(own) - set(OPTIONS))
+        if unknown:
+            raise InvalidError(f"beat entry {name!r}: {unknown[0]!r} is not one of {', '.join(OPTIONS)}.")
+        try:
+            found = read_beat_entry({**given, "options": options}, tz=self._zone())
+        except InvalidError as error:
+            raise InvalidError(f"beat entry {name!r}: {error}") from None
+        payload = {"task": found.task, "args": found.args, "kwargs": found.kwargs, "options": options}
+        converted = Converted(schedule=found.schedule)
+        declare = converted.declare(name=_plain(name), run_in=CARRIER, payload=payload, **own)
+        self.solocron.discover(_holder(declare))
+
+    def _zone(self) -> str:
+        return load_zone(foreign_zone_name(self.app.timezone)).name
+
+    def _send(self, message: Message) -> None:
+        """Send the task of an entry, under an id that is equal for every copy of it."""
+        what = message.payload
+        self.app.send_task(
+            what["task"], args=what["args"], kwargs=what["kwargs"], task_id=message.id,
+            **{"retry": False, "headers": message.headers, **what["options"]},
+        )  # fmt: skip
+
+    def tick(self, *args: Any, **more: Any) -> float:
+        """Return when to be called again; the node sends what is due."""
+        return LOOK_AGAIN
+
+    def close(self) -> None:
+        """Drain the node."""
+        self.solocron.stop()
+
+
+def _holder(declare: Callable[[Any], Any]) -> Any:
+    """Return an object whose method is the job, so that each entry has a function of its own."""
+
+    class Entry:
+        @declare
+        def entry(self) -> None:
+            """Sent to Celery; nothing runs here."""
+
+    return Entry()
+
+
+def _mapping(entry: Any) -> dict[str, Any]:
+    """Return a `ScheduleEntry` of Celery as the mapping that it was made from."""
+    return {name: getattr(entry, name) for name in ("task", "schedule", "args", "kwargs", "options")}
+
+
+def _plain(name: str) -> str:
+    """Return a name that a store can keep: what it cannot is replaced, and a digest keeps such names apart."""
+    if re.fullmatch(r"[A-Za-z0-9_.:-]{1,128}", name):
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    return f"{re.sub(r'[^A-Za-z0-9_.:-]+', '-', name)[:100]}-{digest}"

@@ -17,7 +17,7 @@ from proof.simulator.world import Report, simulate
 from solocron.testing.simulation.seams import SimRng
 
 ROOT = Path(__file__).parents[2]
-SEEDS = (3, 25, 27)
+SEEDS = (3, 25, 27, 24)
 """Between them every fault that is ever drawn is on."""
 
 

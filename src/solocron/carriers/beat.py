@@ -92,12 +92,12 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
 def _holder(declare: Callable[[Any], Any]) -> Any:
     """Return an object whose method is the job, so that each entry has a function of its own."""
 
-    class Entry:
+    class SentByCelery:
         @declare
         def entry(self) -> None:
             """Sent to Celery; nothing runs here."""
 
-    return Entry()
+    return SentByCelery()
 
 
 def _mapping(entry: Any) -> dict[str, Any]:

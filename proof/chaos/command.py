@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,13 +24,20 @@ from proof.chaos.restore import restore
 from proof.chaos.scenarios import LEASE, beside, crowd, storm
 from proof.chaos.storm import Tell
 from proof.chaos.upgrade import upgrade
+from proof.chaos.vaults import VAULTS
 
 __all__ = ["add_arguments", "execute"]
 
 RETURNS = ("failover-async", "failover-sync", "failover-kill", "restore")
 """Scenarios in which the store goes back."""
 SCENARIOS = ("beside", "outage", "storm", "crowd", "upgrade", "forgetful", *RETURNS)
-FORGETFUL = ("redis", "valkey")
+ONLY: Mapping[str, Collection[str]] = {
+    "upgrade": ("sqlite", "postgres", "mariadb", "redis", "valkey"),  # key stores have no schema to upgrade
+    "forgetful": ("redis", "valkey"),
+    "restore": VAULTS,
+    **dict.fromkeys(("failover-async", "failover-sync", "failover-kill"), ("postgres",)),
+}
+"""The stores of each scenario that not all of them have."""
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -48,13 +56,10 @@ def execute(options: argparse.Namespace) -> int:
                 found += pool.map(partial(_perform, scenario, options=options), stores)
     for name in stores:
         found += [
-            _perform(scenario, name, options) for scenario in ("storm", "crowd", "upgrade") if scenario in scenarios
+            _perform(scenario, name, options)
+            for scenario in ("storm", "crowd", "upgrade", "forgetful", *RETURNS)
+            if scenario in scenarios and name in ONLY.get(scenario, STORES)
         ]
-        if "forgetful" in scenarios and name in FORGETFUL:
-            found.append(_perform("forgetful", name, options))
-        for scenario in RETURNS:
-            if scenario in scenarios and (scenario == "restore" or name == "postgres"):
-                found.append(_perform(scenario, name, options))
     for figures in found:
         report.keep(figures)
     for scenario in SCENARIOS[: -len(RETURNS)]:

@@ -21,7 +21,7 @@ from proof.chaos.places import Place
 from solocron.clock import SystemClock
 from tests.servers import MariaDB, Postgres, Redis, ServerFailed
 
-__all__ = ["SETTINGS", "Vault", "vault_of"]
+__all__ = ["SETTINGS", "VAULTS", "Vault", "vault_of"]
 
 SETTINGS: Mapping[str, Mapping[str, str]] = {name: {"enable-debug-command": "local"} for name in ("redis", "valkey")}
 """What a server needs so that it can be restored in each of its ways."""
@@ -260,16 +260,19 @@ class RedisVault(Vault):
             return client.execute_command(*words)
 
 
+VAULTS: Mapping[str, type[Vault]] = {
+    "sqlite": SqliteVault,
+    "postgres": PostgresVault,
+    "mariadb": MariaDBVault,
+    "redis": RedisVault,
+    "valkey": RedisVault,
+}
+"""The vault of each store that can be backed up here; etcd and NATS have none yet."""
+
+
 def vault_of(place: Place) -> Vault:
     """The vault for a store."""
-    kinds: dict[str, type[Vault]] = {
-        "sqlite": SqliteVault,
-        "postgres": PostgresVault,
-        "mariadb": MariaDBVault,
-        "redis": RedisVault,
-        "valkey": RedisVault,
-    }
-    return kinds[place.name](place)
+    return VAULTS[place.name](place)
 
 
 def _insist(call: Callable[[], None]) -> None:

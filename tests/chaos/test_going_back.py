@@ -13,9 +13,9 @@ import psycopg
 import pytest
 
 from proof.chaos.jobs.quiet import PERIOD
-from proof.chaos.places import STORES, Place
+from proof.chaos.places import Place
 from proof.chaos.recall import Recall, first_start
-from proof.chaos.vaults import SETTINGS, vault_of
+from proof.chaos.vaults import SETTINGS, VAULTS, vault_of
 from solocron.clock import SECOND
 from solocron.model.documents.run import Origin, key_of
 from solocron.stores.url import make_store
@@ -72,7 +72,7 @@ def test_with_remote_apply_a_commit_after_the_cut_is_not_acknowledged() -> None:
 
 
 @pytest.mark.parametrize(
-    "store", [pytest.param(name, marks=pytest.mark.long) if name == "valkey" else name for name in STORES]
+    "store", [pytest.param(name, marks=pytest.mark.long) if name == "valkey" else name for name in VAULTS]
 )
 def test_each_way_of_a_restore_takes_away_what_came_after_the_backup(store: str) -> None:
     if store in SERVERS:

@@ -18,6 +18,7 @@ from solocron.model.change import Absent, Change, Kind, SmallDocument
 from solocron.model.documents import session
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
+from solocron.model.documents.run import Status
 from solocron.model.documents.session import Session
 from solocron.model.policy import Backoff, CatchUp, Overlap
 from solocron.model.transitions import claiming, commands, finishing, registration
@@ -133,6 +134,7 @@ class _Story:
                 Outcome.failed("Traceback ☂"),
                 Outcome.timed_out("too long"),
                 Outcome.cancelled("asked", again=self.dice.random() < 0.5),
+                Outcome(status=Status.HANDED_OVER, reason="accepted by celery"),
                 None,
             )
         )

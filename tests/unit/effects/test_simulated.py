@@ -122,7 +122,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], set[str], int]] = {
     "X-25 step saved without its fence": (steps_model, "save", step_saved_without_fence, {"I17"}, 12),
     "X-26 saved step carried out again": (Steps, "find", step_carried_out_again, {"I17"}, 3),
     "X-24 key of the attempt": (Once, "__init__", key_of_the_attempt, {"I16"}, 7),
-    "key ended by anybody": (key_model, "close", key_ends_without_owner, {"I4", "I16"}, 7),
+    "key ended by anybody": (key_model, "close", key_ends_without_owner, {"I4", "I16"}, 29),
     "everybody counts as dead": (Liveness, "is_dead", everybody_is_dead, {"I1", "I4"}, 1),
 }
 """The place, the bug, the invariants that may find it, and the world that finds it soonest, as histories go today."""

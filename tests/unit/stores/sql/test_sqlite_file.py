@@ -90,7 +90,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.db").mkdir()
-    assert "cannot be opened" in refused(tmp_path / "a.db")
+    assert "a.db is not a file; nothing was written" in refused(tmp_path / "a.db")
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "9p", "fuse.sshfs", "ceph"])

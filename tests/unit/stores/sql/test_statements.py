@@ -86,7 +86,7 @@ def test_a_selection_that_locks_differs_from_the_one_that_reads_by_a_word() -> N
 
 def test_a_later_file_replaces_what_an_earlier_one_says() -> None:
     words = dict.fromkeys((*statements.TABLES, "share", "text", "identity"), "x")
-    found = statements.load(("common", "common"), words, {"in": lambda name: f"IN :{name}"})
+    found = statements.load(("common", "common"), words, {"in": lambda name: f"IN :{name}", "by": str})
     assert "x" in found["holders"].sql
 
 

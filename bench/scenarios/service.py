@@ -166,7 +166,12 @@ def _burst(url: str, due: int, *, watched: bool) -> float:
     with opened(url):
         pass  # the service shows what is there: the store must be
     with Children() as children:
-        if watched:
-            children.add(Child.module("bench.viewers", {"store": url, "pages": PAGES})).wait_for("ready", 90)
-        found = burst(url, due=due, nodes=2, max_running=500, within=180)
+        viewers = children.add(Child.module("bench.viewers", {"store": url, "pages": PAGES})) if watched else None
+        if viewers is not None:
+            viewers.wait_for("ready", 90)
+        try:
+            found = burst(url, due=due, nodes=2, max_running=500, within=180)
+        finally:
+            if viewers is not None:  # killed, it would leave its service behind
+                viewers.end()
         return found.due / found.seconds

@@ -16,14 +16,13 @@ import redis.exceptions as driver
 
 from solocron.errors import StoreError
 from solocron.stores.redis.link import RedisLink
+from solocron.stores.waiting import AGAIN
 
-__all__ = ["AGAIN", "Notifications"]
+__all__ = ["Notifications"]
 
 _IDLE_MOST = 4
 _LOOK = 0.25
 """Seconds after which a waiting thread looks whether the store was closed."""
-AGAIN = 0.5
-"""Seconds after which listening is tried again."""
 
 
 class Notifications:

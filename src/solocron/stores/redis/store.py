@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import redis.exceptions as driver
 
 from solocron.clock import SECOND
 from solocron.duration import to_us
-from solocron.errors import EmptyStore, InvalidError, StoreError, StoreRefused, StoreUnavailable
+from solocron.errors import EmptyStore, InvalidError, StoreRefused, StoreUnavailable
 from solocron.model.change import Kind
 from solocron.stores.contract import (
     All,
@@ -47,10 +46,11 @@ from solocron.stores.redis.drafts import spelt
 from solocron.stores.redis.link import IDLE_MOST, RedisLink, Wire
 from solocron.stores.redis.log import Log
 from solocron.stores.redis.namespaces import namespaces_of
-from solocron.stores.redis.pubsub import AGAIN, Notifications
+from solocron.stores.redis.pubsub import Notifications
 from solocron.stores.redis.transaction import PORTION, RedisTransaction
 from solocron.stores.stock import Stock, stock_of
 from solocron.stores.url import Secret, StoreUrl, parse
+from solocron.stores.waiting import wait_when_open
 from solocron.stores.weakness import nothing_at, warn_of
 from solocron.stores.write_cache import WriteCache
 
@@ -351,20 +351,7 @@ class RedisStore(StoreKernel):
             pass  # a wake-up is a bonus: waiting clients poll, and the next call reports that the store is away
 
     def wait(self, timeout: float) -> bool:
-        until = time.monotonic() + timeout
-        while True:
-            left = until - time.monotonic()
-            try:
-                self.open()
-            except StoreError:  # those who need the store will say that it is away
-                if left <= 0:
-                    return False
-                if self._notifications.sleep(min(left, AGAIN)):
-                    return True
-                if self._notifications.closed:
-                    return False
-            else:
-                return self._notifications.wait(max(left, 0.0))
+        return wait_when_open(self.open, self._notifications, self._notifications.wait, timeout)
 
     def _last_number(self) -> int:
         return int(self._caller.command("GET", self._caller.key("notifications")) or 0)

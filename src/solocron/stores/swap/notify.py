@@ -13,11 +13,9 @@ from typing import Any
 
 from solocron.errors import StoreError
 from solocron.stores.swap.key_store import KeyStore
+from solocron.stores.waiting import AGAIN
 
-__all__ = ["AGAIN", "SwapNotifications"]
-
-AGAIN = 0.5
-"""Seconds after which a store that was away is asked again."""
+__all__ = ["SwapNotifications"]
 
 
 class SwapNotifications:

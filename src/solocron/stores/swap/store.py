@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,10 +43,11 @@ from solocron.stores.swap.checks import common_checks
 from solocron.stores.swap.key_store import ABSENT, KeyStore, Lost, Span
 from solocron.stores.swap.layout import DUE, LAYOUT, NOTIFY, due_of, instant
 from solocron.stores.swap.log import SwapLog
-from solocron.stores.swap.notify import AGAIN, SwapNotifications
+from solocron.stores.swap.notify import SwapNotifications
 from solocron.stores.swap.portions import wish_of
 from solocron.stores.swap.selecting import Selector, pages_of
 from solocron.stores.swap.transaction import SwapTransaction
+from solocron.stores.waiting import wait_when_open
 from solocron.stores.weakness import nothing_at, warn_of
 from solocron.stores.write_cache import WriteCache
 
@@ -330,17 +330,7 @@ class SwapStore(StoreKernel):
             pass  # a wake-up is a bonus: waiting clients poll, and the next call reports that the store is away
 
     def wait(self, timeout: float) -> bool:
-        until = time.monotonic() + timeout
-        while True:
-            left = until - time.monotonic()
-            try:
-                self.open()
-            except StoreError:  # the callers that need the store will say that it is away
-                if left <= 0:
-                    return False
-                if self._notifications.sleep(min(left, AGAIN)):
-                    return True
-                if self._notifications.closed:
-                    return False
-            else:
-                return self._notifications.wait(self._calls.client, max(left, 0.0))
+        def listen(seconds: float) -> bool:
+            return self._notifications.wait(self._calls.client, seconds)
+
+        return wait_when_open(self.open, self._notifications, listen, timeout)

@@ -7,11 +7,12 @@ import pytest
 from solocron.model.change import Kind
 from solocron.stores.contract import Store
 from solocron.stores.swap.key_store import KeyLimits
-from solocron.stores.swap.layout import document_key, packed, unpacked
+from solocron.stores.swap.layout import document_key
 from solocron.stores.swap.memory import MemoryKeys, SharedKeys
 from solocron.stores.swap.store import SwapStore
 from solocron.testing.conformance import Make, StoreConformance
 from tests.stores import oracle
+from tests.stores.swap.breaking import break_text
 
 
 class TestSwap(StoreConformance):
@@ -29,12 +30,7 @@ class TestSwap(StoreConformance):
         return client
 
     def corrupt(self, store: Store, kind: Kind, name: str) -> bool:
-        assert isinstance(store, SwapStore)
-        keys = store._keys
-        item = keys.fetch([key := document_key(kind, name)]).items[key]
-        header, fixed, _ = unpacked(item.value)
-        assert header is not None
-        keys.commit({}, {key: packed(header, fixed, '{"c": 1, "broken')})
+        break_text(store, kind, name)
         return True
 
     @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 10))])

@@ -9,11 +9,11 @@ from solocron.stores.contract import Store
 from solocron.stores.swap.etcd import EtcdStore
 from solocron.stores.swap.etcd.address import EtcdAddress
 from solocron.stores.swap.etcd.keys import EtcdKeys
-from solocron.stores.swap.layout import document_key, packed, unpacked
 from solocron.stores.url import parse
 from solocron.testing.conformance import KeyStoreConformance, Make, MakeKeys, StoreConformance
 from tests.servers import Etcd
 from tests.stores import oracle
+from tests.stores.swap.breaking import break_text
 
 
 class TestEtcdKeys(KeyStoreConformance):
@@ -30,12 +30,7 @@ class TestEtcd(StoreConformance):
         return lambda namespace="default": EtcdStore(parse(url), namespace=namespace)
 
     def corrupt(self, store: Store, kind: Kind, name: str) -> bool:
-        assert isinstance(store, EtcdStore)
-        keys = store._keys
-        item = keys.fetch([key := document_key(kind, name)]).items[key]
-        header, fixed, _ = unpacked(item.value)
-        assert header is not None
-        keys.commit({}, {key: packed(header, fixed, '{"c": 1, "broken')})
+        break_text(store, kind, name)
         return True
 
     @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])

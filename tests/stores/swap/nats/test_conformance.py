@@ -6,7 +6,6 @@ import pytest
 
 from solocron.model.change import Kind
 from solocron.stores.contract import Store
-from solocron.stores.swap.layout import document_key, packed, unpacked
 from solocron.stores.swap.nats import NatsStore
 from solocron.stores.swap.nats.address import NatsAddress
 from solocron.stores.swap.nats.keys import NatsKeys
@@ -14,6 +13,7 @@ from solocron.stores.url import parse
 from solocron.testing.conformance import KeyStoreConformance, Make, MakeKeys, StoreConformance
 from tests.servers import Nats
 from tests.stores import oracle
+from tests.stores.swap.breaking import break_text
 
 
 class TestNatsKeys(KeyStoreConformance):
@@ -30,12 +30,7 @@ class TestNats(StoreConformance):
         return lambda namespace="default": NatsStore(parse(url), namespace=namespace)
 
     def corrupt(self, store: Store, kind: Kind, name: str) -> bool:
-        assert isinstance(store, NatsStore)
-        keys = store._keys
-        item = keys.fetch([key := document_key(kind, name)]).items[key]
-        header, fixed, _ = unpacked(item.value)
-        assert header is not None
-        keys.commit({}, {key: packed(header, fixed, '{"c": 1, "broken')})
+        break_text(store, kind, name)
         return True
 
     @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])

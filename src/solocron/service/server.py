@@ -19,6 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from solocron.errors import ConfigurationError, MissingExtra
+from solocron.loopback import is_loopback
 from solocron.service.asgi import AsgiService
 from solocron.service.private_file import check_private
 
@@ -46,12 +47,7 @@ class Listening:
     @property
     def is_loopback(self) -> bool:
         """True if no other machine can reach it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def has_tls(self) -> bool:

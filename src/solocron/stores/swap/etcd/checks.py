@@ -10,6 +10,7 @@ from typing import Any
 from solocron.clock import MILLISECOND
 from solocron.errors import StoreError, StoreRefused
 from solocron.stores.contract import Capabilities, Check, Tier
+from solocron.stores.swap.address import check_encryption
 from solocron.stores.swap.etcd.address import EtcdAddress
 from solocron.stores.swap.etcd.link import EtcdLink
 from solocron.stores.swap.server_time import ServerTime
@@ -103,10 +104,7 @@ def checks_of(facts: EtcdFacts, address: EtcdAddress, clock: ServerTime) -> Iter
             f"{facts.members} of the cluster" if not alone else f"{facts.members}: one that dies takes the store away"
         )
         yield Check("members", "WARN" if alone else "OK", detail, "run three members" if alone else None)
-    if address.is_private:
-        yield Check("encryption", "WARN", "off: documents and passwords cross the network as they are", "use etcds://")
-    elif not address.verified:
-        yield Check("encryption", "WARN", "on, and the server's certificate is not verified", "remove insecure_tls")
+    yield from check_encryption(address, "etcds")
     told = f"known to {clock.width / MILLISECOND:.0f} ms; etcd tells whole seconds, and a node asks when they turn"
     yield Check("time", "OK", told)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from solocron.stores.contract import Capabilities, Check, Tier
+from solocron.stores.swap.address import check_encryption
 
 if TYPE_CHECKING:
     from solocron.stores.swap.nats.stream import NatsStream
@@ -48,14 +48,4 @@ def checks_of(stream: NatsStream) -> Iterator[Check]:
     many = keys > _MANY
     detail = f"{keys} keys, {size / 1e6:.1f} MB; every client keeps them in memory"
     yield Check("size", "WARN" if many else "OK", detail, "keep less history (keep=)" if many else None)
-    if stream.address.tls is None and not all(_is_loopback(host) for host, _ in stream.address.hosts):
-        yield Check("encryption", "WARN", "off: documents and passwords cross the network as they are", "use tls://")
-    elif not stream.address.verified:
-        yield Check("encryption", "WARN", "on, and the server's certificate is not verified", "remove insecure_tls")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    yield from check_encryption(stream.address, "tls")

@@ -219,10 +219,12 @@ class Finisher:
             if not isinstance(outcome, Outcome):
                 self._report_without_body(item, answers[item.running.key])
                 continue
-            begun = item.running.begun_at
+            begun, definition = item.running.begun_at, item.running.definition
             self._context.events.emit(
                 "finished", job=item.running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
+                origin=str(hold.origin), carrier=None if definition.hand_over is None else definition.run_in,
                 node=self._context.settings.node, outcome=outcome.status, reason=outcome.reason, error=outcome.error,
+                final=not (isinstance(result.doc, Job) and result.doc.continues(hold.run)),
                 duration_s=None if begun is None else now - begun,
                 exception=item.running.raised if outcome.error is not None else None,
             )  # fmt: skip

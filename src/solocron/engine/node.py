@@ -22,7 +22,7 @@ from solocron.engine.memory import Memory
 from solocron.engine.namespace_gate import NamespaceGate
 from solocron.engine.node_context import NodeContext
 from solocron.engine.permits import Permits
-from solocron.engine.pick_up import PickUp
+from solocron.engine.pick_up import PickedUp, PickUp
 from solocron.engine.pulse import Pulse, Vitals
 from solocron.engine.put_back import PutBack
 from solocron.engine.reconciler import Reconciler
@@ -45,7 +45,6 @@ from solocron.jobs.registry import Declared, Handler
 from solocron.lease.holder import Holder
 from solocron.lease.own import OwnLease
 from solocron.loop import Loop, Signal
-from solocron.model.documents.job import Hold
 from solocron.model.pools import TICKED
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.offering import NotPickedUp
@@ -206,7 +205,7 @@ class Node:
         """Claim a new run of a job and start it; the answer says why not, if it could not be claimed."""
         return self._on_demand.run_now.claim(job, payload, shard)
 
-    def pick_up(self, job: str, run: str, attempt: int) -> Hold | NotPickedUp:
+    def pick_up(self, job: str, run: str, attempt: int) -> PickedUp | NotPickedUp:
         """Claim the run of a message and start it; the answer says why not, if the message starts nothing."""
         return self._on_demand.pick_up.claim(job, run, attempt)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from solocron.engine.node_context import NodeContext
 from solocron.engine.recorded import tell_recorded_twice
 from solocron.engine.small_documents import SmallDocuments
 from solocron.model.change import Absent, Change, Kind
-from solocron.model.documents.job import Job
+from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.session import Session, progress_of, swept
 from solocron.model.transitions.finishing import PAUSED, take_over
 from solocron.stores.contract import ChangeFn, Gate, HeldBy, Named, Result, Verdict
@@ -57,29 +58,49 @@ class Takeover:
         is what the session reported of its runs; their records keep it.
         """
         resolve = self._context.resolve
+        held: dict[str, tuple[Hold, ...]] = {}
 
         def change(doc: Job | Absent, at: int) -> Change | None:
+            if isinstance(doc, Job):
+                held[doc.name] = tuple(one for one in doc.active if one.session == session and not one.handing)
             return take_over(doc, session=session, now=at, reason=reason, resolve=resolve, progress=progress)
 
-        return self._take_jobs(session, change, by, gate) and self.small_documents.take_from(session, by=by, gate=gate)
+        report = partial(self._report, session=session, held=held)
+        return self._take_jobs(session, change, report, by, gate) and self.small_documents.take_from(
+            session, by=by, gate=gate
+        )
 
-    def _take_jobs(self, session: str, change: ChangeFn, by: str | None, gate: Gate | None) -> bool:
+    def _take_jobs(
+        self, session: str, change: ChangeFn, report: Callable[[Result], None], by: str | None, gate: Gate | None
+    ) -> bool:
         applied = update_until_known(
             self._context.store,
             HeldBy(session),
             change,
             session=by,
             gate=gate,
-            each=lambda result: self._report(result, session),
+            each=report,
         )
         return _is_complete(applied.results) and applied.alive and not applied.shut
 
-    def _report(self, result: Result, session: str) -> None:
+    def _report(self, result: Result, *, session: str, held: Mapping[str, tuple[Hold, ...]]) -> None:
         tell_recorded_twice(self._context.events, result)
-        if result.verdict is not Verdict.APPLIED or not isinstance(result.doc, Job):
+        if result.verdict is not Verdict.APPLIED:
             return
-        job, node = result.doc, self._context.settings.node
-        self._context.events.emit("taken over", job=job.name, session=session, by=node, due_at=job.due_at)
+        job = result.doc if isinstance(result.doc, Job) else None  # a removed one is gone with its last hold
+        self._context.events.emit(
+            "taken over", job=result.name, session=session, by=self._context.settings.node,
+            due_at=None if job is None else job.due_at,
+            runs=tuple(
+                {
+                    "run": hold.run, "attempt": hold.attempt, "node": hold.node,
+                    "final": job is None or not job.continues(hold.run),
+                }
+                for hold in held[result.name]
+            ),
+        )  # fmt: skip
+        if job is None:
+            return
         if result.answer == PAUSED and job.paused is not None:
             self._context.events.emit("paused", job=job.name, reason=job.paused.note)
         if job.due_at is None:

@@ -105,7 +105,7 @@ class AlarmOperations:
             for name in ("alarm", "alarm cleared"):
                 core.events.on(name, subscriber)
         if targets:
-            for name in ("started", "finished"):
+            for name in ("started", "finished", "taken over"):
                 core.events.on(name, Pings(targets, deliveries))
 
     def open_alarms(self) -> AlarmsView:

@@ -87,16 +87,17 @@ class Guest:
                         events.emit("no handler", job=message.job, run=message.run, node=self._core.settings.node)
                     self._drop(message, str(answer.why))
                     return None
+                hold = answer.hold
                 events.emit(
-                    "picked up", job=message.job, run=answer.run, slot=answer.slot, attempt=answer.attempt,
-                    fence=answer.fence, node=answer.node,
+                    "picked up", job=message.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
+                    node=hold.node, carrier=answer.carrier, waited_s=answer.waited,
                 )  # fmt: skip
                 while here is not None and here.inline is not None and here.inline.carry_out():
                     """An `on_retry` is a call of its own, before the body."""
-                while node.attempts.has((answer.run, answer.fence)):
+                while node.attempts.has((hold.run, hold.fence)):
                     over.wait(node.context.settings.beat)
                     over.clear()
-                return answer
+                return hold
             finally:
                 for one in _ENDS:
                     events.off(one, look)

@@ -186,6 +186,8 @@ def _can_be_written(text: str) -> bool:
 
 
 def _short(value: Any) -> str:
-    """Return a value as one short line, with control characters escaped."""
+    """Return a value as one short line, with control characters escaped; of runs that were taken over, their ids."""
+    if isinstance(value, tuple):
+        value = ",".join(str(one["run"]) if isinstance(one, dict) and "run" in one else str(one) for one in value)
     line = str(value).strip().rpartition("\n")[2]
     return line.encode("unicode_escape").decode()[:300] if not line.isprintable() else line[:300]

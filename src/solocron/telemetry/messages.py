@@ -83,7 +83,11 @@ def _notify(target: Any, title: str, body: str) -> None:
 
 
 class Pings:
-    """Pings a service such as Healthchecks when a job starts, succeeds or fails; it alarms on silence."""
+    """Pings a service such as Healthchecks when a run starts, succeeds or fails for good; it alarms on silence.
+
+    A run is told once: its first attempt starts it, and the one after which none follows ends it. A run that is lost
+    with its node is told as failed by the node that took it over.
+    """
 
     def __init__(self, targets: Mapping[str, Target], deliveries: Deliveries) -> None:
         self._targets = targets
@@ -93,9 +97,16 @@ class Pings:
         target = self._targets.get(event.job)
         if target is None:
             return
-        below = "/start"
-        if event.name == "finished":
-            if event.outcome == "cancelled":
-                return
-            below = "" if event.outcome == "succeeded" else "/fail"
-        self._deliveries.add(f"ping of {event.job}", partial(target.post, b"", {}, below=below))
+        for below in _pings(event):
+            self._deliveries.add(f"ping of {event.job}", partial(target.post, b"", {}, below=below))
+
+
+def _pings(event: Event) -> Sequence[str]:
+    """Return what to add to the URL, once for each ping."""
+    if event.name == "started":
+        return ("/start",) if event.first else ()
+    if event.name == "taken over":
+        return ["/fail" for run in event.runs if run["final"]]
+    if event.outcome in ("succeeded", "handed_over"):
+        return ("",)
+    return ("/fail",) if event.final and event.outcome != "cancelled" else ()

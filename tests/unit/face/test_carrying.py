@@ -269,3 +269,12 @@ def test_events_say_what_happened(make: Make) -> None:
     worker.carry_out(message)
     assert [(event.name, event.run) for event in seen] == [("handed over", message.run), ("picked up", message.run)]
     assert (seen[0].carrier, seen[0].message_id, seen[0].overtaken) == ("queue", message.id, False)
+    assert (seen[1].carrier, seen[1].waited_s >= 0) == ("queue", True)
+
+
+def test_the_end_of_a_run_names_its_origin_and_its_carrier(make: Make) -> None:
+    queue, ends = Queue(), list[Event]()
+    node, worker, _ = pair(make, queue)
+    worker.on("finished", ends.append)
+    worker.carry_out(hand_over(node, queue))
+    assert [(end.carrier, end.origin, end.final) for end in ends] == [("queue", "trigger", True)]

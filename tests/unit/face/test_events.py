@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import solocron
-from solocron import Event, Scheduler, Status
+from solocron import Backoff, Event, Run, Scheduler, Status, every
 from solocron.events import INSTANTS, Events
+from solocron.testing.cluster import Cluster
 
 PLAIN = (str, int, float, bool, datetime, type(None))
 
@@ -37,6 +38,48 @@ def test_every_instant_among_the_facts_is_converted_and_none_stays_none() -> Non
     events.emit("taken over", **dict.fromkeys(INSTANTS))
     assert set(seen[0].facts.values()) == {datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)}
     assert set(seen[1].facts.values()) == {None}
+
+
+def test_an_end_says_whether_an_attempt_follows() -> None:
+    scheduler, seen = Scheduler("memory://", enabled=True, max_running=1), list[Event]()
+    tries: list[int] = []
+
+    @scheduler.every("365d", name="job", retries=1, backoff=Backoff(first="1ms"))
+    def job(run: Run) -> None:
+        tries.append(run.attempt)
+        if len(tries) < 4:
+            raise ValueError("not yet")
+
+    for name in ("started", "finished"):
+        scheduler.on(name, seen.append)
+    with scheduler:
+        for _ in range(2):
+            scheduler.wait(scheduler.trigger("job"), "10s")
+    assert [event.first for event in seen if event.name == "started"] == [True, False, True, False]
+    ends = [(event.outcome, event.final, event.origin, event.carrier) for event in seen if event.name == "finished"]
+    assert ends == [
+        (Status.FAILED, False, "trigger", None), (Status.FAILED, True, "trigger", None),
+        (Status.FAILED, False, "trigger", None), (Status.SUCCEEDED, True, "trigger", None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("retries", "final"), [(0, True), (1, False)])
+def test_a_takeover_names_what_was_lost_and_whether_it_is_tried_again(retries: int, final: bool) -> None:
+    """No process is left that could emit the end of those attempts."""
+    seen: list[Event] = []
+
+    @every("10m", name="bill", retries=retries)
+    def bill(run: Run) -> None:
+        cluster.sleep("1m")
+
+    cluster = Cluster(bill, nodes=2, lease="15s")
+    for member in cluster.fleet.members.values():
+        member.scheduler.on("taken over", seen.append)
+    cluster.run("10m30s")
+    (start,) = cluster.started("bill")
+    cluster.kill(next(number for number in range(2) if cluster.process(number).name == start.node))
+    cluster.run("30s")
+    assert [event.runs for event in seen] == [({"run": start.run, "attempt": 1, "node": start.node, "final": final},)]
 
 
 def test_views_events_and_statuses_are_exported() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,6 +22,7 @@ from solocron.events import Event, Events
 from solocron.telemetry import delivery, https
 from solocron.telemetry.delivery import Deliveries
 from solocron.telemetry.https import NotDelivered, Target
+from solocron.telemetry.messages import Pings
 from tests.unit.telemetry.https_server import Server, certificate, serving
 
 SECRET = "a secret of the test's own"
@@ -193,6 +194,33 @@ def test_pings_tell_start_success_and_failure(server: Server) -> None:
     assert [posted.path.partition("?")[0] for posted in server.posted] == [
         "/ping/token/start", "/ping/token", "/ping/token/start", "/ping/token/fail",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "sent"),
+    [
+        ("started", {"first": True}, ["/start"]),
+        ("started", {"first": False}, []),
+        ("finished", {"outcome": "failed", "final": False}, []),
+        ("finished", {"outcome": "failed", "final": True}, ["/fail"]),
+        ("finished", {"outcome": "succeeded", "final": True}, [""]),
+        ("finished", {"outcome": "handed_over", "final": True}, [""]),
+        ("finished", {"outcome": "cancelled", "final": True}, []),
+        ("taken over", {"runs": ({"final": False}, {"final": True})}, ["/fail"]),
+    ],
+)
+def test_a_ping_tells_of_a_run_and_not_of_its_attempts(name: str, facts: dict[str, Any], sent: list[str]) -> None:
+    """A run that fails and succeeds with its next attempt used to wake a person."""
+    posted: list[str] = []
+
+    class Url:
+        def post(self, body: bytes, headers: dict[str, str], *, below: str) -> None:
+            posted.append(below)
+
+    deliveries = Deliveries(Events())
+    Pings({"job": cast(Target, Url())}, deliveries)(Event(name, {"job": "job", **facts}))
+    assert deliveries.close()
+    assert posted == sent
 
 
 def test_apprise_is_handed_the_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -273,6 +273,10 @@ class Job:
                 return hold
         return None
 
+    def continues(self, run: str) -> bool:
+        """Whether an attempt of this very run is held or waits here, so that the last one was not the end of it."""
+        return any(one.run == run for one in self.waiting_runs) or any(one.run == run for one in self.active)
+
     def knows(self, run: str) -> bool:
         """Whether a run, or a shard of it, is held or waits here. What has ended is in the log: ask that afterwards."""
         return any(run in (one.run, group_of(one.run)) for one in self.active) or any(

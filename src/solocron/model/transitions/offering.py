@@ -16,6 +16,7 @@ from solocron.model._fast.values import replace
 from solocron.model.applications import is_anothers
 from solocron.model.change import Absent, Change
 from solocron.model.documents.job import Hold, Job, WaitingRun
+from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Record, Status
 from solocron.model.timetable import Resolve
 from solocron.model.transitions.catchup import did_not_run
@@ -24,7 +25,7 @@ from solocron.model.transitions.claiming import hold_of, may_start, overdue, rec
 from solocron.model.transitions.finishing import closed, put_back_hold
 from solocron.model.transitions.waiting_again import recall, same_attempt
 
-__all__ = ["NO_HANDLER_WAIT", "Dropped", "Handed", "NotPickedUp", "hand_over", "pick_up", "put_back"]
+__all__ = ["NO_HANDLER_WAIT", "Dropped", "Handed", "NotPickedUp", "hand_over", "offer_of", "pick_up", "put_back"]
 
 NO_HANDLER_WAIT = 5 * SECOND
 """How long a run waits that reached a worker without its function: the next message may reach one with newer code."""
@@ -116,6 +117,14 @@ def pick_up(doc: Job | Absent, *, run: str, attempt: int, now: int, by: Claimant
     hold = hold_of(job, found, now=now, by=by)
     job = replace(job, active=(*job.active, hold), waiting_runs=_without(job, found), fence=hold.fence)
     return Change(recompute_due(job, resolve(job.definition.schedule)), answer=hold)
+
+
+def offer_of(doc: Job | Absent, run: str, attempt: int) -> Offer | None:
+    """Return the hand-over of an attempt, if its message may still be picked up."""
+    if isinstance(doc, Absent):
+        return None
+    some: list[Hold | WaitingRun] = [*doc.waiting_runs, *doc.active]
+    return next((one.offer for one in some if (one.run, one.attempt) == (run, attempt) and one.offer is not None), None)
 
 
 def _declined(job: Job, why: Dropped, resolve: Resolve, *, record: Record | None = None) -> Change:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal, get_args, overload
 
 from solocron.author import check_author
+from solocron.client.census import Census
 from solocron.client.commands import check_key
 from solocron.client.job_documents import JobDocuments
 from solocron.client.recorded_slots import (
@@ -38,8 +39,9 @@ BackfillChoice = Literal["all", "missed", "not_well"]
 class Backfills:
     """Runs slots of the past again, with the slot and the key that each one had."""
 
-    def __init__(self, documents: JobDocuments) -> None:
+    def __init__(self, documents: JobDocuments, census: Census) -> None:
         self._documents = documents
+        self._census = census
         self._store = documents.store
 
     @overload
@@ -155,6 +157,7 @@ class Backfills:
             answer = None if change is None else change.answer
         else:
             answer = self._documents.change_known(job, ask)
+            self._census.forget()
         if isinstance(answer, Refusal):
             raise error_of(answer, job, undone="nothing was asked for")
         if isinstance(answer, BackfillOver):  # begun and done since this call has read the job
@@ -181,8 +184,9 @@ class Backfills:
 
     def backfills(self, job: str | None = None) -> list[BackfillView]:
         """Return the backfills that still have slots to start, of one job or of all."""
-        jobs = self._documents.all() if job is None else [self._documents.get(job)]
-        return [view for doc in jobs for view in under_way(doc)]
+        if job is not None:
+            return under_way(self._documents.get(job))
+        return [view for doc in self._census.documents(lambda one: one.backfilled) for view in under_way(doc)]
 
     def backfill_running(self, view: BackfillView) -> int:
         """Return how many runs of a backfill have started and are not over."""

@@ -46,10 +46,11 @@ class Client:
     ) -> None:
         documents = JobDocuments(store, registry or Registry(), runtime or Threads(), late_for)
         lookup = RunLookup(documents)
+        census = Census(documents)
         jobs, runs = JobListing(documents), RunListing(documents, lookup)
-        backfills, definitions, bulk = Backfills(documents), Definitions(documents), BulkDefinitions(documents)
+        backfills, definitions, bulk = Backfills(documents, census), Definitions(documents), BulkDefinitions(documents)
         alarms, audit = AlarmDesk(documents), Audit(documents)
-        queries, commands = Queries(documents, lookup, jobs, runs), Commands(documents, lookup)
+        queries, commands = Queries(documents, lookup, jobs, runs, census), Commands(documents, lookup)
         self.hour_counts = HourCounts(store)
         scoped_pauses, slots = ScopedPauses(documents), Slots(documents)
 
@@ -63,12 +64,14 @@ class Client:
 
         self.jobs = queries.jobs
         self.get_job = queries.get_job
+        self.read_job = queries.read_job
         self.runs = queries.runs
         self.get_run = queries.get_run
+        self.whole_run = queries.whole_run
         self.attempts = queries.attempts
         self.nodes = queries.nodes
         self.limits = queries.limits
-        self.status = StatusReader(documents, alarms, Census(documents), self.hour_counts).status
+        self.status = StatusReader(documents, alarms, census, self.hour_counts).status
         self.upcoming = queries.upcoming
         self.upcoming_changes = queries.upcoming_changes
         self.schedule = queries.schedule
@@ -78,7 +81,7 @@ class Client:
         self.accounting = slots.accounting
         self.accounts = slots.accounts
         self.why = Why(documents, slots).why
-        self.timeline = Timeline(documents, lookup).timeline
+        self.timeline = Timeline(documents).timeline
 
         self.open_alarms = alarms.open_alarms
         self.closed_alarms = alarms.closed_alarms
@@ -103,6 +106,8 @@ class Client:
         self.rerun = backfills.rerun
         self.backfill = backfills.backfill
         self.backfills = backfills.backfills
+        self.forget_jobs = census.forget
+        """Let the next list of limits, calendars or backfills read every job, where another client has changed some."""
         self.backfill_running = backfills.backfill_running
 
         self.add = definitions.add

@@ -33,38 +33,34 @@ class HourCounts:
         self._minutes = _ClosedParts(store, MINUTE, _MINUTES)
 
     def total(self, since: int, now: int) -> dict[str, int]:
-        """Count the records since then by status."""
-        first, final = _up(since, MINUTE), _down(now - _SETTLED, MINUTE)
-        if first > final:
-            return dict(self._store.tally(since))
+        """Count the records by status from the minute of `since` on: what begins within a minute is never closed."""
+        first, end = _down(since, MINUTE), _down(now - _SETTLED, HOUR)
+        begin = _up(first, HOUR)
         counts: Counter[str] = Counter()
-        if since < first:
-            counts.update(self._store.tally(since, first))
-        begin, end = _up(first, HOUR), _down(final, HOUR)
+        spans: list[Mapping[int, Mapping[str, int]]] = [self._latest(max(first, end), now)]
         if begin < end:
-            spans = [(self._minutes, first, begin), (self._hours, begin, end), (self._minutes, end, final)]
-        else:
-            spans = [(self._minutes, first, final)]
-        for parts, start, until in spans:
-            for part in parts.counts(start, until).values():
+            spans += [self._minutes.counts(first, begin), self._hours.counts(begin, end)]
+        elif first < end:
+            spans.append(self._minutes.counts(first, end))
+        for parts in spans:
+            for part in parts.values():
                 counts.update(part)
-        counts.update(self._store.tally(final))
         return {status: count for status, count in counts.items() if count}
 
     def by_hour(self, since: int, now: int) -> dict[int, Mapping[str, int]]:
         """Count the records since the hour of `since` by hour and status; an hour without records is left out."""
-        first, final = _down(since, HOUR), _down(now - _SETTLED, MINUTE)
-        end = max(_down(final, HOUR), first)
+        first = _down(since, HOUR)
+        end = max(_down(now - _SETTLED, HOUR), first)
         found: dict[int, Counter[str]] = {}
-        parts: list[Mapping[int, Mapping[str, int]]] = [
-            self._hours.counts(first, end),
-            self._minutes.counts(end, final),
-            self._store.tally_by_time(max(final, first), now + 1, MINUTE),
-        ]
-        for some in parts:
+        for some in (self._hours.counts(first, end), self._latest(end, now)):
             for at, counts in some.items():
                 found.setdefault(_down(at, HOUR), Counter()).update(counts)
         return {hour: dict(counts) for hour, counts in sorted(found.items()) if counts}
+
+    def _latest(self, start: int, now: int) -> Mapping[int, Mapping[str, int]]:
+        """Count each minute from `start` up to now, in one statement: those that are closed meanwhile with the rest."""
+        final = max(_down(now - _SETTLED, MINUTE), start)
+        return self._minutes.counts(start, final, until=now + 1)
 
 
 class _ClosedParts:
@@ -77,19 +73,25 @@ class _ClosedParts:
         self._lock = Lock()
         self._known: OrderedDict[int, Mapping[str, int]] = OrderedDict()
 
-    def counts(self, first: int, end: int) -> dict[int, Mapping[str, int]]:
-        """Return the counts of each part; those that are not known are counted in one statement."""
+    def counts(self, first: int, end: int, *, until: int | None = None) -> dict[int, Mapping[str, int]]:
+        """Return the counts of each part before `end`, which are final, and of the open ones from there to `until`.
+
+        All that is not known is counted in one statement.
+        """
         wanted = range(first, end, self._size)
         with self._lock:
             found = {at: self._known[at] for at in wanted if at in self._known}
         missing = [at for at in wanted if at not in found]
-        if missing:
-            counted = self._store.tally_by_time(missing[0], missing[-1] + self._size, self._size)
-            found |= {at: counted.get(at, {}) for at in missing}
-            with self._lock:
-                self._known.update((at, found[at]) for at in missing)
-                while len(self._known) > self._kept:
-                    self._known.popitem(last=False)
+        if not missing and until is None:
+            return found
+        begin = missing[0] if missing else end
+        stop = until if until is not None else missing[-1] + self._size
+        counted = self._store.tally_by_time(begin, stop, self._size)
+        found |= {at: counted.get(at, {}) for at in range(begin, stop, self._size)}
+        with self._lock:
+            self._known.update((at, found[at]) for at in missing)
+            while len(self._known) > self._kept:
+                self._known.popitem(last=False)
         return found
 
 

@@ -102,6 +102,13 @@ class JobDocuments:
         self.calendars.fetch(latest.items())
         return self.registry.calendars.get((name, latest.get(name, 0)))
 
+    def latest_calendars(self) -> list[Calendar]:
+        """Return every calendar at its latest revision, by name."""
+        latest = self.calendars.latest()
+        self.calendars.fetch(latest.items())
+        known = self.registry.calendars
+        return [known[one] for one in sorted(latest.items()) if one in known]
+
     def notify(self) -> None:
         """Tell the node of this process that something was changed."""
         for call in self.changed:

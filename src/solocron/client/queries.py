@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from solocron.calendars.views import CalendarView, notes_of
+from solocron.calendars.views import CalendarView
 from solocron.calendars.views import view as calendar_view
+from solocron.client.census import Census
 from solocron.client.job_documents import JobDocuments
 from solocron.client.job_listing import JobListing, WantedJobs
+from solocron.client.read_job import ReadJob
 from solocron.client.run_listing import RunListing, WantedRuns
 from solocron.client.run_lookup import RunLookup
-from solocron.clock import from_us, to_us
+from solocron.clock import to_us
 from solocron.errors import InvalidError
 from solocron.model.change import Kind
-from solocron.model.documents.calendar import calendar_of
 from solocron.model.documents.job import Job
 from solocron.model.documents.permit import limit_of, parse
-from solocron.schedules import Calendared, Schedule, load_zone, rule_of
+from solocron.schedules import Schedule
 from solocron.stores.contract import All
 from solocron.stores.paging import read_documents, sessions_since
 from solocron.views import JobView, LimitView, NodeView, RunView
@@ -28,8 +29,11 @@ __all__ = ["Queries"]
 class Queries:
     """Everything that can be asked of a namespace without changing it."""
 
-    def __init__(self, documents: JobDocuments, lookup: RunLookup, jobs: JobListing, runs: RunListing) -> None:
+    def __init__(
+        self, documents: JobDocuments, lookup: RunLookup, jobs: JobListing, runs: RunListing, census: Census
+    ) -> None:
         self._documents = documents
+        self._census = census
         self._jobs = jobs
         self._runs = runs
         self._lookup = lookup
@@ -41,7 +45,11 @@ class Queries:
 
     def get_job(self, name: str) -> JobView:
         """Return one job."""
-        return self._documents.view(name)
+        return self.read_job(name).view()
+
+    def read_job(self, name: str) -> ReadJob:
+        """Read one job, to ask several things about it."""
+        return ReadJob(self._documents, name)
 
     def runs(
         self,
@@ -72,6 +80,10 @@ class Queries:
         """Return the last attempt of a run, or the run as it waits."""
         return self._lookup.get(id)[0]
 
+    def whole_run(self, id: str) -> tuple[RunView, list[RunView]]:
+        """Return the last attempt of a run, or the run as it waits, and every attempt of it, from one look at both."""
+        return self._lookup.whole(id)
+
     def attempts(self, id: str) -> list[RunView]:
         """Return every attempt of a run that has ended or runs, oldest first."""
         return self._lookup.attempts(id)
@@ -96,8 +108,8 @@ class Queries:
     def limits(self) -> list[LimitView]:
         """Return every limit that a job names, by name: how many may run, and which runs have the permits."""
         now, named = self._store.clock(), dict[str, list[Job]]()
-        for job in self._documents.all():
-            if job.definition.limit is not None and not job.removed:
+        for job in self._census.documents(lambda one: one.limit is not None):
+            if job.definition.limit is not None:
                 named.setdefault(parse(job.definition.limit)[0], []).append(job)
         permits = read_documents(self._store, All(Kind.PERMIT))
         return [
@@ -107,48 +119,20 @@ class Queries:
 
     def upcoming(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[datetime]:
         """Return the next slots of a job, in its zone; with `start`, the slots strictly after that instant."""
-        if not 1 <= n <= 1_000:
-            raise InvalidError(f"n={n}: give a whole number from 1 to 1000.")
-        doc = self._documents.get(job)
-        slots = self._documents.resolve(doc.definition.schedule)
-        if not slots.known:
-            raise InvalidError(
-                f"{job} has a schedule of its own class, which only its code knows; ask a program that has it."
-            )
-        info = load_zone(str((doc.definition.schedule or {}).get("tz", "UTC"))).info
-        at = max(slots.decided_until(doc.cursor, doc.nominal), self._store.clock()) if start is None else to_us(start)
-        found: list[datetime] = []
-        while len(found) < n:
-            following = slots.after(at)
-            if following is None:
-                break
-            found.append(from_us(following).astimezone(info))
-            at = following
-        return found
+        return self.read_job(job).upcoming(n, start=start)
 
     def upcoming_changes(self, job: str, n: int = 10, *, start: datetime | None = None) -> list[str]:
         """Return a sentence for each slot up to the job's n-th next one that its calendar moves or leaves out."""
-        slots = self.upcoming(job, n, start=start)
-        rule = self.schedule(job)
-        inner = None if rule is None else rule_of(rule)
-        if not isinstance(inner, Calendared) or not slots:
-            return []
-        begin = self._store.clock() if start is None else to_us(start)
-        return notes_of(inner, begin, to_us(slots[-1]))
+        return self.read_job(job).upcoming_changes(n, start=start)
 
     def schedule(self, job: str) -> Schedule | None:
         """Return the schedule of a job; None if it has none, or if only code knows it."""
-        return self._documents.resolve(self._documents.get(job).definition.schedule).schedule
+        return self.read_job(job).schedule()
 
     def calendars(self) -> list[CalendarView]:
         """Return every calendar of the namespace at its latest revision, with the jobs that name it."""
-        found = [self._documents.calendar(name) for name in sorted(self._documents.calendars.latest())]
-        jobs = self._documents.all()
-        return [
-            calendar_view(one, [job.name for job in jobs if calendar_of(job.definition.schedule) == one.name])
-            for one in found
-            if one is not None
-        ]
+        found, jobs = self._documents.latest_calendars(), self._census.jobs()
+        return [calendar_view(one, [job.name for job in jobs if job.calendar == one.name]) for one in found]
 
 
 def _several(given: str | Iterable[str] | None) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from solocron.client.job_documents import JobDocuments
 from solocron.errors import NotFoundError
@@ -19,6 +20,15 @@ from solocron.views import HoldView, RunView
 __all__ = ["RunLookup", "running_views"]
 
 _WORST_FIRST = (Status.FAILED, Status.TIMED_OUT, Status.LOST, Status.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class _RunLook:
+    """What one look at a run has found."""
+
+    job: Job | None
+    held: list[RunView]
+    records: tuple[Record, ...]
 
 
 class RunLookup:
@@ -45,9 +55,13 @@ class RunLookup:
 
     def attempts(self, run: str) -> list[RunView]:
         """Return every attempt that has ended or runs, oldest first."""
-        held = self._held(find_job(self._store, job_of(run)) if job_of(run) else None, run)
-        views = {(view.attempt, view.run): view for view in (*held, *map(RunView.of, self._records(run)))}
-        return [views[key] for key in sorted(views)]
+        return _attempts(self._look(run))
+
+    def whole(self, run: str) -> tuple[RunView, list[RunView]]:
+        """Return the latest state of a run and every attempt of it; raise if there is no such run."""
+        look = self._look(run)
+        found = _latest(look, run)
+        return (self.get(run)[0] if found is None else found[0]), _attempts(look)
 
     def running(self, jobs: Sequence[Job]) -> list[HoldView]:
         """Return what these jobs run, with what claims and sessions say of it."""
@@ -58,19 +72,13 @@ class RunLookup:
         return running_views(jobs, sessions, self._store.clock())
 
     def _recorded_or_waiting(self, run: str) -> tuple[RunView, bool] | None:
-        # The document is read before the log: a run that ends in between is found by its record, which then counts.
+        return _latest(self._look(run), run)
+
+    def _look(self, run: str) -> _RunLook:
+        """Read the document before the log: a run that ends in between is found by its record, which then counts."""
         job = find_job(self._store, job_of(run)) if job_of(run) else None
         held = self._held(job, run)
-        records = self._records(run)
-        ended = {(record.run, record.attempt) for record in records}
-        waiting = [] if job is None else _waiting(job, run)
-        for one in (*waiting, *held):
-            if (one.run, one.attempt) not in ended:
-                return one, False
-        last = {record.run: RunView.of(record) for record in sorted(records, key=lambda record: record.attempt)}
-        view = min(last.values(), key=_badness, default=None)
-        # Open in the document and ended in the log: only the next look tells whether another attempt follows.
-        return None if view is None else (view, not (held or waiting))
+        return _RunLook(job, held, self._records(run))
 
     def _held(self, job: Job | None, run: str) -> list[RunView]:
         """Return the attempts of a run, or of its shards, that are held."""
@@ -107,6 +115,23 @@ def running_views(jobs: Iterable[Job], sessions: Iterable[Session], now: int) ->
             progress = None if session is None else progress_of(session).get((hold.run, hold.fence))
             found.append((hold.claimed_at, HoldView.of_hold(job, hold, session, now=now, progress=progress)))
     return [view for _, view in sorted(found, key=lambda one: (one[0], one[1].run), reverse=True)]
+
+
+def _latest(look: _RunLook, run: str) -> tuple[RunView, bool] | None:
+    ended = {(record.run, record.attempt) for record in look.records}
+    waiting = [] if look.job is None else _waiting(look.job, run)
+    for one in (*waiting, *look.held):
+        if (one.run, one.attempt) not in ended:
+            return one, False
+    last = {record.run: RunView.of(record) for record in sorted(look.records, key=lambda record: record.attempt)}
+    view = min(last.values(), key=_badness, default=None)
+    # Open in the document and ended in the log: only the next look tells whether another attempt follows.
+    return None if view is None else (view, not (look.held or waiting))
+
+
+def _attempts(look: _RunLook) -> list[RunView]:
+    views = {(view.attempt, view.run): view for view in (*look.held, *map(RunView.of, look.records))}
+    return [views[key] for key in sorted(views)]
 
 
 def _is_of(one: str, run: str) -> bool:

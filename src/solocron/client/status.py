@@ -56,7 +56,7 @@ class StatusReader:
             running=tuple(running_views(read_held(store), sessions, now)),
             counts=self._counts.total(now - _DAY, now),
             jobs=counted.all - counted.marked[Mark.REMOVED],
-            paused=tuple(iter_marked(store, Mark.PAUSED)),
+            paused=tuple(iter_marked(store, Mark.PAUSED)) if counted.marked[Mark.PAUSED] else (),
             pauses=tuple(ScopedPauseView.of(one) for one in sorted(pauses, key=lambda one: one.at)),
             orphaned=tuple(_orphaned(jobs, sessions, now)),
             blocked=tuple(blocked.name for blocked in store.blocked()),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from solocron.client.job_documents import JobDocuments
-from solocron.client.run_lookup import RunLookup
+from solocron.client.run_lookup import running_views
 from solocron.clock import SECOND, from_us, to_us
 from solocron.errors import InvalidError
 from solocron.stores.contract import Query
@@ -36,9 +36,8 @@ _COLUMNS = 120
 class Timeline:
     """Spans of a namespace."""
 
-    def __init__(self, documents: JobDocuments, lookup: RunLookup) -> None:
+    def __init__(self, documents: JobDocuments) -> None:
         self._documents = documents
-        self._lookup = lookup
         self._store = documents.store
 
     def timeline(
@@ -58,13 +57,13 @@ class Timeline:
         if not 1 <= limit <= ATTEMPTS:
             raise InvalidError(f"limit={limit}: give a whole number from 1 to {ATTEMPTS}; nothing was read.")
         # What is held is read before the log: an attempt that ends in between is found by its record.
-        held = self._lookup.running(read_held(self._store))
-        now = self._store.clock()
+        jobs, now = read_held(self._store), self._store.clock()
+        sessions = sessions_since(self._store, to_us(start))
+        held = running_views(jobs, sessions, now)
         ended, oldest = self._ended(to_us(start), min(to_us(end), now + 1), limit, now)
         known = {(view.run, view.attempt) for view in ended}
         running = [view for view in held if (view.run, view.attempt) not in known and _begun(view) < end]
         attempts = [*running, *ended]
-        sessions = sessions_since(self._store, to_us(start))
         nodes = [NodeView.of(one, now=now) for one in sessions if from_us(one.started_at) < end and one.pools]
         takeovers = takeovers_of(attempts)
         return TimelineView(

@@ -12,12 +12,12 @@ from solocron.calendars.views import CalendarView
 from solocron.client import Client
 from solocron.client.hour_counts import HOUR
 from solocron.client.job_listing import JobPage, WantedJobs
+from solocron.client.read_job import ReadJob
 from solocron.client.run_listing import RunCursor, RunPage, WantedRuns
 from solocron.client.timeline import LaneKind
 from solocron.clock import from_us
 from solocron.effects.locks.listing import LockView, list_locks
 from solocron.effects.steps import StepView, steps_of
-from solocron.schedules import Schedule, load
 from solocron.stores.contract import Store
 from solocron.stores.paging import find_session
 from solocron.views import (
@@ -99,16 +99,9 @@ class Reads:
         """Return one job."""
         return self._client.get_job(name)
 
-    def schedule(self, job: JobView) -> Schedule | None:
-        """Return the schedule of a job; None if it has none, or if only code knows it."""
-        if job.spec is None or "calendar" not in job.spec:
-            return None if job.spec is None else load(job.spec)
-        return self._client.schedule(job.name)
-
-    def upcoming(self, job: JobView, n: int, start: datetime | None) -> tuple[list[datetime], list[str]]:
-        """Return the next slots of a job, and sentences about those that its calendar moves."""
-        slots = self._client.upcoming(job.name, n, start=start)
-        return slots, [] if job.calendar is None else self._client.upcoming_changes(job.name, n, start=start)
+    def read_job(self, name: str) -> ReadJob:
+        """Read one job, to ask several things about it."""
+        return self._client.read_job(name)
 
     def slots(self, job: str, start: datetime, end: datetime) -> list[SlotView]:
         """Return every slot of a span with what became of it."""
@@ -148,13 +141,18 @@ class Reads:
         """Return the backfills that still have slots to start."""
         return self._client.backfills(job)
 
+    def forget_jobs(self) -> None:
+        """Let the next list of limits, calendars or backfills read every job: a request has just changed one."""
+        self._client.forget_jobs()
+
     def runs(self, wanted: WantedRuns, *, limit: int, before: RunCursor | None) -> RunPage:
         """Return a page of runs, newest first."""
         return self._client.run_page(wanted, limit=limit, before=before)
 
     def run(self, id: str) -> tuple[RunView, list[RunView], list[StepView]]:
         """Return the last attempt of a run, all its attempts, and its steps."""
-        return self._client.get_run(id), self._client.attempts(id), steps_of(self._store, id)
+        last, attempts = self._client.whole_run(id)
+        return last, attempts, steps_of(self._store, id)
 
     def nodes(self, *, ended: bool, since: datetime | None = None) -> list[NodeView]:
         """Return the nodes; with `ended` also those whose end is on record, or was at `since` or later."""

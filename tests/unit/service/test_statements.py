@@ -21,29 +21,55 @@ AT_MOST = {
     "/openapi.json": 0,
     "/me": 0,
     "/explain": 0,
+    "/events": 0,
     "/alarms": 1,
     "/audit": 1,
     "/nodes": 1,
+    "/limits": 2,
     "/locks": 2,
+    "/calendars": 2,
+    "/calendars/{calendar}": 2,
+    "/backfills": 1,
+    "/accounting": 2,
+    "/doctor": 0,
     "/jobs": 3,
-    "/jobs/{job}": 4,
-    "/jobs/{job}/runs": 3,
-    "/jobs/{job}/next": 4,
-    "/jobs/{job}/slots": 3,
-    "/jobs/{job}/why": 5,
-    "/jobs/{job}/accounting": 3,
-    "/jobs/{job}/durations": 3,
+    "/jobs/{job}": 3,
+    "/jobs/{job}/next": 1,
+    "/jobs/{job}/accounting": 2,
+    "/jobs/{job}/why": 4,
     "/jobs/{job}/resume": 2,
     "/jobs/{job}/backfill": 3,
-    "/runs": 3,
-    "/runs/{run}": 5,
-    "/runs/{run}/output": 5,
+    "/runs/{run}": 4,
+    "/runs/{run}/output": 3,
+    # What runs is in the documents, what has ended is in the log: one statement for each.
+    "/runs": 2,
+    "/jobs/{job}/runs": 2,
+    "/jobs/{job}/slots": 2,
+    # A filter that no index answers: the third tells where the search was broken off.
+    "/jobs/{job}/durations": 3,
     "/nodes/{session}": 4,
+    # Holds, sessions, the log, and for the slots to come which jobs are due and their documents; one more if the log
+    # is too dense to be listed.
+    "/timeline": 5,
+    # Nodes, pauses, alarms, what is held, due, set aside, how many jobs bear which mark, and the open minute: eight
+    # indexes, each at the cost of what it finds. One more names the paused jobs, if there are some, and one the last
+    # tick of a pool without a node. To put them together would need a statement of its own in every store.
+    "/status": 10,
 }
-"""Those that look at every job are not here: their statements grow with the pages of jobs."""
-GROWING = {"/status", "/doctor", "/limits", "/calendars", "/calendars/{calendar}", "/backfills"}
-ELSEWHERE = {"/accounting", "/events", "/timeline"}
-"""They are answered from what a watcher has read, or have a bound of their own."""
+"""Statements of a look at most, once the parts that do not change are known."""
+AT_FIRST = {
+    "/status": 10 + 2 + 2,
+    "/accounting": 2 + 2,
+    "/doctor": 17,
+    "/limits": 2 + 2,
+    "/calendars": 2 + 3,
+    "/calendars/{calendar}": 2 + 3,
+    "/backfills": 1 + 2,
+}
+"""The same of the first look: closed hours are counted, and the jobs are read in pages of a thousand. Both are kept.
+
+A pass of the doctor is kept for ten seconds.
+"""
 LOOKS = [route for route in ROUTES if route.method == "GET" and route.path.startswith(API)]
 
 
@@ -69,17 +95,26 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, SQ
 
 
 def test_every_look_has_its_budget() -> None:
-    paths = {route.path.removeprefix(API) for route in LOOKS}
-    assert paths <= AT_MOST.keys() | GROWING | ELSEWHERE
+    assert {route.path.removeprefix(API) for route in LOOKS} == AT_MOST.keys()
 
 
-@pytest.mark.parametrize(
-    "route", [route for route in LOOKS if route.path.removeprefix(API) in AT_MOST], ids=lambda route: route.path
-)
+@pytest.mark.parametrize("route", LOOKS, ids=lambda route: route.path)
 def test_a_look_stays_within_its_statements(filled: tuple[World, SQLiteStore], route: Route) -> None:
     world, store = filled
-    path, query = path_of(route, world.names), query_of(route)
-    before = store.statements.copy()
-    assert world.ask(path, role=Role.OPERATE, query=query).status in (200, 404)
-    counted = store.statements - before
-    assert sum(counted.values()) <= AT_MOST[route.path.removeprefix(API)], counted
+    path, query, budget = path_of(route, world.names), query_of(route), AT_MOST[route.path.removeprefix(API)]
+    for most in (AT_FIRST.get(route.path.removeprefix(API), budget), budget):
+        world.service.watcher.look(at_once=True)  # its passes have a budget of their own: none is due within this look
+        before = store.statements.copy()
+        assert world.ask(path, role=Role.OPERATE, query=query).status in (200, 404)
+        counted = store.statements - before
+        assert sum(counted.values()) <= most, counted
+
+
+def test_limits_calendars_and_backfills_cost_what_they_show(filled: tuple[World, SQLiteStore]) -> None:
+    """Which jobs name a limit or a calendar, no index knows: a large namespace is read for it once a minute."""
+    world, store = filled
+    for path in ("/limits", "/calendars", "/backfills"):
+        world.ask(API + path, role=Role.READ)
+        before = store.statements["all_jobs"]
+        assert world.ask(API + path, role=Role.READ).status == 200
+        assert store.statements["all_jobs"] == before, path

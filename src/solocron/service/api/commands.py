@@ -133,6 +133,7 @@ def backfill(call: ApiCall) -> Answer[BackfillView]:
             key=call.key, by=call.who, note=body["note"],
         )  # fmt: skip
         act.after = {"id": view.id, "total": view.total}
+    call.reads.forget_jobs()
     return Answer(view, 202)
 
 

@@ -85,6 +85,7 @@ def put(call: ApiCall) -> JobView:
     with audited(call, "add", job, before=_summary(call, job), note=note) as act:
         view = call.writes.add(job, handler, schedule, given, by=call.who, note=note)
         act.after = _told(view)
+    call.reads.forget_jobs()
     return shown_job(view)
 
 
@@ -94,6 +95,7 @@ def remove(call: ApiCall) -> JobView:
     view = call.reads.job(job)
     with audited(call, "remove", job, before=_told(view), note=note):
         call.writes.remove(job, by=call.who, note=note)
+    call.reads.forget_jobs()
     return shown_job(view)
 
 

@@ -93,23 +93,27 @@ def jobs(call: ApiCall) -> Listing[JobView]:
 def job(call: ApiCall) -> JobAnswer:
     """Return one job."""
     name = call.names["job"]
-    view = shown_job(call.reads.job(name), values=call.sees_values and "payload" in call.given["include"])
+    found = call.reads.read_job(name)
+    view = shown_job(found.view(), values=call.sees_values and "payload" in call.given["include"])
     copied: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(JobView)}
     try:
-        schedule = call.reads.schedule(view)
+        schedule = found.schedule()
     except InvalidError:  # this release cannot read it, which `schedule` says
         schedule = None
     notes = [] if schedule is None else lint(schedule, to_us(call.reads.now()))
-    return JobAnswer(**copied, notes=tuple(notes), backfills=tuple(call.reads.backfills(name)))
+    return JobAnswer(**copied, notes=tuple(notes), backfills=tuple(found.backfills))
 
 
 def following(call: ApiCall) -> NextAnswer:
     """Return the next slots of a job, in its zone or another."""
     name, given = call.names["job"], call.given
-    view = call.reads.job(name)
-    slots, notes = call.reads.upcoming(view, given["n"], given["from"])
-    zone = view.zone if given["tz"] is None else checked_zone(given["tz"])
-    schedule, start = call.reads.schedule(view), given["from"] or call.reads.now()
+    found = call.reads.read_job(name)
+    slots, notes = (
+        found.upcoming(given["n"], start=given["from"]),
+        found.upcoming_changes(given["n"], start=given["from"]),
+    )
+    zone = found.zone if given["tz"] is None else checked_zone(given["tz"])
+    schedule, start = found.schedule(), given["from"] or call.reads.now()
     if schedule is not None and slots:
         far = min(slots[-1] - start + timedelta(days=1), timedelta(days=4 * 366))
         notes = [*notes, *dst_notes(schedule, to_us(start), far)]

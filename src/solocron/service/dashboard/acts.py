@@ -91,7 +91,7 @@ def resume(call: ApiCall) -> Redirect | ShownPage:
 def ask_rerun(call: ApiCall) -> ShownPage:
     """Show what running a slot again would do."""
     name = call.names["job"]
-    look = Look.at(call, own=call.reads.job(name).zone)
+    look = Look.at(call, own=call.reads.read_job(name).zone)
     slot = call.given.get("slot") or call.body.get("slot")
     if slot is None:
         return _asked(look, acts.rerun_failed_act(name, key=_new_key(), zone=look.zone, links=look.links))
@@ -113,7 +113,7 @@ def rerun(call: ApiCall) -> Redirect | ShownPage:
 def ask_backfill(call: ApiCall) -> ShownPage:
     """Ask for the span of a backfill, then show what it would do."""
     name = call.names["job"]
-    look = Look.at(call, own=call.reads.job(name).zone)
+    look = Look.at(call, own=call.reads.read_job(name).zone)
     given = call.body or call.given
     start, end = _instant(call, "start"), _instant(call, "end")
     asked = acts.BackfillAsked(
@@ -154,7 +154,7 @@ def ask_cancel(call: ApiCall) -> ShownPage:
     id = call.names["run"]
     run = call.reads.run(id)[0]
     try:
-        own = call.reads.job(job_of(id)).zone
+        own = call.reads.read_job(job_of(id)).zone
     except NotFoundError:
         own = "UTC"
     look = Look.at(call, own=own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 
+from solocron.client.read_job import ReadJob
 from solocron.client.run_listing import WantedRuns
 from solocron.clock import to_us
 from solocron.errors import EmptyStore, InvalidError, NotFoundError
@@ -84,10 +85,11 @@ def _is_wanted(one: JobView, asked: JobsAsked, look: Look, glance: Glance) -> bo
 def job(call: ApiCall) -> ShownPage:
     """Show one job: every slot, the story of one of them, its runs, and what happens when."""
     given, name = call.given, call.names["job"]
-    view = shown_job(call.reads.job(name))
+    found = call.reads.read_job(name)
+    view = shown_job(found.view())
     look = Look.at(call, own=view.zone)
     reading, now = look.reading, look.reading.now
-    upcoming = _upcoming(call, view)
+    upcoming = _upcoming(found, view)
     history = call.reads.runs(WantedRuns(job=name), limit=_DOTS, before=None)
     span = SlotsSpan.chosen(given["span"], _rhythm(view, upcoming, history.runs))
     slots = _slots(call, view, now - span.back, now + span.ahead)
@@ -105,7 +107,6 @@ def job(call: ApiCall) -> ShownPage:
     older = None if table.next is None else look.here(cursor=make_cursor(str(table.next), call.path, filters))
     nodes = call.reads.nodes(ended=True, since=min(run.slot for run in attempts)) if attempts else []
     audit = call.reads.audit(who=None, subject=name, limit=_AUDITED, after=None).entries
-    backfills = call.reads.backfills(name)
     page = job_page(
         view,
         fates=fates,
@@ -123,11 +124,11 @@ def job(call: ApiCall) -> ShownPage:
         status=given["status"] or "",
         older=older,
         upcoming=[(slot, _note(slot, following)) for slot, following in _pairs(upcoming)],
-        notes=_notes(call, view, now, upcoming),
+        notes=_notes(found, now, upcoming),
         days_off=_days_off(call, view),
         skipped=sum(one.status == "skipped" and view.paused is not None and one.slot > view.paused.at for one in slots),
         lease_s=next((node.lease.total_seconds() for node in call.board.glance().status.nodes), None),
-        backfills=backfill_entries(backfills, reading, look.links),
+        backfills=backfill_entries(found.backfills, reading, look.links),
         audit=audit,
         here=look.here,
     )
@@ -137,17 +138,17 @@ def job(call: ApiCall) -> ShownPage:
 def why(call: ApiCall) -> ShownPage:
     """Show why a slot did or did not run: a verdict, and the facts in the order in which one looks."""
     name = call.names["job"]
-    look = Look.at(call, own=call.reads.job(name).zone)
+    look = Look.at(call, own=call.reads.read_job(name).zone)
     told = call.reads.why(name, look.instant(call.given["at"]))
     page = why_page(told, reading=look.reading, links=look.links, at=look.field(call.given["at"] or told.slot))
     return look.screen(page, told, topics=f"job:{name}")
 
 
-def _upcoming(call: ApiCall, view: JobView) -> list[datetime]:
+def _upcoming(found: ReadJob, view: JobView) -> list[datetime]:
     if view.spec is None:
         return []
     try:
-        return call.reads.upcoming(view, _AHEAD, None)[0]
+        return found.upcoming(_AHEAD)
     except InvalidError:  # only code knows its schedule
         return []
 
@@ -201,9 +202,9 @@ def _note(slot: datetime, following: datetime | None) -> str:
     return f"the clocks change before {following:%H:%M}"
 
 
-def _notes(call: ApiCall, view: JobView, now: datetime, upcoming: list[datetime]) -> list[str]:
+def _notes(found: ReadJob, now: datetime, upcoming: list[datetime]) -> list[str]:
     try:
-        schedule = call.reads.schedule(view)
+        schedule = found.schedule()
     except InvalidError:
         return []
     if schedule is None:

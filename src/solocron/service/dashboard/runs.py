@@ -90,7 +90,7 @@ def run(call: ApiCall) -> ShownPage:
 
 def _zone_of(call: ApiCall, job: str) -> str:
     try:
-        return call.reads.job(job).zone
+        return call.reads.read_job(job).zone
     except NotFoundError:  # removed; its runs are still on record
         return "UTC"
 

@@ -45,23 +45,25 @@ def page_of(link: SqlLink, query: Query, namespace: str, among: Callable[[Sequen
     }
     if query.job is None and query.statuses and Status.SUCCEEDED not in query.statuses:
         found, ends = list[Record](), list[RecordKey]()
-        scan = query.most if query.filters else query.limit
         for status in sorted(query.statuses):
-            some, end = _looked(link, "history_of_status", params | {"status": status}, scan, query.limit)
+            some, end = _looked(link, "history_of_status", params | {"status": status}, query, filters=query.filters)
             found += some
             ends += [] if end is None else [end]
         return _page(query, nlargest(query.limit, found, key=key_of), max(ends, default=None))
-    everything = not query.statuses and not query.filters
-    name = "history" if query.job is None else "history_of_job"
-    return _page(query, *_looked(link, name, params, query.limit if everything else query.most, query.limit))
+    name, filters = "history" if query.job is None else "history_of_job", query.filters or bool(query.statuses)
+    return _page(query, *_looked(link, name, params, query, filters=filters))
 
 
 def _looked(
-    link: SqlLink, name: str, params: dict[str, Any], scan: int, limit: int
+    link: SqlLink, name: str, params: dict[str, Any], query: Query, *, filters: bool
 ) -> tuple[list[Record], RecordKey | None]:
-    """The records that were found among the first `scan`, and the last that was looked at if they were too few."""
+    """Return the records that were found, and the last that was looked at if the search was broken off before `limit`.
+
+    Without a filter every record that is looked at is found: too few of them are all there are.
+    """
+    scan = query.most if filters else query.limit
     found = [record_of(row) for row in link.all(name, params | {"scan": scan})]
-    if len(found) >= limit:
+    if not filters or len(found) >= query.limit:
         return found, None
     end = link.all(f"end_of_{name}", params | {"scan": scan - 1}) if scan > len(found) else []
     return found, (end[0][0], end[0][1], end[0][2]) if end else None

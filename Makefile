@@ -85,7 +85,7 @@ browser: $(READY) ## Every page in a real browser: both themes, three widths, ac
 	@$(BIN)/pytest --long tests/browser $(ARGS)
 
 .PHONY: servers
-servers: $(READY) ## Install what the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd, NATS, Chromium
+servers: $(READY) ## Install what the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd, NATS, RabbitMQ, Chromium
 	@$(BIN)/python scripts/servers.py
 
 .PHONY: $(SERVERS:%=test-%)

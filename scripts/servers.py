@@ -1,7 +1,7 @@
 """Brings the servers and the browser that the tests start for themselves: what is missing is installed where this user
 may.
 
-    servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [chromium]   all without a name
+    servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [rabbitmq] [chromium]   all without a name
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -23,6 +23,8 @@ from tests.servers import INSTALLED, SERVERS
 
 CHROMIUM = "chromium"
 """The browser in which the pages are tried."""
+RABBITMQ = "rabbitmq"
+"""A broker, through which runs are handed over."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +40,14 @@ DEBIAN = {
     "mariadb": Package("mariadb-server", ("mariadb",)),
     "redis": Package("redis-server", ("redis-server",)),
     "pgbouncer": Package("pgbouncer", ("pgbouncer",)),
+    RABBITMQ: Package("rabbitmq-server", ("rabbitmq-server",)),
     CHROMIUM: Package(CHROMIUM, ()),
 }
 """Valkey, etcd and NATS are not here: their wheels are among the locked packages."""
 
 
 def main(names: list[str]) -> int:
-    known = [*SERVERS, CHROMIUM]
+    known = [*SERVERS, RABBITMQ, CHROMIUM]
     unknown = sorted(set(names) - set(known))
     if unknown:
         print(f"no such server: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)

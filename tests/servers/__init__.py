@@ -3,9 +3,9 @@
     with Postgres(settings={"fsync": "off"}) as server:
         connect(server.url)
 
-Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey`, `etcd` and `nats`, or `start_server` for one of
-their own with other settings. `start_pgbouncer` puts a pooler before this worker's PostgreSQL. A class answers
-`binary()` with None where its server is not installed.
+Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey`, `etcd`, `nats` and `rabbitmq`, or
+`start_server` for one of their own with other settings. `start_pgbouncer` puts a pooler before this worker's
+PostgreSQL. A class answers `binary()` with None where its server is not installed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tests.servers.mariadb import MariaDB
 from tests.servers.nats import Nats
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import Postgres
+from tests.servers.rabbitmq import RabbitMQ
 from tests.servers.redis import Redis
 from tests.servers.valkey import Valkey
 
@@ -27,6 +28,7 @@ __all__ = [
     "Nats",
     "PgBouncer",
     "Postgres",
+    "RabbitMQ",
     "Redis",
     "Server",
     "ServerFailed",
@@ -34,5 +36,5 @@ __all__ = [
 ]
 
 SERVERS: dict[str, type[Server]] = {server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd, Nats)}
-INSTALLED: dict[str, type[Server]] = SERVERS | {PgBouncer.name: PgBouncer}
-"""With what stands before a server and is no store by itself."""
+INSTALLED: dict[str, type[Server]] = SERVERS | {PgBouncer.name: PgBouncer, RabbitMQ.name: RabbitMQ}
+"""With what is no store by itself: a pooler before a server, a broker."""

@@ -1,4 +1,4 @@
-"""Celery beat on as many machines as you like: `celery -A shop beat -S solocron.carriers.beat:BeatScheduler`.
+"""Celery beat on as many machines as you like: `celery -A shop beat -S solocron`.
 
 Each entry of `beat_schedule` is a job that is forwarded to Celery: every slot is sent by one of the beats, and a beat
 that dies is taken over within a lease. The store is `app.conf.solocron_store`, else `SOLOCRON_STORE`.
@@ -7,26 +7,30 @@ that dies is taken over within a lease. The store is `app.conf.solocron_store`, 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from celery import beat  # type: ignore[import-untyped]
 
+from solocron.carriers.celery import CeleryCarrier
 from solocron.dispatch.carrier import Message
 from solocron.errors import ConfigurationError, InvalidError
 from solocron.importers.celery import read_beat_entry
-from solocron.importers.converted import Converted, foreign_zone_name
+from solocron.importers.converted import foreign_zone_name
 from solocron.scheduler import Scheduler
 from solocron.schedules import load_zone
 
 __all__ = ["BeatScheduler"]
 
+log = logging.getLogger("solocron")
+
 CARRIER = "celery-beat"
 LOOK_AGAIN = 5.0
 """Seconds between two calls of `tick`, which has nothing to do: the node has loops of its own."""
-OPTIONS = ("catch_up", "overlap", "start_within", "retries", "tags", "owner", "runbook")
+OPTIONS = ("catch_up", "overlap", "start_within", "tags", "owner", "runbook")
 """Options of Solocron that an entry may have under `options["solocron"]`."""
 
 
@@ -45,6 +49,7 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
         namespace = getattr(app.conf, "solocron_namespace", None) or _plain(app.main or "celery")
         lease = getattr(app.conf, "solocron_lease", None) or "15s"
         self.solocron = Scheduler(url, namespace=namespace, lease=lease, enabled=True)
+        self._carrier = CeleryCarrier(app)
         self.solocron.carrier(CARRIER, self._send)
         self.install_default_entries(app.conf.beat_schedule or {})
         entries = {**self.data, **(app.conf.beat_schedule or {})}
@@ -53,32 +58,34 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
         self.solocron.start()
 
     def _declare(self, name: str, entry: Any) -> None:
-        """Declare the job of one entry; its function is a name for what Celery sends."""
+        """Declare the job of one entry, which is forwarded to its task."""
         given = entry if isinstance(entry, Mapping) else _mapping(entry)
         options = dict(given.get("options") or {})
         own = options.pop("solocron", {})
-        unknown = sorted(set(own) - set(OPTIONS))
-        if unknown:
-            raise InvalidError(f"beat entry {name!r}: {unknown[0]!r} is not one of {', '.join(OPTIONS)}.")
         try:
+            unknown = sorted(set(own) - set(OPTIONS))
+            if unknown:
+                raise InvalidError(f"{unknown[0]!r} is not one of {', '.join(OPTIONS)}. Nothing was started.")
             found = read_beat_entry({**given, "options": options}, tz=self._zone())
+            payload = {"args": found.args, "kwargs": found.kwargs}
+            self.solocron.forward(
+                _plain(name), CARRIER, found.task, found.schedule, payload=payload, hand_over=options,
+                **{"start_within": self.app.conf.beat_cron_starting_deadline, **own},
+            )  # fmt: skip
         except InvalidError as error:
             raise InvalidError(f"beat entry {name!r}: {error}") from None
-        payload = {"task": found.task, "args": found.args, "kwargs": found.kwargs, "options": options}
-        converted = Converted(schedule=found.schedule)
-        declare = converted.declare(name=_plain(name), run_in=CARRIER, payload=payload, **own)
-        self.solocron.discover(_holder(declare))
+        if getattr(given.get("schedule"), "relative", False):
+            log.warning(
+                "relative=True has no effect: the period of an entry is anchored, so that all beats agree on its slots",
+                extra={"event": "relative ignored", "job": _plain(name)},
+            )
 
     def _zone(self) -> str:
         return load_zone(foreign_zone_name(self.app.timezone)).name
 
     def _send(self, message: Message) -> None:
-        """Send the task of an entry, under an id that is equal for every copy of it."""
-        what = message.payload
-        self.app.send_task(
-            what["task"], args=what["args"], kwargs=what["kwargs"], task_id=message.id,
-            **{"retry": False, "headers": message.headers, **what["options"]},
-        )  # fmt: skip
+        """Send the task of an entry; return when the broker has confirmed it."""
+        self._carrier.send(str(message.target), message, **(message.payload or {}))
 
     def tick(self, *args: Any, **more: Any) -> float:
         """Return when to be called again; the node sends what is due."""
@@ -87,17 +94,7 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
     def close(self) -> None:
         """Drain the node."""
         self.solocron.stop()
-
-
-def _holder(declare: Callable[[Any], Any]) -> Any:
-    """Return an object whose method is the job, so that each entry has a function of its own."""
-
-    class SentByCelery:
-        @declare
-        def entry(self) -> None:
-            """Sent to Celery; nothing runs here."""
-
-    return SentByCelery()
+        self._carrier.close()
 
 
 def _mapping(entry: Any) -> dict[str, Any]:

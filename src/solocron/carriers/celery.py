@@ -67,13 +67,27 @@ class CeleryCarrier:
 
     def publish(self, message: Message) -> None:
         """Send the task, and return once the broker has confirmed it."""
+        self.send(TASK, message, args=[message.to_json()], ignore_result=True, serializer="json")
+
+    def forward(self, message: Message) -> None:
+        """Send the task that a message names, with its payload as keyword arguments."""
+        payload = {} if message.payload is None else message.payload
+        if not isinstance(payload, Mapping):
+            raise InvalidError(
+                f"the payload of a task is its keyword arguments, and {payload!r:.80} is not a mapping of names. "
+                "Nothing was sent."
+            )
+        self.send(str(message.target), message, kwargs=dict(payload))
+
+    def send(self, task: str, message: Message, **arguments: Any) -> None:
+        """Send a task under the id of a message, which is equal for every copy of it, and wait for the broker's yes."""
         options = {"queue": self._queue, **message.options} if self._queue else dict(message.options)
         with self._mutex:
             connection = self._connected()
             try:
                 self.app.send_task(
-                    TASK, args=[message.to_json()], task_id=message.id, headers=message.headers, retry=False,
-                    ignore_result=True, serializer="json", producer=self.app.amqp.Producer(connection), **options,
+                    task, task_id=message.id, retry=False, producer=self.app.amqp.Producer(connection),
+                    **{**arguments, **options, "headers": {**(options.get("headers") or {}), **message.headers}},
                 )  # fmt: skip
             except BaseException:
                 self._drop()
@@ -107,3 +121,12 @@ class CeleryCarrier:
         with self._mutex:
             if self._process == os.getpid():
                 self._drop()
+
+
+def __getattr__(name: str) -> Any:
+    """Return `BeatScheduler`, for `-S solocron.carriers.celery:BeatScheduler`; only a beat imports what it needs."""
+    if name == "BeatScheduler":
+        from solocron.carriers.beat import BeatScheduler
+
+        return BeatScheduler
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

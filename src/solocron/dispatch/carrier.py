@@ -15,10 +15,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from solocron.clock import iso
 from solocron.errors import InvalidError
+from solocron.model.documents.definition import TARGET
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import key_of
 
-__all__ = ["Carriage", "Carrier", "Forward", "Message", "NotAccepted", "make_message"]
+__all__ = ["Carriage", "Carrier", "Forward", "Forwards", "Message", "NotAccepted", "make_message"]
 
 _NAMED = ("namespace", "job", "run", "attempt")
 
@@ -42,6 +43,8 @@ class Message:
     slot: str
     fence: int
     """The fence of the hand-over: the token of a forwarded message. A body that is picked up has a higher one."""
+    target: str | None = None
+    """What a forwarded message is for, such as the name of a task; None if the job has a function here."""
     payload: Any = None
     """For a carrier that forwards; a worker that picks the run up reads the payload from the store."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -81,17 +84,27 @@ class Message:
 class Carrier(Protocol):
     """Takes messages to other processes. `follows`: a Solocron on the other side picks them up.
 
-    Three more methods are used where they exist: `attach(namespace, carry_out)` when the carrier is named, so that it
-    can put a task where workers find it, `check(options)` to refuse bad `hand_over` options at the start, and `close()`
-    to release connections.
+    Four more methods are used where they exist: `attach(namespace, carry_out)` when the carrier is named, so that it
+    can put a task where workers find it, `check(options)` to refuse bad `hand_over` options at the start, `close()` to
+    release connections, and `forward(message)`, by which a carrier that follows sends what a job names as its target.
     """
 
     @property
     def follows(self) -> bool: ...
 
     def publish(self, message: Message) -> None:
-        """Put the message into the queue; return when that is certain. Called from several threads."""
+        """Put the message into the queue; return when that is certain. Called from several threads.
+
+        `NotAccepted`: it is not there, try again. `InvalidError`: it never can be, so the run has failed.
+        """
         ...
+
+
+@runtime_checkable
+class Forwards(Protocol):
+    """A carrier whose messages may also name a target on the other side, where there is no Solocron."""
+
+    def forward(self, message: Message) -> object: ...
 
 
 @runtime_checkable
@@ -123,13 +136,20 @@ class Carriage:
     def follows(self) -> bool:
         return self.carrier.follows
 
+    def publish(self, message: Message) -> None:
+        """Publish the message of an attempt, or send what it names."""
+        if message.target is not None and isinstance(self.carrier, Forwards):
+            self.carrier.forward(message)
+        else:
+            self.carrier.publish(message)
+
     def close(self) -> None:
         if isinstance(self.carrier, _Closes):
             self.carrier.close()
 
 
 def make_message(job: Job, hold: Hold, *, namespace: str, follows: bool) -> Message:
-    """Return the message of a hand-over."""
+    """Return the message of a hand-over; one that is followed carries no payload."""
     digest = hashlib.blake2b(f"{namespace}|{hold.run}|{hold.attempt}".encode(), digest_size=10).hexdigest()
     short = re.sub(r"[^a-z0-9]+", "-", job.name.lower()).strip("-")[:32].strip("-")
     payload = job.definition.payload if hold.payload is None else hold.payload
@@ -143,5 +163,6 @@ def make_message(job: Job, hold: Hold, *, namespace: str, follows: bool) -> Mess
         slot=iso(hold.slot),
         fence=hold.fence,
         payload=None if follows else payload,
-        options=dict(job.definition.hand_over or {}),
+        target=job.definition.target,
+        options={name: value for name, value in (job.definition.hand_over or {}).items() if name != TARGET},
     )

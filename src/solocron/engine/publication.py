@@ -1,7 +1,8 @@
 """The publication of a message: what a node does under a hold that hands a run over.
 
 No body runs here. The end is an offer, or for a carrier that forwards the outcome itself. A message that was not
-accepted, or whose acceptance is in doubt, is published again later, as the same attempt and under the same id.
+accepted, or whose acceptance is in doubt, is published again later, as the same attempt and under the same id. One that
+the carrier can never take, because something in it is wrong, fails its run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from solocron.dispatch.carrier import Carriage, Message, NotAccepted, make_message
 from solocron.dispatch.contract import NAME, Away
 from solocron.engine.attempts import Running
+from solocron.errors import InvalidError
 from solocron.model.documents.job import Job
 from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Status
@@ -41,7 +43,7 @@ class Publication:
         self._offer = offer
         self._carriage: Carriage = node.context.carriers[offer.carrier]
         self._message: Message = make_message(
-            job, running.hold, namespace=node.context.store.namespace, follows=self._carriage.follows
+            job, running.hold, namespace=node.context.store.namespace, follows=offer.follows
         )
         self.running = running
 
@@ -71,7 +73,7 @@ class Publication:
         return self._node.attempts.begin(self.running)
 
     def body(self) -> Callable[[], Any]:
-        return lambda: self._carriage.carrier.publish(self._message)
+        return lambda: self._carriage.publish(self._message)
 
     def away(self) -> Away:
         raise AssertionError("a message is published by the node itself")
@@ -83,10 +85,12 @@ class Publication:
 
     def _end(self, error: BaseException | None) -> Outcome | HandOver | NotPublished:
         carrier = self._carriage.name
-        if error is None and self._carriage.follows:
+        if error is None and self._offer.follows:
             return HandOver(pickup=self._carriage.pickup, carrier=carrier, message=self._message.id)
         if error is None:
             return Outcome(status=Status.HANDED_OVER, reason=f"accepted by {carrier} as {self._message.id}")
+        if isinstance(error, InvalidError):
+            return Outcome(status=Status.FAILED, error=f"{carrier} cannot carry it: {error}", final=True)
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         sure = isinstance(error, NotAccepted)
         note = f"not accepted by {carrier} ({said:.200})" if sure else f"{carrier} gave no clear answer ({said:.200})"

@@ -57,6 +57,11 @@ def declarations(function: object) -> tuple[Declaration, ...]:
 def _declares(when: str | Schedule, options: CronOptions | JobOptions) -> Callable[[F], F]:
     """Return the decorator that adds a declaration; several on one function are several jobs."""
     declaration = Declaration.make(when, options)
+    if declaration.options.target is not None:
+        raise InvalidError(
+            "hand_over={'target': ...}: the function would never be called. Nothing was registered; declare a job "
+            "without a function with scheduler.forward(...)."
+        )
 
     def mark(function: F) -> F:
         target = getattr(function, "__func__", function)  # static and class methods wrap the function they mark

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from solocron import surroundings
-from solocron.dispatch.carrier import Carriage, Carrier, Forward, Message
+from solocron.dispatch.carrier import Carriage, Carrier, Forward, Forwards, Message
 from solocron.dispatch.contract import Dispatcher
 from solocron.duration import parse_duration, to_us
 from solocron.effects.verbs import Attempt, RunVerbs
 from solocron.engine.node import Node
 from solocron.errors import ConfigurationError, InvalidError
 from solocron.jobs.checks import check_name
-from solocron.jobs.options import PLACES, Span
+from solocron.jobs.declaration import Declaration
+from solocron.jobs.forwarded import Forwarded, check_target, refuse_own_end
+from solocron.jobs.options import PLACES, AddOptions, Span
+from solocron.jobs.registry import Declared, Registry
+from solocron.model.documents.definition import TARGET
 from solocron.patched import check_threads
 from solocron.scheduler.core import Core
 from solocron.scheduler.guest import Guest
 from solocron.scheduler.inline import Here
 from solocron.scheduler.locks import LockRoom
 from solocron.scheduler.starting import refuse_store_per_replica
+from solocron.schedules import Schedule
 from solocron.stores.url import Secret
 from solocron.views import RunView
 
@@ -31,6 +37,7 @@ class CarryingOperations:
 
     _core: Core
     _locks: LockRoom
+    registry: Registry
     _guest: Guest | None = None
 
     def carrier(
@@ -76,6 +83,29 @@ class CarryingOperations:
         attach = getattr(carrier, "attach", None)
         if attach is not None:
             attach(core.store.namespace, self.carry_out)
+
+    def forward(
+        self, name: str, carrier: str, target: str, schedule: str | Schedule, **options: Unpack[AddOptions]
+    ) -> None:
+        """Declare a job without a function here: each slot is sent to a target that the carrier's other side knows.
+
+        The run is over, as `handed_over`, when the carrier has accepted it. The payload becomes what the target is
+        called with: keyword arguments, where it is a task.
+        """
+        check_name(name)
+        check_name(carrier, "carrier")
+        check_target(target, name)
+        refuse_own_end(name, options)
+        options["hand_over"] = {**(options.get("hand_over") or {}), TARGET: target}
+        options["run_in"] = carrier
+        module = sys._getframe(1).f_globals.get("__name__", "__main__")
+        declaration = Declaration.make(schedule, options, name=name)
+        declared = self.registry.add(Forwarded(name, target, module), declaration)
+        if declared is not None:
+            self._registered(declared)
+
+    def _registered(self, declared: Declared) -> None:
+        raise NotImplementedError
 
     def _refuse_own_store(self, name: str) -> None:
         """Refuse a store that no worker can open."""
@@ -139,6 +169,12 @@ def refuse_unknown_carriers(core: Core) -> None:
                 f"{name} says run_in={options.run_in!r}, which is neither a place nor the name of a carrier (known: "
                 f"{known}). Nothing was started; name it with scheduler.carrier({options.run_in!r}, ...)."
             )
+        if options.target is not None and carriage.follows and not isinstance(carriage.carrier, Forwards):
+            raise ConfigurationError(
+                f"{name} is forwarded to {options.target!r}, and the carrier {carriage.name!r} has no "
+                "forward(message): its workers pick runs up. Nothing was started; name a function as the carrier, or "
+                "declare a function."
+            )
         check = getattr(carriage.carrier, "check", None)
         if check is not None:
-            check(dict(options.hand_over))
+            check({option: value for option, value in options.hand_over.items() if option != TARGET})

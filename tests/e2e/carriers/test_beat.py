@@ -1,71 +1,105 @@
-"""Two Celery beats on one store send every slot once, and go on when one of them is killed."""
+"""Three Celery beats on one store send every slot once, and go on when one of them is killed."""
 
 from __future__ import annotations
 
-import json
+import logging
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
+from celery import Celery
+from celery.schedules import schedule
+from celery.utils.imports import load_extension_class_names, symbol_by_name
+from kombu import Connection
 
 from solocron import InvalidError
 from solocron.carriers.beat import BeatScheduler
 from solocron.errors import ConfigurationError
 from solocron.testing.fleet import wait_until
-from tests.servers.redis import Redis
+from tests.servers import RabbitMQ
 
 HERE = Path(__file__).parent
-BEAT = ["-m", "celery", "-A", "beat_shop", "beat", "-S", "solocron.carriers.beat:BeatScheduler", "-l", "WARNING"]
+BEAT = ["-m", "celery", "-A", "beat_shop", "beat", "-S", "solocron", "-l", "WARNING"]
+Beats = list[subprocess.Popen[bytes]]
 
 
 @pytest.fixture
-def beats(redis_server: Redis, tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    url = redis_server.fresh_url()
-    env = {**os.environ, "SHOP_BROKER": url, "SHOP_STORE": f"sqlite:///{tmp_path}/beat.db"}
+def queue(tmp_path: Path) -> str:
+    return f"beat-{tmp_path.name}"
+
+
+@pytest.fixture
+def beats(rabbitmq: RabbitMQ, queue: str, tmp_path: Path) -> Iterator[Beats]:
+    env = {**os.environ, "SHOP_BROKER": rabbitmq.url, "SHOP_QUEUE": queue}
+    env["SHOP_STORE"] = f"sqlite:///{tmp_path}/beat.db"
     started = []
-    for n in range(2):
+    for n in range(3):
         with (tmp_path / f"beat{n}.log").open("wb") as log:
             pid = ["--pidfile", str(tmp_path / f"beat{n}.pid")]
             started.append(subprocess.Popen([sys.executable, *BEAT, *pid], cwd=HERE, env=env, stdout=log, stderr=log))
-    yield url, started
+    yield started
     for process in started:
         process.kill()
         process.wait()
 
 
-def _sent(url: str) -> list[dict[str, Any]]:
-    """The headers of every message in the queue, oldest first."""
-    with redis.Redis.from_url(url) as client:
-        found = client.lrange("celery", 0, -1)
-    return [json.loads(text)["headers"] for text in reversed(found)]  # type: ignore[union-attr, arg-type]
+def test_every_slot_is_sent_once_by_one_of_them(rabbitmq: RabbitMQ, queue: str, beats: Beats) -> None:
+    headers: list[dict[str, Any]] = []
+    with Connection(rabbitmq.url) as connection, connection.SimpleQueue(queue) as box:
 
+        def sent() -> int:
+            with suppress(box.Empty):
+                while True:
+                    message = box.get(timeout=0.1)
+                    message.ack()
+                    headers.append(message.headers)
+            return len(headers)
 
-def test_every_slot_is_sent_once_by_one_of_them(beats: tuple[str, list[subprocess.Popen[bytes]]]) -> None:
-    url, processes = beats
-    wait_until(lambda: len(_sent(url)) >= 3, within=60, what="the beats send")
-    processes[0].send_signal(signal.SIGKILL)
-    before = len(_sent(url))
-    wait_until(lambda: len(_sent(url)) >= before + 4, within=60, what="the other beat goes on")
-    headers = _sent(url)
+        wait_until(lambda: sent() >= 3, within=200, what="the beats send")
+        beats[0].send_signal(signal.SIGKILL)
+        before = sent()
+        wait_until(lambda: sent() >= before + 4, within=200, what="the other beats go on")
     slots = [one["solocron-slot"] for one in headers]
     # The one that was killed may have died between sending and recording it: then the copy has the id of the first.
     assert len(slots) - len(set(slots)) <= 1
     assert len({(one["solocron-slot"], one["id"]) for one in headers}) == len(set(slots))
     assert {one["task"] for one in headers} == {"shop.say"}
-    assert headers[0]["kwargsrepr"] == "{'word': 'hello'}"
-    processes[1].terminate()
-    assert processes[1].wait(timeout=30) == 0
+    assert (headers[0]["argsrepr"], headers[0]["kwargsrepr"]) == ("[1]", "{'word': 'hello'}")
+    assert headers[0]["colour"] == "blue"
+    for process in beats[1:]:
+        process.terminate()
+    assert [process.wait(timeout=30) for process in beats[1:]] == [0, 0]
+
+
+def test_celery_finds_it_by_its_short_and_its_long_name() -> None:
+    named = dict(load_extension_class_names("celery.beat_schedulers"))
+    assert symbol_by_name("solocron", named) is BeatScheduler
+    assert symbol_by_name("solocron.carriers.celery:BeatScheduler") is BeatScheduler
+
+
+def test_what_has_no_counterpart_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    app = Celery("shop", broker="memory://")
+    app.conf.solocron_store = f"sqlite:///{tmp_path}/beat.db"
+    app.conf.beat_cron_starting_deadline = 90
+    app.conf.beat_schedule = {"x y": {"task": "t", "schedule": schedule(3600, relative=True, app=app)}}
+    with caplog.at_level(logging.WARNING, "solocron"):
+        beat = BeatScheduler(app)
+    try:
+        assert [record.event for record in caplog.records] == ["relative ignored"]
+        (job,) = [one for one in beat.solocron.jobs() if one.name.startswith("x-y-")]
+        assert job.start_within is not None
+        assert (job.start_within.total_seconds(), job.hand_over) == (90, {"target": "t"})
+    finally:
+        beat.close()
 
 
 def test_mistakes_are_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from celery import Celery
-
     monkeypatch.delenv("SOLOCRON_STORE", raising=False)
     with pytest.raises(ConfigurationError, match="needs a store that all beats share"):
         BeatScheduler(Celery("shop", broker="memory://"))

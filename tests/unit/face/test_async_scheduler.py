@@ -20,6 +20,7 @@ DECLARING = {
     "alarms",
     "health",
     "carrier",
+    "forward",
     "asgi",
     "wsgi",
 }

@@ -212,8 +212,85 @@ class TestForwarded:
         assert message.payload == {"a": 2}
         assert node.carry_out(message) is None
 
+    def test_a_job_without_a_function_is_sent_to_its_target(self, make: Make) -> None:
+        node, sent = make(), []
+        node.carrier("post", sent.append)
+        node.forward(
+            "nightly", "post", "reports.nightly", "0 3 * * *", payload={"year": 2026}, hand_over={"queue": "x"}
+        )
+        node.tick()
+        node.trigger("nightly")
+        (view,) = node.tick()
+        (message,) = sent
+        assert (view.status, view.reason) == ("handed_over", f"accepted by post as {message.id}")
+        assert (message.target, message.payload, message.options) == ("reports.nightly", {"year": 2026}, {"queue": "x"})
+        job = node.get_job("nightly")
+        assert (job.application, job.run_in, job.hand_over) == (
+            __name__.partition(".")[0], "post", {"target": "reports.nightly", "queue": "x"},
+        )  # fmt: skip
+
+    def test_a_carrier_whose_workers_pick_up_forwards_what_has_a_target(self, make: Make) -> None:
+        class Both(Queue):
+            def __init__(self) -> None:
+                super().__init__()
+                self.forwarded: list[Message] = []
+
+            def forward(self, message: Message) -> None:
+                self.forwarded.append(message)
+
+        node, queue = make(), Both()
+        node.carrier("queue", queue)
+        node.forward("nightly", "queue", "reports.nightly", "0 3 * * *")
+        node.tick()
+        node.trigger("nightly", {"a": 1})
+        (view,) = node.tick()
+        assert (view.status, queue.messages) == ("handed_over", [])
+        assert [message.payload for message in queue.forwarded] == [{"a": 1}]
+        assert node.carry_out(queue.forwarded[0]) is None
+
+    def test_a_message_that_can_never_be_carried_fails_its_run(self, make: Make) -> None:
+        def refuse(message: Message) -> None:
+            raise InvalidError("its payload is not a mapping")
+
+        node = make()
+        node.carrier("post", refuse)
+        node.forward("nightly", "post", "reports.nightly", "0 3 * * *")
+        node.tick()
+        node.trigger("nightly")
+        (view,) = node.tick()
+        assert (view.status, view.error) == ("failed", "post cannot carry it: its payload is not a mapping")
+
 
 class TestRefused:
+    @pytest.mark.parametrize(
+        ("target", "options", "says"),
+        [
+            ("", {}, "name of a task"),
+            (5, {}, "name of a task"),
+            ("t", {"retries": 3}, "retries= is not for a forwarded job"),
+            ("t", {"timeout": "5m"}, "set it on the other side"),
+            ("t", {"run_in": "thread"}, "given already"),
+            ("t", {"limit": "db:2"}, "bound the workers of that queue instead"),
+            ("t", {"payload": object()}, "not JSON"),
+        ],
+    )
+    def test_what_cannot_be_forwarded(self, make: Make, target: Any, options: Any, says: str) -> None:
+        scheduler = make()
+        with pytest.raises(InvalidError, match=says):
+            scheduler.forward("nightly", "post", target, "0 3 * * *", **options)
+        assert scheduler.registry.jobs == {}
+
+    def test_a_target_beside_a_function(self, make: Make) -> None:
+        with pytest.raises(InvalidError, match="would never be called"):
+            make().cron("0 3 * * *", run_in="post", hand_over={"target": "t"})(lambda: None)
+
+    def test_a_target_where_workers_only_pick_up(self, make: Make) -> None:
+        node = make()
+        node.carrier("queue", Queue())
+        node.forward("nightly", "queue", "t", "0 3 * * *")
+        with pytest.raises(ConfigurationError, match=r"has no forward\(message\)"):
+            node.tick()
+
     def test_a_store_that_no_worker_can_open(self, make: Make) -> None:
         with pytest.raises(ConfigurationError, match="cannot open this one"):
             make("memory://").carrier("queue", Queue())

@@ -11,10 +11,13 @@ from solocron.model._fast.json_text import write_sorted
 from solocron.model.documents.run import Shards
 from solocron.model.policy import Backoff, CatchUp, Overlap
 
-__all__ = ["CALENDAR_REVISION", "Definition"]
+__all__ = ["CALENDAR_REVISION", "TARGET", "Definition"]
 
 CALENDAR_REVISION = "calendar_revision"
 """Key under which a schedule carries the revision of its calendar. The store sets it, not the declaration."""
+
+TARGET = "target"
+"""Key under which the options for a carrier name what a forwarded message is for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,11 @@ class Definition:
     """A link to what to do when it fails."""
     application: str | None = None
     """Application whose function it calls; None if unknown."""
+
+    @property
+    def target(self) -> str | None:
+        """What its messages name on the other side of a carrier that only forwards them; None if a worker picks up."""
+        return None if self.hand_over is None else self.hand_over.get(TARGET)
 
     def to_json(self) -> dict[str, Any]:
         """Return only the fields that differ from their defaults: a field added later does not change a fingerprint."""

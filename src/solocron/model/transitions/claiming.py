@@ -202,9 +202,10 @@ def why_overdue(waiting_run: WaitingRun) -> str:
 def _next_offer(job: Job, waiting_run: WaitingRun, *, now: int, by: Claimant) -> Offer:
     """Return the hand-over that a claim begins; an offer that has lapsed keeps its time and its count."""
     carrier, before = job.definition.run_in, waiting_run.offer
+    follows = by.carriers[carrier] and job.definition.target is None
     if before is None or before.carrier != carrier:
-        return Offer(carrier=carrier, since=now, follows=by.carriers[carrier])
-    return replace(before.once_more(), follows=by.carriers[carrier])
+        return Offer(carrier=carrier, since=now, follows=follows)
+    return replace(before.once_more(), follows=follows)
 
 
 def hold_of(job: Job, waiting_run: WaitingRun, *, now: int, by: Claimant) -> Hold:

@@ -157,10 +157,11 @@ def end_hold(
 ) -> tuple[Job, tuple[Record, ...]]:
     """Return the job without the hold, with its next attempt waiting if it has one, and the record of the attempt.
 
-    A hand-over that the carrier's acceptance does not end is not the end of an attempt: there is no record of it.
+    A hand-over ends by the carrier's acceptance, or for good if the carrier can never take the message. Otherwise it is
+    not the end of an attempt: there is no record of it.
     """
     policy, status = job.definition, outcome.status
-    if hold.handing and status is not Status.HANDED_OVER:
+    if hold.handing and status is not Status.HANDED_OVER and not (status is Status.FAILED and outcome.final):
         return put_back_hold(job, hold, ready_at=now, note=None), ()
     failed = status is Status.FAILED or status is Status.TIMED_OUT
     crashed = status is Status.LOST and policy.on_crash == "retry"

@@ -338,6 +338,16 @@ class TestForwarded:
         job = self.forwarded()
         assert job.pick_up(job.at(HOUR).claims("a")) is Dropped.STALE
 
+    def test_nor_one_that_names_a_target_behind_a_carrier_with_workers(self) -> None:
+        job = OneJob("1h", run_in="queue", hand_over={"target": "reports.nightly"})
+        assert job.pick_up(job.at(HOUR).claims("a")) is Dropped.STALE
+
+    def test_a_message_that_can_never_be_carried_is_a_failure(self) -> None:
+        job = self.forwarded(retries=3)
+        hold = job.at(HOUR).claims("a")
+        job.finish(hold, Outcome(status=Status.FAILED, error="its payload is not a mapping", final=True))
+        assert (job.ended(), job.claim("a"), job.job.failures) == ([(HOUR, "failed")], None, 1)
+
 
 class TestShards:
     def test_each_shard_is_a_message_of_its_own(self) -> None:

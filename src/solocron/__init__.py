@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from solocron.events import Event
     from solocron.jobs.decorators import at, cron, every
+    from solocron.jobs.given import given
     from solocron.jobs.job_spec import JobSpec
     from solocron.jobs.options import JobOptions
     from solocron.jobs.retrying import RetryDecision
@@ -84,6 +85,7 @@ _HOMES = {
     ),
     "solocron.events": ("Event",),
     "solocron.jobs.decorators": ("at", "cron", "every"),
+    "solocron.jobs.given": ("given",),
     "solocron.jobs.job_spec": ("JobSpec",),
     "solocron.jobs.options": ("JobOptions",),
     "solocron.jobs.retrying": ("RetryDecision",),
@@ -167,6 +169,7 @@ __all__ = [
     "cron",
     "current_run",
     "every",
+    "given",
     "locked",
 ]
 

@@ -1,4 +1,5 @@
-"""Every error that Solocron raises, one sentence each; the class carries the exit code of the command line.
+"""Every error that Solocron raises, one sentence each; the class carries the exit code of the command line, and the
+status with which a web handler should answer.
 `RunStopped` is not an error and not an `Exception`: it ends a body, and `except Exception` in that body lets it pass.
 
 SolocronError
@@ -60,12 +61,14 @@ class SolocronError(Exception):
     """An error that Solocron detected; the message says what happened, what was left untouched and what to do."""
 
     exit_code: ClassVar[int] = 1
+    status: ClassVar[int] = 500
 
 
 class InvalidError(SolocronError, ValueError):
     """An argument or a request is not valid; nothing was changed."""
 
     exit_code = 2
+    status = 400
 
 
 class ConfigurationError(InvalidError):
@@ -74,6 +77,8 @@ class ConfigurationError(InvalidError):
 
 class MissingExtra(ConfigurationError, ImportError):
     """A store or an edge needs a package that is not installed; the message says which extra brings it."""
+
+    status = 503
 
 
 class ScheduleError(InvalidError):
@@ -88,6 +93,7 @@ class NotFoundError(SolocronError, LookupError):
     """No job, run or node of that name exists in this namespace."""
 
     exit_code = 3
+    status = 404
 
 
 class EmptyStore(NotFoundError):
@@ -98,6 +104,7 @@ class ConflictError(SolocronError):
     """The store holds something that forbids this change; nothing was written."""
 
     exit_code = 4
+    status = 409
 
 
 class StaleFence(ConflictError):
@@ -120,12 +127,14 @@ class LockLost(SolocronError):
     """A lock, a leadership or the session of a key can no longer be proved to be ours; stop what it protects."""
 
     exit_code = 4
+    status = 409
 
 
 class StoreError(SolocronError):
     """The store did not do what was asked of it."""
 
     exit_code = 5
+    status = 503
 
 
 class StoreUnavailable(StoreError):
@@ -140,6 +149,7 @@ class WaitTimeout(SolocronError, TimeoutError):
     """The awaited event did not happen in time; it may still happen."""
 
     exit_code = 6
+    status = 504
 
 
 class RunStopped(BaseException):

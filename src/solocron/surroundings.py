@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from solocron.errors import ConfigurationError
 
 __all__ = [
     "DEFAULT_STORE",
+    "check_platform",
     "enabled",
     "has_screen",
     "in_container",
@@ -19,9 +21,12 @@ __all__ = [
     "node_name",
     "password_command",
     "refuse_node",
+    "reloader",
     "store_file",
     "store_url",
 ]
+
+log = logging.getLogger("solocron")
 
 DEFAULT_STORE = "sqlite:///solocron.db"
 
@@ -115,3 +120,51 @@ def _is_spawned_and_imports() -> bool:
     """
     process = sys.modules.get("multiprocessing.process")
     return process is not None and getattr(process.current_process(), "_inheriting", False)
+
+
+# --- servers and platforms -------------------------------------------------------------------------------------------
+
+
+def reloader(environ: Mapping[str, str] = os.environ, argv: Sequence[str] = sys.argv) -> str | None:
+    """Return the command whose reloader this process is, or None.
+
+    The reloader imports the application once, serves nothing, and keeps that code whatever is edited: as a node it
+    would go on with stale jobs. Its child serves, and is started anew after each edit.
+    """
+    by_flask = environ.get("FLASK_RUN_FROM_CLI") == "true" and environ.get("WERKZEUG_RUN_MAIN") != "true"
+    if by_flask and _flask_reloads(environ):
+        return "flask run"
+    if argv[1:2] == ["runserver"] and "--noreload" not in argv and environ.get("RUN_MAIN") != "true":
+        return "manage.py runserver"
+    return None
+
+
+def _flask_reloads(environ: Mapping[str, str]) -> bool:
+    """Return whether the command that runs is `flask run` with a reloader, which debug mode implies."""
+    click = sys.modules.get("click")
+    context = None if click is None else click.get_current_context(silent=True)
+    if context is None or context.info_name != "run":
+        return False
+    wanted = context.params.get("reload")
+    return environ.get("FLASK_DEBUG", "0").lower() not in ("", "0", "false", "no") if wanted is None else bool(wanted)
+
+
+_warned: set[str] = set()
+"""Platforms of which this process has been warned."""
+
+
+def check_platform(environ: Mapping[str, str] = os.environ) -> None:
+    """Refuse a node where the process is frozen after each response; warn where it may be."""
+    if environ.get("AWS_LAMBDA_FUNCTION_NAME"):
+        raise ConfigurationError(
+            "this is AWS Lambda, which freezes the process after each response: a node would lose its lease in the "
+            "middle of a run. Nothing was started; call scheduler.tick() from a timer instead."
+        )
+    always_on = environ.get("SOLOCRON_ALWAYS_ON", "").strip().lower() in _ON
+    if environ.get("K_SERVICE") and not always_on and "Cloud Run" not in _warned:
+        _warned.add("Cloud Run")
+        log.warning(
+            "this is Cloud Run, which takes the processor away between requests unless it is always allocated: a node "
+            "would lose its lease. Allocate it always and set SOLOCRON_ALWAYS_ON=1, or tick from a timer",
+            extra={"event": "throttled platform"},
+        )

@@ -13,12 +13,14 @@ from typing import Any
 
 from solocron import surroundings
 from solocron.cli.overrides import Overrides
-from solocron.errors import ConfigurationError, InvalidError
+from solocron.errors import ConfigurationError, InvalidError, SolocronError
 from solocron.jobs.discovery import functions_of
+from solocron.jobs.registry import place_of
 from solocron.near import did_you_mean, nearest
 from solocron.scheduler import Scheduler
+from solocron.scheduler.hooks import core_of
 
-__all__ = ["object_of", "scheduler_of"]
+__all__ = ["object_of", "prepare", "scheduler_of"]
 
 
 def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
@@ -32,6 +34,21 @@ def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
         return _scheduler_of(target, overrides)
     finally:
         surroundings.imports_target = False
+
+
+def prepare(scheduler: Scheduler) -> None:
+    """Call the function of `Scheduler.setup`, in a process that is about to carry runs."""
+    setup = core_of(scheduler).find_setup()
+    if setup is None:
+        return
+    try:
+        setup()
+    except SolocronError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an error of a user's function is reported with its place
+        raise ConfigurationError(
+            f"{_where(error)}setup {place_of(setup)} failed: {error!r:.300}. Nothing was started."
+        ) from None
 
 
 def object_of(target: str, what: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from solocron.errors import InvalidError
 
-__all__ = ["FunctionAddress", "address_of", "find"]
+__all__ = ["FunctionAddress", "address_of", "find", "read_address"]
 
 _MAIN = "__solocron_main__"
 """Module name under which a program's own file is loaded again: `if __name__ == "__main__":` stays false there."""
@@ -51,6 +51,14 @@ def address_of(function: Callable[..., Any], what: str) -> FunctionAddress:
     if file is None or not Path(file).is_file():
         _refuse(what, "was typed into an interpreter")
     return FunctionAddress("__main__", name, str(Path(file).resolve()))
+
+
+def read_address(place: str, what: str) -> FunctionAddress:
+    """Read `module:function`; the module is not imported."""
+    module, colon, name = place.partition(":")
+    if not colon or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        raise InvalidError(f'{what} must name a function as "module:function", not {place!r:.80}. Nothing was changed.')
+    return FunctionAddress(module, name)
 
 
 def find(address: FunctionAddress) -> Any:

@@ -13,7 +13,7 @@ from functools import partial
 from types import FunctionType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
-__all__ = ["Taking", "taking"]
+__all__ = ["Taking", "other_than_run", "taking"]
 
 _EMPTY: Mapping[str, Any] = {}
 _OPTIONAL = re.compile(r"(?:[\w.]+\.)?(?:Optional|Union)\[(.*)\]")
@@ -50,6 +50,17 @@ def taking(function: Callable[..., Any]) -> Taking:
     if chosen is None:
         return Taking(False, None, missing)
     return Taking(True, None if chosen.place == 0 else chosen.name, missing)
+
+
+def other_than_run(function: Callable[..., Any]) -> list[str]:
+    """Return the parameter that would get the run although its annotation names another type; empty if none would."""
+    known = (_plain(function) if _is_plain(function) else _inspected(function)) or []
+    chosen = _chosen(function, known)
+    if chosen is None:
+        return []
+    annotations, names = _annotations(function)
+    annotation = annotations.get(chosen.name, Any)
+    return [] if annotation in (Any, "Any", object) or _is_run(annotation, names) else [chosen.name]
 
 
 def _chosen(function: Callable[..., Any], known: list[_Parameter]) -> _Parameter | None:

@@ -14,6 +14,7 @@ from solocron.jobs.address import address_of
 from solocron.jobs.application import application_of
 from solocron.jobs.checks import check_name
 from solocron.jobs.declaration import Declaration
+from solocron.jobs.given import GivenParameter, call_async, call_sync, given_parameters
 from solocron.jobs.parameters import taking
 from solocron.jobs.unfinished import refuse_generator
 from solocron.model._fast.values import replace
@@ -39,6 +40,8 @@ class Handler:
     """The parameter that gets the run, where it is not the first one."""
     on_retry: Handler | None = None
     """Function that is called before a run is repeated after a crash."""
+    given: tuple[GivenParameter, ...] = ()
+    """The parameters that factories fill."""
 
     @property
     def dispatcher(self) -> str:
@@ -69,9 +72,18 @@ class Handler:
     def bind(self, run: Any) -> Callable[[], Any]:
         """Return the call without arguments, for a dispatcher."""
         function, by_name = self.function, self.by_name
+        if self.given:
+            call = call_async if self.is_async else call_sync
+            return partial(call, self.given, run, self._called_with(run))
         if by_name is not None:
             return lambda: function(**{by_name: run})
         return (lambda: function(run)) if self.takes_run else function
+
+    def _called_with(self, run: Any) -> Callable[..., Any]:
+        """Return the function with its run, to be called with the values that it is given."""
+        if self.by_name is not None:
+            return partial(self.function, **{self.by_name: run})
+        return partial(self.function, run) if self.takes_run else self.function
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +282,8 @@ def make_handler(name: str, function: Callable[..., Any], on_retry: Callable[...
     refuse_generator(function, call, place_of(function))
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     asked = None if on_retry is None else make_handler(f"{name}.on_retry", on_retry)
-    return Handler(name, function, is_async, takes_run, application_of(function), by_name, asked)
+    made = given_parameters(function, place_of(function), is_async=is_async)
+    return Handler(name, function, is_async, takes_run, application_of(function), by_name, asked, made)
 
 
 def default_name(function: Callable[..., Any]) -> str:

@@ -26,7 +26,7 @@ from solocron.engine.pulse import Vitals
 from solocron.engine.settings import Settings
 from solocron.errors import ConfigurationError
 from solocron.events import Events
-from solocron.jobs.address import address_of
+from solocron.jobs.address import FunctionAddress, address_of, find
 from solocron.jobs.around import Wrapper, wrap
 from solocron.jobs.registry import Handler, Registry
 from solocron.runs.base import BaseRun
@@ -74,6 +74,8 @@ class Core:
         self.events = Events()
         self.events.on("*", log_event, wants=log_event.wants)
         self.wrappers: list[Wrapper] = []
+        self.setup: FunctionAddress | None = None
+        """The function that a process calls before it carries runs, where Solocron is its program."""
         self.carriers: dict[str, Carriage] = {}
         """The carriers that jobs may name as `run_in`."""
         self.alarm_settings: AlarmSettings | None = None
@@ -161,6 +163,7 @@ class Core:
         settings, dispatchers = self.settings, self._dispatchers
         if here is not None:
             settings, dispatchers = replace(settings, max_running=1), here.dispatchers
+        self.find_setup()
         if dispatchers is None and any(one.run_in == "process" for one in self.registry):
             for wrapper in self.wrappers:
                 address_of(wrapper, f"around({wrapper!r:.60})")
@@ -184,6 +187,20 @@ class Core:
                 carriers=dict(self.carriers),
             )
         )
+
+    def find_setup(self) -> Callable[[], object] | None:
+        """Return the function of `Scheduler.setup`; refuse an address at which there is none."""
+        if self.setup is None:
+            return None
+        try:
+            found: Callable[[], object] = find(self.setup)
+        except (ImportError, AttributeError) as error:
+            place = f"{self.setup.module}:{self.setup.name}"
+            raise ConfigurationError(
+                f"setup({place!r}) was not found ({error}), so nothing was started; a process of its own could not "
+                "call it."
+            ) from error
+        return found
 
     def make_guest(self, verbs: MakeVerbs, dispatchers: Mapping[str, Dispatcher]) -> Node:
         """Assemble a node that claims nothing by itself: it serves no pool and declares no job."""
@@ -253,6 +270,7 @@ class Core:
                 why=f"the scheduler has {why}, which a process of its own cannot open; give it a URL that it can.",
                 namespace=self.store.namespace,
                 lease=self.settings.lease,
+                setup=self.setup,
                 around=lambda: self.wrappers,
                 make_run=make_remote_run,
             )
@@ -263,7 +281,7 @@ class Core:
             made = run()
             body = wrap(self.wrappers, made, handler.bind(made), is_async=handler.is_async)
         else:
-            body = handler.bind(run()) if handler.takes_run else handler.function
+            body = handler.bind(run()) if handler.takes_run or handler.given else handler.function
         return current.entered(run, body, is_async=handler.is_async)
 
 

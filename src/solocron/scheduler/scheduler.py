@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from datetime import datetime
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
@@ -14,6 +15,7 @@ from solocron.engine.node import Node
 from solocron.errors import InvalidError
 from solocron.events import NAMES, Event, Subscriber
 from solocron.jobs import decorators
+from solocron.jobs.address import address_of, read_address
 from solocron.jobs.around import Wrapper, check_wrapper
 from solocron.jobs.discovery import discover
 from solocron.jobs.options import CronOptions, JobOptions, Span
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["Scheduler"]
 
 log = logging.getLogger("solocron")
+
+_LIFESPAN_GRACE = 25.0
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S", bound=Subscriber)
@@ -143,6 +147,19 @@ class Scheduler(
         self._core.wrappers.append(wrapper)
         return wrapper
 
+    def setup(self, function: str | Callable[[], object]) -> None:
+        """Name the function that prepares a process, as `"module:function"` or by itself.
+
+        It is called before anything is run in the processes whose program is Solocron: children of
+        `run_in="process"`, and the commands `run` and `tick`. An application that starts a node has prepared itself.
+        """
+        if self._core.alive:
+            raise InvalidError("this scheduler runs already, so nothing was changed; call setup() before it starts.")
+        if isinstance(function, str):
+            self._core.setup = read_address(function, "setup()")
+        else:
+            self._core.setup = address_of(function, f"setup({function!r:.60})")
+
     @overload
     def on(self, event: str) -> Callable[[S], S]: ...
 
@@ -187,8 +204,9 @@ class Scheduler(
         if self._core.alive:
             return
         surroundings.refuse_node()
-        if self._disabled():
+        if self._disabled() or self._declined():
             return
+        surroundings.check_platform()
         check_threads()
         refuse_store_per_replica(self._core)
         self._start_node(ticking=False)
@@ -265,10 +283,18 @@ class Scheduler(
         """Return whether nothing may run here; logged once."""
         if not self.enabled and not self._warned_disabled:
             self._warned_disabled = True
-            log.warning(
-                "scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"}
-            )
+            log.info("scheduling is switched off here: nothing is registered or claimed", extra={"event": "disabled"})
         return not self.enabled
+
+    def _declined(self) -> bool:
+        """Return whether this process is a reloader, whose child is the node; logged."""
+        command = surroundings.reloader()
+        if command is not None:
+            log.info(
+                "no node is started in the reloader of `%s`: its child, which serves, has one", command,
+                extra={"event": "reloader"},
+            )  # fmt: skip
+        return command is not None
 
     def _start_node(self, *, ticking: bool, here: Here | None = None) -> Node:
         core = self._core
@@ -306,6 +332,19 @@ class Scheduler(
     async def __aenter__(self) -> Scheduler:
         await self.aio.start()
         return self
+
+    @asynccontextmanager
+    async def lifespan(self, app: object = None) -> AsyncIterator[dict[str, Scheduler]]:
+        """Run a node for as long as an application serves: pass the method itself as the application's `lifespan`.
+
+        It drains within 25 s, because servers kill what has not ended after 30 s. Its state has the scheduler as
+        `solocron`.
+        """
+        await self.aio.start()
+        try:
+            yield {"solocron": self}
+        finally:
+            await self.aio.stop(min(self._core.configuration.grace, _LIFESPAN_GRACE))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

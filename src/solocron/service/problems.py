@@ -6,14 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from solocron.errors import (
-    ConflictError,
-    InvalidError,
-    MissingExtra,
-    NotFoundError,
-    SolocronError,
-    StoreError,
-)
+from solocron.errors import SolocronError
 from solocron.service.request import PROBLEM, Response
 from solocron.service.shown import scrubbed
 
@@ -37,6 +30,7 @@ TITLES: Mapping[int, str] = {
     431: "Headers too large",
     500: "Internal error",
     503: "Not available",
+    504: "Not in time",
 }
 _RETRY = ("Retry-After", "5")
 
@@ -72,20 +66,8 @@ class ProblemError(Exception):
 
 def problem_of(error: SolocronError) -> ProblemError:
     """Return the problem that an error of the library is; its message says what was left untouched."""
-    code = type(error).__name__
-    match error:
-        case MissingExtra():
-            return ProblemError(503, str(error), code=code, headers=[_RETRY])
-        case InvalidError():
-            return ProblemError(400, str(error), code=code)
-        case NotFoundError():
-            return ProblemError(404, str(error), code=code)
-        case ConflictError():
-            return ProblemError(409, str(error), code=code)
-        case StoreError():
-            return ProblemError(503, str(error), code=code, headers=[_RETRY])
-        case _:
-            return ProblemError(409, str(error), code=code)
+    headers = [_RETRY] if error.status == 503 else ()
+    return ProblemError(error.status, str(error), code=type(error).__name__, headers=headers)
 
 
 def bug() -> ProblemError:

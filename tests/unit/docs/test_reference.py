@@ -178,9 +178,9 @@ def errors() -> dict[str, type[SolocronError]]:
     return {n: value for n, value in named.items() if isinstance(value, type) and issubclass(value, SolocronError)}
 
 
-def test_the_errors_their_exit_codes_and_sentences() -> None:
+def test_the_errors_their_exit_codes_statuses_and_sentences() -> None:
     page = {row[0]: row[1:] for row in table(REFERENCE / "errors.md", "Errors")}
-    assert page == {name: [str(error.exit_code), error.__doc__] for name, error in errors().items()}
+    assert page == {name: [str(error.exit_code), str(error.status), error.__doc__] for name, error in errors().items()}
 
 
 def test_what_stops_a_body_and_its_sentences() -> None:

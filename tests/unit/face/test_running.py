@@ -401,7 +401,7 @@ def test_switched_off_nothing_is_registered_or_claimed(
     monkeypatch.setenv("SOLOCRON_ENABLED", "off")
     scheduler = Scheduler("memory://")
     scheduler.every("1s", name="job")(lambda: None)
-    with caplog.at_level(logging.WARNING, "solocron"), scheduler:
+    with caplog.at_level(logging.INFO, "solocron"), scheduler:
         assert scheduler.jobs() == []
         assert scheduler.tick() == []
     assert caplog.text.count("switched off") == 1, "said once, not with every call"

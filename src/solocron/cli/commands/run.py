@@ -38,12 +38,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     from solocron.cli.overrides import Overrides
-    from solocron.cli.target import scheduler_of
+    from solocron.cli.target import prepare, scheduler_of
     from solocron.process import run_until_signalled
 
     grace = None if args.grace is None else parse_duration(args.grace, what="--grace")
     with logging_to_stderr(args.log_format, args.log_level):
         scheduler = scheduler_of(args.target, Overrides.of(args))
+        prepare(scheduler)
         with _served(args, scheduler):
             run_until_signalled(scheduler, grace)
     return OK

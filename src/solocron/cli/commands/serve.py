@@ -42,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> int:
     from solocron.cli.logs import logging_to_stderr
     from solocron.cli.serving import announce, callers_of, listening_of, make_app
+    from solocron.cli.target import prepare
     from solocron.scheduler.hooks import tick_once
     from solocron.service.server import make_server, opened_socket, url_of
     from solocron.service.ticking import Ticking
@@ -58,6 +59,7 @@ def execute(args: Namespace) -> int:
             _say_if_empty(clients)
             ticking = None
             if args.tick and scheduler is not None:
+                prepare(scheduler)
                 ticking = Ticking(partial(tick_once, scheduler), runs_node=lambda: False)
             server = make_server(make_app(args, clients, callers, wanted, ticking=ticking, oidc=oidc), wanted)
             with opened_socket(wanted) as listener:

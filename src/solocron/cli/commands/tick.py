@@ -23,10 +23,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> int:
     from solocron.cli.overrides import Overrides
-    from solocron.cli.target import scheduler_of
+    from solocron.cli.target import prepare, scheduler_of
 
     with logging_to_stderr(args.log_format, args.log_level):
-        found = scheduler_of(args.target, Overrides.of(args)).tick()
+        scheduler = scheduler_of(args.target, Overrides.of(args))
+        prepare(scheduler)
+        found = scheduler.tick()
     if args.json:
         output.dump_views(found)
     elif found:

@@ -11,7 +11,7 @@ from typing import Any
 
 from solocron.clock import from_us, to_us
 from solocron.dispatch.contract import Away
-from solocron.jobs.address import address_of
+from solocron.jobs.address import FunctionAddress, address_of
 from solocron.stores.url import Secret
 
 __all__ = ["Home", "order_of", "unpacked"]
@@ -25,6 +25,8 @@ class Home:
     why: str
     namespace: str
     lease: float
+    setup: FunctionAddress | None
+    """Called before anything else of the user's is imported."""
     around: Callable[[], Sequence[Callable[..., Any]]]
     make_run: Callable[..., Any]
     """Builds the run in the child, from the order; it travels by its address."""
@@ -35,6 +37,7 @@ def order_of(away: Away, home: Home) -> dict[str, Any]:
     path = [entry or os.getcwd() for entry in sys.path]
     return {
         "function": asdict(address_of(away.handler.function, away.handler.place)),
+        "setup": None if home.setup is None else asdict(home.setup),
         "around": [asdict(address_of(one, f"around({one!r:.60})")) for one in home.around()],
         "make_run": asdict(address_of(home.make_run, f"{home.make_run!r:.60}")),
         "facts": {name: _packed(value) for name, value in vars(away.run).items() if not name.startswith("_")},

@@ -74,6 +74,8 @@ def _prepare(order: dict[str, Any]) -> None:
 
 def _call(order: dict[str, Any], shared: Shared, line: _Line) -> tuple[Any, str | None]:
     """Return what the function returned, and what it began and did not carry out."""
+    if order["setup"] is not None:
+        find(FunctionAddress(**order["setup"]))()
     function = find(FunctionAddress(**order["function"]))
     wrappers = [find(FunctionAddress(**each)) for each in order["around"]]
     if not logging.root.handlers:  # its log goes where its output goes

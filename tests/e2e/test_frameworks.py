@@ -1,0 +1,52 @@
+"""Solocron inside web applications, on the servers that people run them on, with as many workers as they have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from solocron import Scheduler
+from solocron.testing.fleet import wait_until
+from tests.e2e.serving import PATIENCE, serving
+
+PROGRAMS = "tests.e2e.programs"
+
+
+def test_three_workers_of_a_fastapi_application_run_each_slot_once_and_drain(tmp_path: Path) -> None:
+    store, ledger = f"sqlite:///{tmp_path / 'jobs.db'}", tmp_path / "ledger"
+    ledger.touch()
+    look = Scheduler(store, enabled=False)
+    app = f"{PROGRAMS}.fastapi_app:app"
+    with serving(
+        "uvicorn", app, "--port={port}", "--workers=3", folder=tmp_path, SOLOCRON_STORE=store, LEDGER=str(ledger)
+    ) as server:
+        wait_until(lambda: len(look.nodes()) == 3, within=PATIENCE, what="three nodes")
+        lines = wait_until(
+            lambda: found if len(found := ledger.read_text().splitlines()) >= 6 else None, within=PATIENCE, what="runs"
+        )
+        slots = [line.split()[0] for line in lines]
+        assert len(set(slots)) == len(slots), "a slot ran twice"
+        status, body = server.ask("/trigger/beat", method="POST")
+        assert (status, json.loads(body)["state"], json.loads(body)["ledger"]) == (200, True, "ledger")
+        status, body = server.ask("/trigger/beats", method="POST")
+        assert (status, "beats" in json.loads(body)["detail"]) == (404, True)
+        assert server.stop() in (0, -15)
+    assert look.nodes() == [], "every worker has drained and ended its session"
+    look.stop()
+
+
+def test_the_reloader_of_flask_is_no_node(tmp_path: Path) -> None:
+    """It used to be one, and went on with the old code after every edit."""
+    store = f"sqlite:///{tmp_path / 'jobs.db'}"
+    look = Scheduler(store, enabled=False)
+    app = f"{PROGRAMS}.flask_app:create_app"
+    with serving(
+        "flask", "--app", app, "run", "--debug", "--port={port}", folder=tmp_path, SOLOCRON_STORE=store
+    ) as server:
+        serves = int(server.ask("/")[1])
+        assert serves != server.process.pid, "there is a reloader"
+        wait_until(lambda: look.nodes(), within=PATIENCE, what="a node")
+        wait_until(lambda: "no node is started in the reloader" in server.said, within=PATIENCE, what="its word")
+        assert [node.pid for node in look.nodes()] == [serves]
+        assert look.wait(look.trigger("job"), "20s").result == serves
+    look.stop()

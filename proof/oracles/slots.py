@@ -200,8 +200,9 @@ def _caught_up(missed: list[int], policy: Definition, *, now: int) -> list[int]:
 
 
 def _queue(job: Job) -> int:
-    waiting = len({waiting_run.run.partition("#")[0] for waiting_run in job.waiting_runs})
-    return waiting + sum(s.count for s in job.waiting_ranges if s.pace is None)
+    """Length of the queue; a run whose message is awaited is with its carrier, and not in it."""
+    waiting = {o.run.partition("#")[0] for o in job.waiting_runs if o.offer is None or o.offer.until is None}
+    return len(waiting) + sum(s.count for s in job.waiting_ranges if s.pace is None)
 
 
 def _is_begun(one: WaitingRun) -> bool:

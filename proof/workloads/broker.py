@@ -61,13 +61,14 @@ class Broker:
         """Take a message from a node, if it is not refused; the answer may be lost."""
         kinds = ("taken", "lost", "doubled", "refused", "no answer")
         kind = "taken" if self._world.calm else self._dice.choices(kinds, (12, 1, 2, 1, 1))[0]
-        SimEvent(self._world.kernel).wait(self._dice.uniform(0, 0.1) * self._world.options.lease)
+        slowness = self._world.options.lease if not self._world.calm else 0.1  # seconds; in peace a backlog must end
+        SimEvent(self._world.kernel).wait(self._dice.uniform(0, 0.1) * slowness)
         self._world.faults["broker"] += kind != "taken"
         if kind == "refused":
             raise NotAccepted("no room")
         for _ in range({"lost": 0, "doubled": 2}.get(kind, 1)):
             slow = self._dice.random() < 0.1 and not self._world.calm
-            delay = self._dice.uniform(0, 5 if slow else 0.05) * self._world.options.lease
+            delay = self._dice.uniform(0, 5 if slow else 0.05) * slowness
             self._world.kernel.after(delay, self._deliver, message)
         if kind == "no answer":
             raise ConnectionError("reset by peer")

@@ -113,6 +113,17 @@ class TestQueueAll:
         job.finish(running)
         assert job.run_all("b") == list(range(2, 1002))
 
+    @pytest.mark.parametrize("published", [False, True], ids=["being handed over", "handed over"])
+    def test_what_a_carrier_has_takes_no_place_in_the_queue(self, published: bool) -> None:
+        job = OneJob("1s", overlap="queue-all", run_in="queue", hand_over={}).at(1)
+        ticket = job.claims("a")
+        if published:
+            job.hand_over(ticket, pickup=3600)
+        for second in range(20, 1100, 20):
+            job.at(second).claim("b")
+        assert job.job.queued == QUEUE_LIMIT
+        assert job.covered("dropped")[0][0] == 1002
+
     def test_a_full_queue_still_has_a_place_for_the_retry(self) -> None:
         job = OneJob("1s", overlap="queue-all", retries=1).at(1)
         job.claims("a")

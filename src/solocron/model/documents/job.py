@@ -292,6 +292,9 @@ class Job:
 
     @property
     def queued(self) -> int:
-        """Number of slots and requests in the queue, whose length is bounded. A paced range does not count."""
+        """Number of slots and requests in the queue, whose length is bounded.
+
+        A paced range does not count, and what a carrier has counts as running.
+        """
         ranges = sum(waiting_range.count for waiting_range in self.waiting_ranges if waiting_range.pace is None)
-        return len({group_of(waiting_run.run) for waiting_run in self.waiting_runs}) + ranges
+        return len({group_of(one.run) for one in self.waiting_runs if not one.offered}) + ranges

@@ -139,7 +139,9 @@ def _cancel(scene: Scene) -> int:
     scheduler, ledger = scene.arena.fleet.scheduler, scene.arena.fleet.ledger
     run = scene.insist(lambda: scheduler.trigger("patient"))
     wait_until(
-        lambda: _said(ledger.lines("patient"), run, "start") or scene.insist(lambda: scheduler.get_run(run)).finished_at,
+        lambda: (
+            _said(ledger.lines("patient"), run, "start") or scene.insist(lambda: scheduler.get_run(run)).finished_at
+        ),
         within=60,
         what=lambda: f"the start of {run}, of which the store knows {scene.insist(lambda: scheduler.attempts(run))}",
     )

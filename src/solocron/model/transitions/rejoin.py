@@ -298,11 +298,11 @@ def _lose(job: Job, slots: Timetable, *, now: int, at: int) -> tuple[Job, tuple[
     records: list[Record] = []
     since = slots.decided_until(job.cursor, job.nominal)
     last = slots.before(now + 1)
-    pass_over(job, slots, records, since, now, Status.LOST, WENT_BACK, now=at)
-    records.extend(leave_out(job, slots, since, now, now=at))
-    if last is not None and last > since:
-        job = replace(job, cursor=max(last, job.cursor), nominal=slots.nominal(last))
-    return job, tuple(records)
+    if last is None or last <= since:
+        return job, ()
+    pass_over(job, slots, records, since, last, Status.LOST, WENT_BACK, now=at)
+    records.extend(leave_out(job, slots, since, last, now=at))
+    return replace(job, cursor=max(last, job.cursor), nominal=slots.nominal(last)), tuple(records)
 
 
 def _may_have_run(job: Job, waiting_run: WaitingRun, *, now: int) -> Record:

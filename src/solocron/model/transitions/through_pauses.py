@@ -46,12 +46,14 @@ def _skip(job: Job, slots: Timetable, records: list[Record], pause: ScopedPause,
 
     Not to now: a look at a paused job must not write its document unless a slot has come.
     """
-    since = max(slots.decided_until(job.cursor, job.nominal), pause.at)
+    decided = slots.decided_until(job.cursor, job.nominal)
+    since = max(decided, pause.at)
     last = slots.before((now if pause.until is None else min(pause.until, now)) + 1)
     if last is None or last <= since:
         return job
     pass_over(job, slots, records, since, last, Status.SKIPPED, pause.reason, now=now)
-    records.extend(leave_out(job, slots, since, last, now=now))
+    # Days off between the last slot and the pause as well: the cursor passes them here.
+    records.extend(leave_out(job, slots, decided, last, now=now))
     return decided_up_to(job, slots, last)
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
 
 from solocron.clock import SECOND
 from solocron.model._fast.claim import ordinary
+from solocron.model._fast.values import replace
+from solocron.model.change import Change
+from solocron.model.timetable import Timetable
 from solocron.model.transitions import backfill, claiming, rejoin
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Later, Needs
+from solocron.schedules import Every
+from solocron.schedules.calendar import Calendar, Calendared
 from tests.unit.model.one_job import LATE_FOR, T0, OneJob, resolve
 
 
@@ -179,6 +185,45 @@ def test_slots_of_the_pause_are_not_written_off_after_the_store_went_back(retrie
     )
     assert job.covered("skipped") == [(120, 180, 2)]
     assert job.covered("lost") == [(60, 60, 1)]
+
+
+HOUR = 3600
+SHUT = Calendar.make("bank", 1, frozenset({5, 6}), {date(2026, 1, 5): "shut", date(2026, 1, 7): "shut"})
+
+
+def six_hourly() -> OneJob:
+    """A job every six hours whose first and third days are days off."""
+    slots = Timetable(Calendared(Every("6h"), SHUT))
+    spec = {"kind": "every", "period": "6h", "calendar": SHUT.name, "on_holiday": "skip"}
+    job = OneJob("6h", by=lambda _: slots)
+    job.apply(lambda _: Change(replace(job.job, definition=replace(job.job.definition, schedule=spec))))
+    return job
+
+
+def test_days_off_before_it_are_on_record_although_no_slot_lay_between() -> None:
+    job = six_hourly().at(13 * HOUR)
+    job.pause_many()
+    assert job.at(24 * HOUR).run_all() == []
+    assert sorted(job.covered("skipped")) == [(6 * HOUR, 18 * HOUR, 3), (24 * HOUR, 24 * HOUR, 1)]
+
+
+@pytest.mark.parametrize(
+    ("until", "lost", "skipped"),
+    [(13, [], [(6, 66, 7)]), (50, [(24, 42, 4)], [(6, 18, 3), (48, 66, 4)])],
+    ids=["no slot was due", "slots before a day off were due"],
+)
+def test_days_off_are_recorded_once_after_the_store_went_back(
+    until: int, lost: list[tuple[int, int, int]], skipped: list[tuple[int, int, int]]
+) -> None:
+    def in_hours(status: str) -> list[tuple[float, float, int]]:
+        return [(first / HOUR, last / HOUR, count) for first, last, count in job.covered(status)]
+
+    job = six_hourly().at(until * HOUR)
+    job.apply(lambda _: Change(replace(job.job, due_at=T0)))
+    job.apply(lambda doc: rejoin.write_off(doc, until=job.now, late_for=LATE_FOR * SECOND, now=job.now, resolve=job.by))
+    assert in_hours("lost") == lost
+    job.at(72 * HOUR).run_all()
+    assert in_hours("skipped") == skipped
 
 
 @pytest.mark.parametrize("options", [{}, {"overlap": "queue"}, {"catch_up": "all"}])

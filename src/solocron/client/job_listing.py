@@ -41,6 +41,8 @@ _MARKS = {"paused": Mark.PAUSED, "failing": Mark.FAILING, "disabled": Mark.DISAB
 _INDEXED = frozenset([*_MARKS, "running", "late"])
 _DOCUMENTS = 200
 """Documents that are read at once by their names."""
+_NAMES = 10_000
+"""Names that are read at once to be compared with a pattern: they are short."""
 
 
 class JobState(StrEnum):
@@ -157,7 +159,7 @@ class JobListing:
         names = list[str]()
         if wanted.prefix > after and wanted.names(wanted.prefix):
             names.append(wanted.prefix)
-        for name in iter_names(self._store, Kind.JOB, after=max(after, wanted.prefix)):
+        for name in iter_names(self._store, Kind.JOB, size=_NAMES, after=max(after, wanted.prefix)):
             if not name.startswith(wanted.prefix):
                 break
             if wanted.names(name):

@@ -25,6 +25,7 @@ from solocron.views import RunView
 __all__ = ["RunCursor", "RunListing", "RunPage", "WantedRuns"]
 
 _MOST = 10_000
+_SCAN = 20_000
 _PAGE = 500
 """Runs that are read at once where all are wanted."""
 
@@ -102,8 +103,13 @@ class RunListing:
         self._lookup = lookup
         self._store = documents.store
 
-    def page(self, wanted: WantedRuns, *, limit: int = 50, before: RunCursor | None = None) -> RunPage:
-        """Return at most `limit` runs after the place `before`, the `next` of the page before."""
+    def page(
+        self, wanted: WantedRuns, *, limit: int = 50, before: RunCursor | None = None, scan: int = _SCAN
+    ) -> RunPage:
+        """Return at most `limit` runs after the place `before`, the `next` of the page before.
+
+        Of what no index answers, `scan` records are looked at.
+        """
         if not 1 <= limit <= _MOST:
             raise InvalidError(f"limit={limit}: give a whole number from 1 to {_MOST}.")
         held: list[RunView] = []
@@ -119,7 +125,8 @@ class RunListing:
         found = held[:limit]
         if len(held) >= limit:
             return RunPage(tuple(found), RunCursor(_place(found[-1]), running=True))
-        log = self._ended(wanted, limit - len(found), None if before is None or before.running else before.place)
+        place = None if before is None or before.running else before.place
+        log = self._ended(wanted, limit - len(found), place, scan)
         if not known and not log.runs:
             self._must_exist(wanted.job or "")
         ended = {(view.run, view.attempt) for view in log.runs}
@@ -142,7 +149,7 @@ class RunListing:
         now = from_us(self._store.clock())
         return (wanted.since is None or wanted.since <= now) and (wanted.until is None or now < wanted.until)
 
-    def _ended(self, wanted: WantedRuns, limit: int, before: RecordKey | None) -> RunPage:
+    def _ended(self, wanted: WantedRuns, limit: int, before: RecordKey | None, scan: int) -> RunPage:
         statuses = wanted.statuses - {Status.RUNNING}
         if wanted.statuses and not statuses:
             return RunPage(())
@@ -155,6 +162,7 @@ class RunListing:
             until=None if wanted.until is None else to_us(wanted.until),
             before=before,
             limit=limit + 1,  # one more tells whether a next page is worth asking for
+            scan=scan,
         )
         page = self._store.history(query)
         runs = tuple(map(RunView.of, page.records[:limit]))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
+from solocron.client.columns import Columns
 from solocron.client.job_documents import JobDocuments
 from solocron.client.run_lookup import running_views
 from solocron.clock import SECOND, from_us, to_us
@@ -30,7 +30,6 @@ _NEXT_JOBS = 100
 _NEXT_SLOTS = 200
 _BY_NODE = 6 * DENSITY_SPAN
 """The longest part that is counted by node; a longer one is counted for all nodes together."""
-_COLUMNS = 120
 
 
 class Timeline:
@@ -39,6 +38,7 @@ class Timeline:
     def __init__(self, documents: JobDocuments) -> None:
         self._documents = documents
         self._store = documents.store
+        self._columns = Columns(documents.store)
 
     def timeline(
         self, start: datetime, end: datetime, *, lanes: LaneKind = "node", limit: int = ATTEMPTS
@@ -73,7 +73,7 @@ class Timeline:
             lanes=lanes_of(lanes, nodes, attempts, takeovers),
             takeovers=takeovers,
             to_come=tuple(self._to_come(now, to_us(end))),
-            dense=tuple(self._dense(to_us(start), oldest)),
+            dense=tuple(self._dense(to_us(start), oldest, now)),
         )
 
     def _ended(self, start: int, end: int, limit: int, now: int) -> tuple[list[RunView], int]:
@@ -110,28 +110,16 @@ class Timeline:
                 slot = timetable.after(slot)
         return [ToComeView(job=name, slot=from_us(slot)) for slot, name in sorted(found)[:_NEXT_SLOTS]]
 
-    def _dense(self, start: int, end: int) -> list[DenseView]:
+    def _dense(self, start: int, end: int, now: int) -> list[DenseView]:
         """Count what is too much to be listed, in columns: by node if the part is short."""
         if end <= start:
             return []
-        bucket = max((end - start) // _COLUMNS, SECOND)
-        if end - start > _BY_NODE:
-            parts = self._store.tally_by_time(start, end, bucket)
-            return [_column(None, at, min(at + bucket, end), counts) for at, counts in sorted(parts.items())]
-        found = list[DenseView]()
-        for begin in range(start, end, DENSITY_SPAN):
-            until = min(begin + DENSITY_SPAN, end)
-            for (at, node), counts in sorted(
-                self._store.density(begin, until, bucket).items(), key=lambda one: (one[0][0], one[0][1] or "")
-            ):
-                if node is not None:
-                    found.append(_column(node, at, min(at + bucket, until), counts))
-        return found
+        return [
+            DenseView(node=node, start=from_us(max(at, start)), end=from_us(until), counts=dict(counts))
+            for at, until, nodes in self._columns.counts(start, end, now, by_node=end - start <= _BY_NODE)
+            for node, counts in sorted(nodes.items(), key=lambda one: one[0] or "")
+        ]
 
 
 def _begun(view: RunView) -> datetime:
     return view.claimed_at or view.slot
-
-
-def _column(node: str | None, start: int, end: int, counts: Mapping[str, int]) -> DenseView:
-    return DenseView(node=node, start=from_us(start), end=from_us(end), counts=dict(counts))

@@ -263,7 +263,10 @@ def _response(value: Any, head: RequestHead) -> Response:
         body = value.content.encode("utf-8", "backslashreplace")
         return Response(status=value.status, body=body, kind=_PLAIN, tag=None if value.status != 200 else tag_of(body))
     answer = value if isinstance(value, Answer) else Answer(value)
-    body, lasting = _written(scrubbed_json(to_json(answer.value)))
+    plain = to_json(answer.value)
+    body, lasting = _written(plain)
+    if b"://" in body:  # seldom: to look through every text of a long answer takes as long as to write it
+        body, lasting = _written(scrubbed_json(plain))
     tag = tag_of(lasting) if answer.status == 200 else None
     return Response(status=answer.status, body=body, headers=answer.headers, tag=tag)
 

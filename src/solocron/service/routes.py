@@ -245,7 +245,7 @@ ROUTES: tuple[Route, ...] = (
         instant("from", "the beginning of the span (default: an hour ago)"),
         instant("to", "its end, at most 7 days later (default: a little ahead of now)"),
         choice("lanes", "a lane for each", ("node", "job"), default="node"),
-        whole("limit", "list the newest attempts, and count older ones", least=1, most=2_000, default=700),
+        whole("limit", "list the newest attempts, and count older ones", least=1, most=2_000, default=500),
     ),
     _look(
         "/nodes",

@@ -6,8 +6,9 @@ import json
 from json.encoder import encode_basestring
 
 from solocron.model.documents.run import Origin, Record, Status
+from solocron.stores.contract import Query
 
-__all__ = ["record_from", "record_text"]
+__all__ = ["may_be_found", "record_from", "record_text", "recorded_at"]
 
 
 def _quoted(text: str | None) -> str:
@@ -36,6 +37,23 @@ def record_text(r: Record) -> str:
         f'{r.status!s} {r.recorded_at} {finished} {r.count}\n[{r.slot},"{r.origin!s}",{_quoted(r.key)},'
         f"{_quoted(r.reason)},{_quoted(r.node)},{_quoted(r.session)},{r.fence},{_number(r.claimed_at)},"
         f"{_number(r.started_at)},{_ends(r)},{_number(r.first)}{_author(r)}]\n{r.job}"
+    )
+
+
+def recorded_at(text: str) -> int:
+    """Return when a record was recorded, without reading the rest of its text."""
+    return int(text.split(" ", 2)[1])
+
+
+def may_be_found(query: Query, text: str) -> bool:
+    """Return False for a text that has not the words of a query's filters; True says only that it is worth reading.
+
+    A search for few among many reads twenty thousand texts, most of them in vain.
+    """
+    return (
+        (query.node is None or _quoted(query.node) in text)
+        and (query.session is None or _quoted(query.session) in text)
+        and (not query.origins or any(f'"{origin!s}"' in text for origin in query.origins))
     )
 
 

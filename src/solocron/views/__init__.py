@@ -102,9 +102,10 @@ def to_json(value: Any) -> Any:
         return {"first": to_json(first), "factor": value.factor, "cap": to_json(cap), "jitter": value.jitter}
     names = _names_of(value.__class__)
     if names is not None:
-        return {name: to_json(getattr(value, name)) for name in names}
+        found = ((name, getattr(value, name)) for name in names)
+        return {name: item if type(item) in _AS_IT_IS else to_json(item) for name, item in found}  # most are plain
     if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
+        return {str(key): item if type(item) in _AS_IT_IS else to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [to_json(item) for item in value]
+        return [item if type(item) in _AS_IT_IS else to_json(item) for item in value]
     return value

@@ -95,7 +95,10 @@ class ToComeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DenseView:
-    """Attempts of a part of the span that are too many to be listed, by status; `node` is None for all nodes."""
+    """Attempts of a part of the span that are too many to be listed, by status; `node` is None for all nodes.
+
+    The first one counts from the beginning of its column, which may lie a little before the span.
+    """
 
     node: str | None
     start: datetime

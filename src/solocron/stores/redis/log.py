@@ -8,7 +8,8 @@ from heapq import merge
 
 from solocron.model.documents.run import ENDED, Record
 from solocron.stores.contract import Page, Query, RecordKey
-from solocron.stores.log import counts_within, key_of, page_within, parts_within
+from solocron.stores.log import counts_within, page_within, parts_within
+from solocron.stores.record_text import may_be_found, record_from, recorded_at
 from solocron.stores.redis.caller import Caller
 from solocron.stores.redis.records import member_of, record_of
 
@@ -86,16 +87,18 @@ class Log:
         pages = self._pages(query, sources, 0, size)
         walks = [self._walk(query, source, page, size) for source, page in zip(sources, pages, strict=True)]
         found: list[Record] = []
-        for looked, record in enumerate(merge(*walks, key=key_of, reverse=True), 1):
-            if query.finds(record):
+        for looked, (key, text) in enumerate(merge(*walks, reverse=True), 1):
+            if may_be_found(query, text) and query.finds(record := record_from(key[1], key[2], text)):
                 found.append(record)
             if len(found) == query.limit:
-                return Page(tuple(found), key_of(record))
+                return Page(tuple(found), key)
             if looked == query.most:
-                return Page(tuple(found), key_of(record), record.recorded_at)
+                return Page(tuple(found), key, key[0])
         return Page(tuple(found))
 
-    def _walk(self, query: Query, source: str, page: list[tuple[str, str]], size: int) -> Iterator[Record]:
+    def _walk(
+        self, query: Query, source: str, page: list[tuple[str, str]], size: int
+    ) -> Iterator[tuple[RecordKey, str]]:
         """One sorted set from its newest record on, or from where the page before ended; `page` is the first part.
 
         Records of one instant lie in the order of their names.
@@ -103,9 +106,12 @@ class Log:
         offset = 0
         while True:
             for member, text in page:
-                record = record_of(member, text) if text else None  # pruned in this moment
-                if record is not None and (query.before is None or key_of(record) < query.before):
-                    yield record
+                if not text:  # pruned in this moment
+                    continue
+                run, _, attempt = member.rpartition(" ")
+                key = recorded_at(text), run, int(attempt)
+                if query.before is None or key < query.before:
+                    yield key, text
             if len(page) < size:
                 return
             offset, size = offset + size, _PAGE

@@ -16,8 +16,9 @@ import solocron.stores.redis
 from solocron.model.change import Change, Kind
 from solocron.model.codec import encode
 from solocron.model.documents.run import Origin, Record, Status
-from solocron.stores.contract import ChangeFn
+from solocron.stores.contract import ChangeFn, Query
 from solocron.stores.drafts import Draft, Row, draft
+from solocron.stores.record_text import may_be_found, record_text, recorded_at
 from solocron.stores.redis import records
 from solocron.stores.redis.drafts import Spelt, spelt
 from solocron.stores.redis.scripts import script
@@ -68,6 +69,27 @@ a_record = st.builds(
     first=instants,
     count=st.integers(1, 10**9),
 )
+
+
+@given(a_record, st.booleans(), st.booleans(), st.booleans())
+def test_no_record_that_a_query_finds_is_passed_over_unread(
+    record: Record, node: bool, session: bool, origin: bool
+) -> None:
+    query = Query(
+        node=record.node if node else None,
+        session=record.session if session else None,
+        origins=frozenset([record.origin, Origin.TRIGGER] if origin else []),
+    )
+    assert query.finds(record)
+    assert may_be_found(query, record_text(record))
+    assert recorded_at(record_text(record)) == record.recorded_at
+
+
+def test_a_record_without_the_words_of_a_filter_is_not_read() -> None:
+    text = record_text(Record(run="j@1", job="j", attempt=1, slot=1, origin=Origin.SCHEDULE, status=Status.SUCCEEDED,
+                              key="k", recorded_at=1, node="here", session="s", fence=1))  # fmt: skip
+    for query in (Query(node="her"), Query(session="t"), Query(origins=frozenset([Origin.TRIGGER]))):
+        assert not may_be_found(query, text)
 
 
 @given(a_record)

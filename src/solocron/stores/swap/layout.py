@@ -36,8 +36,8 @@ from solocron.stores.record_text import record_from, record_text
 
 __all__ = [
     *("DUE", "NOTIFY", "LAYOUT", "NO_HEADER", "Header", "Stamp", "aside_key", "aside_value", "blocked_in", "changed"),
-    *("digest_of", "document_key", "due_of", "fixed_key", "header_of", "instant", "live_key", "log_keys", "packed"),
-    *("pool_prefix", "quoted", "record_at", "run_key", "run_of", "unpacked"),
+    *("derived", "digest_of", "document_key", "due_of", "fixed_key", "header_of", "instant", "is_derived", "live_key"),
+    *("log_keys", "packed", "pool_prefix", "quoted", "record_at", "run_key", "run_of", "unpacked"),
 ]
 
 DUE, NOTIFY, LAYOUT = "due/", "notify", "layout"
@@ -238,3 +238,29 @@ def changed(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str | N
     writes: dict[str, str | None] = {key: None for key in old if key not in new}
     writes |= {key: value for key, value in new.items() if old.get(key) != value}
     return writes
+
+
+# --- index keys that a mirror makes for itself
+
+_DERIVED = (DUE, "held/", "dead/", "swept/", "mark/", "st/", "log/")
+
+
+def is_derived(key: str) -> bool:
+    """Return whether a key follows from a document or a record, and is checked by no commit."""
+    return key.startswith(_DERIVED)
+
+
+def derived(key: str, value: str) -> dict[str, str]:
+    """Return the index keys that follow from a key and its value; none where the value is broken."""
+    if key.startswith("d/"):
+        _, kind, name = key.split("/", 2)
+        header = header_of(value)
+        keys = {} if header is None else header.index(Kind(kind), name)
+    elif key.startswith("run/"):
+        try:
+            keys = log_keys(record_at(key, value))
+        except (ValueError, TypeError, KeyError):
+            return {}
+    else:
+        return {}
+    return {key: value for key, value in keys.items() if is_derived(key)}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from solocron.errors import StoreError
 from solocron.stores.contract import Capabilities, Check, Tier
 from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, KeyLimits, Span, Stale, Swapped
-from solocron.stores.swap.layout import NOTIFY
+from solocron.stores.swap.layout import NOTIFY, is_derived
 from solocron.stores.swap.nats.address import NatsAddress
 from solocron.stores.swap.nats.checks import capabilities_of, checks_of
 from solocron.stores.swap.nats.connection import Outgoing
@@ -78,6 +78,9 @@ class NatsKeys:
         connection = stream.connection(make=True)
         if server is not None and stream.server != server:
             return Stale(frozenset(), moved=True)
+        writes = {key: value for key, value in writes.items() if not is_derived(key)}
+        if not writes and not checks:
+            return self._seen({}, look, also)
         for _ in range(_TRIES):
             expected = {key: self._number(key, condition) for key, condition in checks.items()}
             if None not in expected.values():
@@ -92,7 +95,7 @@ class NatsKeys:
             # The mirror may be behind, and a check is called stale only when that is certain. Where all of them hold,
             # a key has changed that only has to exist: that is no conflict, and is sent again.
             stream.barrier()
-            stale = frozenset(key for key, condition in checks.items() if not self._holds(key, condition))
+            stale = frozenset(key for key, condition in checks.items() if not stream.mirror.holds(key, condition))
             if stale:
                 return Stale(stale)
         return Stale()
@@ -105,15 +108,7 @@ class NatsKeys:
             self._stream.barrier()
         except StoreError:
             return Swapped(marks)
-        found = self._stream.mirror.fetch([] if also is None else [also], [] if look is None else [_below(look)], "")
-        server = "" if also is None else self._stream.server
-        return Swapped(marks, None if look is None else bool(found.pages[0]), found.items.get(also or ""), server)
-
-    def _holds(self, key: str, condition: Condition) -> bool:
-        item = self._stream.mirror.items.get(key)
-        if condition is ABSENT or item is None:
-            return condition is ABSENT and item is None
-        return condition is EXISTS or item.mark == condition
+        return self._stream.mirror.seen(marks, look, also, self._stream.server)
 
     def _number(self, key: str, condition: Condition) -> int | None:
         """Return the number that the server must have for a key, from the mirror; None if the check does not hold."""
@@ -207,7 +202,3 @@ class NatsKeys:
         prefix = f"{self._address.prefix}_"
         found = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
         return [name.replace("~", ".") for name in found if name]
-
-
-def _below(prefix: str) -> Span:
-    return Span(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1), 1, bare=True)

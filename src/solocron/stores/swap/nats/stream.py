@@ -194,7 +194,10 @@ class NatsStream:
         elif kind == "k":
             key = base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)).decode(errors="replace")
             deleted = DELETED in message.headers or "Nats-Marker-Reason" in message.headers
-            mirror.put(key, None if deleted else message.data.decode(errors="replace"), number)
+            if deleted:
+                mirror.delete(key, number, compared=True)
+            else:
+                mirror.put(key, message.data.decode(errors="replace"), number)
         # With nothing pending, what is missing up to the beginning of this consumer is not there any more.
         mirror.reach(max(number, self._target) if pending == 0 else number)
 

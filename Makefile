@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
 READY := .venv/.ready
-SERVERS := postgres mariadb redis valkey etcd nats
+SERVERS := postgres mariadb redis valkey etcd nats zookeeper
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) scripts/bootstrap.py
@@ -85,7 +85,7 @@ browser: $(READY) ## Every page in a real browser: both themes, three widths, ac
 	@$(BIN)/pytest --long tests/browser $(ARGS)
 
 .PHONY: servers
-servers: $(READY) ## Install what the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd, NATS, RabbitMQ, Chromium
+servers: $(READY) ## Install what the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd, NATS, ZooKeeper, RabbitMQ, Chromium
 	@$(BIN)/python scripts/servers.py
 
 .PHONY: $(SERVERS:%=test-%)
@@ -98,6 +98,7 @@ test-redis: ## Only the tests that need Redis
 test-valkey: ## Only the tests that need Valkey
 test-etcd: ## Only the tests that need etcd
 test-nats: ## Only the tests that need NATS
+test-zookeeper: ## Only the tests that need ZooKeeper
 
 # MySQL cannot be had where the other servers come from: name one of yours.
 .PHONY: test-mysql

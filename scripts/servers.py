@@ -1,7 +1,8 @@
 """Brings the servers and the browser that the tests start for themselves: what is missing is installed where this user
 may.
 
-    servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [rabbitmq] [chromium]   all without a name
+    servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [zookeeper] [rabbitmq] [chromium]
+                all without a name
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -40,6 +41,7 @@ DEBIAN = {
     "mariadb": Package("mariadb-server", ("mariadb",)),
     "redis": Package("redis-server", ("redis-server",)),
     "pgbouncer": Package("pgbouncer", ("pgbouncer",)),
+    "zookeeper": Package("zookeeper", ("zookeeper",)),
     RABBITMQ: Package("rabbitmq-server", ("rabbitmq-server",)),
     CHROMIUM: Package(CHROMIUM, ()),
 }

@@ -3,7 +3,7 @@
     with Postgres(settings={"fsync": "off"}) as server:
         connect(server.url)
 
-Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey`, `etcd`, `nats` and `rabbitmq`, or
+Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey`, `etcd`, `nats`, `zookeeper` and `rabbitmq`, or
 `start_server` for one of their own with other settings. `start_pgbouncer` puts a pooler before this worker's
 PostgreSQL. A class answers `binary()` with None where its server is not installed.
 """
@@ -19,6 +19,7 @@ from tests.servers.postgres import Postgres
 from tests.servers.rabbitmq import RabbitMQ
 from tests.servers.redis import Redis
 from tests.servers.valkey import Valkey
+from tests.servers.zookeeper import ZooKeeper
 
 __all__ = [
     "INSTALLED",
@@ -33,8 +34,11 @@ __all__ = [
     "Server",
     "ServerFailed",
     "Valkey",
+    "ZooKeeper",
 ]
 
-SERVERS: dict[str, type[Server]] = {server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd, Nats)}
+SERVERS: dict[str, type[Server]] = {
+    server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd, Nats, ZooKeeper)
+}
 INSTALLED: dict[str, type[Server]] = SERVERS | {PgBouncer.name: PgBouncer, RabbitMQ.name: RabbitMQ}
 """With what is no store by itself: a pooler before a server, a broker."""

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import pytest
 
 from tests.required import lacks, require_program
-from tests.servers import Etcd, MariaDB, Nats, PgBouncer, Postgres, RabbitMQ, Redis, Server, Valkey
+from tests.servers import Etcd, MariaDB, Nats, PgBouncer, Postgres, RabbitMQ, Redis, Server, Valkey, ZooKeeper
 
 S = TypeVar("S", bound=Server)
 
@@ -76,6 +76,12 @@ def etcd() -> Iterator[Etcd]:
 def nats() -> Iterator[Nats]:
     """This worker's NATS."""
     yield from _shared(Nats)
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZooKeeper]:
+    """This worker's ZooKeeper."""
+    yield from _shared(ZooKeeper)
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,8 @@ from solocron.errors import StoreUnavailable
 from solocron.stores.swap.key_store import Swapped
 from solocron.stores.swap.nats.address import NatsAddress
 from solocron.stores.swap.nats.keys import NatsKeys
+from solocron.stores.swap.zookeeper.address import ZooAddress
+from solocron.stores.swap.zookeeper.keys import ZooKeys
 from solocron.stores.url import parse
 from tests.required import require_module, require_program
 from tests.servers import SERVERS, MariaDB, Postgres, Redis, Server, ServerFailed, Valkey, janitor, processes
@@ -37,6 +39,7 @@ FIXTURES = {
     "valkey": "valkey",
     "etcd": "etcd",
     "nats": "nats",
+    "zookeeper": "zookeeper",
 }
 GONE = (
     psycopg.OperationalError,
@@ -67,8 +70,8 @@ class SmallDocuments:
                     cursor.execute("CREATE TABLE note (text varchar(99))")
                     cursor.execute("INSERT INTO note VALUES (%s)", [text])
                     session.commit()
-            case "nats":
-                with self.nats() as keys:
+            case "nats" | "zookeeper":
+                with self.keys() as keys:
                     assert isinstance(keys.commit({}, {"note": text}), Swapped)
             case "etcd":
                 self.etcd("put", {"key": self.key, "value": base64.b64encode(text.encode()).decode()})
@@ -85,8 +88,8 @@ class SmallDocuments:
                 with self.mariadb() as session, session.cursor() as cursor:
                     cursor.execute("SELECT text FROM note")
                     row = cursor.fetchone()
-            case "nats":
-                with self.nats() as keys:
+            case "nats" | "zookeeper":
+                with self.keys() as keys:
                     row = (keys.fetch(["note"]).items["note"].value,)
             case "etcd":
                 row = (base64.b64decode(self.etcd("range", {"key": self.key})["kvs"][0]["value"]).decode(),)
@@ -112,9 +115,11 @@ class SmallDocuments:
             read_timeout=self.timeout,
         )
 
-    def nats(self) -> closing[NatsKeys]:
-        keys = NatsKeys(NatsAddress.of(parse(self.parts.geturl()), timeout=self.timeout), "default")
-        return closing(keys)
+    def keys(self) -> closing[NatsKeys | ZooKeys]:
+        url = parse(self.parts.geturl())
+        if url.scheme == "nats":
+            return closing(NatsKeys(NatsAddress.of(url, timeout=self.timeout), "default"))
+        return closing(ZooKeys(ZooAddress.of(url, timeout=self.timeout), "default"))
 
     @property
     def key(self) -> str:

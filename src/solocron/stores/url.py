@@ -55,6 +55,7 @@ _MYSQL = _Scheme("solocron.stores.sql.mysql", "MySQLStore", "mysql", "pymysql")
 _REDIS = _Scheme("solocron.stores.redis", "RedisStore", "redis", "redis")
 _ETCD = _Scheme("solocron.stores.swap.etcd", "EtcdStore")
 _NATS = _Scheme("solocron.stores.swap.nats", "NatsStore")
+_ZOOKEEPER = _Scheme("solocron.stores.swap.zookeeper", "ZooStore")
 _SCHEMES = {
     "sqlite": _Scheme("solocron.stores.sql.sqlite", "SQLiteStore"),
     "postgresql": _POSTGRES,
@@ -68,9 +69,18 @@ _SCHEMES = {
     "etcds": _ETCD,
     "nats": _NATS,
     "tls": _NATS,
+    "zookeeper": _ZOOKEEPER,
+    "zookeepers": _ZOOKEEPER,
     "memory": _Scheme("solocron.stores.memory", "MemoryStore"),
 }
-_ALIASES = {"sqlite3": "sqlite", "pg": "postgresql", "psql": "postgresql", "maria": "mariadb", "file": "sqlite"}
+_ALIASES = {
+    "sqlite3": "sqlite",
+    "pg": "postgresql",
+    "psql": "postgresql",
+    "maria": "mariadb",
+    "file": "sqlite",
+    "zk": "zookeeper",
+}
 
 
 class Secret:

@@ -13,9 +13,10 @@ from solocron.stores.swap.etcd import EtcdStore
 from solocron.stores.swap.memory import MemoryKeys, SharedKeys
 from solocron.stores.swap.nats import NatsStore
 from solocron.stores.swap.store import SwapStore
+from solocron.stores.swap.zookeeper import ZooStore
 from solocron.stores.url import parse
 from solocron.testing.conformance.kit import job, names, put
-from tests.servers import Etcd, Nats
+from tests.servers import Etcd, Nats, ZooKeeper
 
 
 def looks(store: SwapStore) -> None:
@@ -45,11 +46,18 @@ def test_looking_makes_no_stream_in_nats(nats: Nats) -> None:
         assert store.namespaces() == []
 
 
-@pytest.mark.parametrize("kind", ["etcd", "nats"])
+def test_looking_makes_no_node_in_zookeeper(zookeeper: ZooKeeper) -> None:
+    url = zookeeper.fresh_url()
+    with closing(ZooStore(parse(url))) as store:
+        looks(store)
+        assert store.namespaces() == []
+
+
+@pytest.mark.parametrize("kind", ["etcd", "nats", "zookeeper"])
 def test_a_reader_reads_what_a_writer_wrote(kind: str, request: pytest.FixtureRequest) -> None:
     server = request.getfixturevalue(kind)
     url = server.fresh_url()
-    make = {"etcd": EtcdStore, "nats": NatsStore}[kind]
+    make = {"etcd": EtcdStore, "nats": NatsStore, "zookeeper": ZooStore}[kind]
     with closing(make(parse(url))) as reader, closing(make(parse(url))) as writer:
         with pytest.raises(EmptyStore):
             reader.open(read_only=True)

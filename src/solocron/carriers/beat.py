@@ -13,15 +13,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from celery import beat  # type: ignore[import-untyped]
-
 from solocron.carriers.celery import CeleryCarrier
+from solocron.carriers.parts import missing
 from solocron.dispatch.carrier import Message
 from solocron.errors import ConfigurationError, InvalidError
 from solocron.importers.celery import read_beat_entry
 from solocron.importers.converted import foreign_zone_name
 from solocron.scheduler import Scheduler
 from solocron.schedules import load_zone
+
+try:
+    from celery import beat  # type: ignore[import-untyped]
+except ImportError:
+    raise missing("BeatScheduler", "celery") from None
 
 __all__ = ["BeatScheduler"]
 

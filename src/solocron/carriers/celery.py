@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from solocron.carriers.parts import check_options, keyword_arguments
 from solocron.dispatch.carrier import Message, NotAccepted
 from solocron.errors import InvalidError
+
+if TYPE_CHECKING:
+    from solocron.scheduler import Scheduler
 
 __all__ = ["CeleryCarrier"]
 
 TASK = "solocron.run"
 CONNECT_WITHIN = 2.0
 """Seconds for a connection to the broker, within a beat of the shortest sensible lease."""
-CarryOut = Callable[[Any], object]
 OPTIONS = frozenset({"queue", "priority", "routing_key", "exchange", "expires"})
 
 
@@ -38,18 +41,18 @@ class CeleryCarrier:
         self._connection: Any = None
         self._process = 0
 
-    def attach(self, namespace: str, carry_out: CarryOut) -> None:
+    def attach(self, namespace: str, scheduler: Scheduler) -> None:
         """Put the task on the app. Several schedulers may share it, each with a namespace of its own."""
         tasks = self.app.__dict__
-        namespaces: dict[str, CarryOut] = tasks.setdefault("solocron_namespaces", {})
-        namespaces[namespace] = carry_out
+        namespaces: dict[str, Scheduler] = tasks.setdefault("solocron_namespaces", {})
+        namespaces[namespace] = scheduler
         if len(namespaces) > 1 or "solocron_task" in tasks:
             return
 
         def run(message: dict[str, Any]) -> None:
             found = namespaces.get(message["namespace"])
             if found is not None:
-                found(message)
+                found.carry_out(message)
 
         tasks["solocron_task"] = self.app.task(
             run, name=TASK, ignore_result=True, acks_late=False, max_retries=0, serializer="json", time_limit=None,
@@ -58,12 +61,7 @@ class CeleryCarrier:
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Refuse `hand_over` options that Celery does not know."""
-        unknown = sorted(options.keys() - OPTIONS)
-        if unknown:
-            raise InvalidError(
-                f"hand_over={{{unknown[0]!r}: ...}} is not an option of CeleryCarrier; known are "
-                f"{', '.join(sorted(OPTIONS))}. Nothing was started."
-            )
+        check_options(options, OPTIONS, "CeleryCarrier")
 
     def publish(self, message: Message) -> None:
         """Send the task, and return once the broker has confirmed it."""
@@ -71,13 +69,7 @@ class CeleryCarrier:
 
     def forward(self, message: Message) -> None:
         """Send the task that a message names, with its payload as keyword arguments."""
-        payload = {} if message.payload is None else message.payload
-        if not isinstance(payload, Mapping):
-            raise InvalidError(
-                f"the payload of a task is its keyword arguments, and {payload!r:.80} is not a mapping of names. "
-                "Nothing was sent."
-            )
-        self.send(str(message.target), message, kwargs=dict(payload))
+        self.send(str(message.target), message, kwargs=keyword_arguments(message))
 
     def send(self, task: str, message: Message, **arguments: Any) -> None:
         """Send a task under the id of a message, which is equal for every copy of it, and wait for the broker's yes."""

@@ -84,7 +84,7 @@ class Message:
 class Carrier(Protocol):
     """Takes messages to other processes. `follows`: a Solocron on the other side picks them up.
 
-    Four more methods are used where they exist: `attach(namespace, carry_out)` when the carrier is named, so that it
+    Four more methods are used where they exist: `attach(namespace, scheduler)` when the carrier is named, so that it
     can put a task where workers find it, `check(options)` to refuse bad `hand_over` options at the start, `close()` to
     release connections, and `forward(message)`, by which a carrier that follows sends what a job names as its target.
     """

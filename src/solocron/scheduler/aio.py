@@ -112,11 +112,11 @@ class AsyncScheduler:
     async def carry_out(self, message: Message | Mapping[str, Any] | str | bytes) -> RunView | None:
         """Carry out the run of a message, on the worker's side of any queue; return when its outcome is in the store.
 
-        The body runs on the calling thread, or with `aio` on its event loop, under a session and a fence of this
-        process. None if the message starts nothing: it is a copy, too late, or not for now. `StoreUnavailable` if
-        nothing was picked up: let the queue deliver it again.
+        The body runs under a session and a fence of this process, on the calling thread; with `aio` a coroutine runs on
+        the event loop, and a function on a thread beside it. None if the message starts nothing: it is a copy, too
+        late, or not for now. `StoreUnavailable` if nothing was picked up: let the queue deliver it again.
         """
-        here = Here.on_loop(asyncio.get_running_loop())
+        here = Here.of_worker(asyncio.get_running_loop())
         return await _alone(partial(self._scheduler._carry_out, Message.read(message), here))
 
     # --- queries, commands and locks -----------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class CarryingOperations:
         core.carriers[name] = made
         attach = getattr(carrier, "attach", None)
         if attach is not None:
-            attach(core.store.namespace, self.carry_out)
+            attach(core.store.namespace, self)
 
     def forward(
         self, name: str, carrier: str, target: str, schedule: str | Schedule, **options: Unpack[AddOptions]
@@ -119,9 +119,9 @@ class CarryingOperations:
     def carry_out(self, message: Message | Mapping[str, Any] | str | bytes) -> RunView | None:
         """Carry out the run of a message, on the worker's side of any queue; return when its outcome is in the store.
 
-        The body runs on the calling thread, or with `aio` on its event loop, under a session and a fence of this
-        process. None if the message starts nothing: it is a copy, too late, or not for now. `StoreUnavailable` if
-        nothing was picked up: let the queue deliver it again.
+        The body runs under a session and a fence of this process, on the calling thread; with `aio` a coroutine runs on
+        the event loop, and a function on a thread beside it. None if the message starts nothing: it is a copy, too
+        late, or not for now. `StoreUnavailable` if nothing was picked up: let the queue deliver it again.
         """
         return self._carry_out(Message.read(message), Here.on_thread())
 
@@ -147,6 +147,11 @@ class CarryingOperations:
         if hold is None:
             return None
         return next((view for view in core.client.attempts(hold.run) if view.attempt == hold.attempt), None)
+
+    def _end_guest(self) -> None:
+        """End the session of this process's guest: the process itself is about to end."""
+        if self._guest is not None:
+            self._guest.close(self._core.configuration.grace)
 
     def _make_guest(self, dispatchers: dict[str, Dispatcher]) -> Node:
         def verbs(attempt: Attempt) -> RunVerbs:

@@ -92,11 +92,12 @@ class Guest:
                     "picked up", job=message.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
                     node=hold.node, carrier=answer.carrier, waited_s=answer.waited,
                 )  # fmt: skip
-                while here is not None and here.inline is not None and here.inline.carry_out():
-                    """An `on_retry` is a call of its own, before the body."""
+                inline = None if here is None else here.inline
                 while node.attempts.has((hold.run, hold.fence)):
-                    over.wait(node.context.settings.beat)
-                    over.clear()
+                    # An `on_retry` is a call of its own, before the body, and may end on an event loop.
+                    if inline is None or not inline.carry_out():
+                        over.wait(node.context.settings.beat)
+                        over.clear()
                 return hold
             finally:
                 for one in _ENDS:

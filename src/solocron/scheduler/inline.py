@@ -54,6 +54,14 @@ class Here:
 
         return cls(None, dict.fromkeys(("thread", "loop", "process"), LoopDispatcher(loop)))
 
+    @classmethod
+    def of_worker(cls, loop: Any) -> Here:
+        """Return an event loop for coroutines, and the calling thread for functions, which would block the loop."""
+        from solocron.dispatch.eventloop import LoopDispatcher
+
+        inline = Inline()
+        return cls(inline, {"thread": inline.functions, "loop": LoopDispatcher(loop), "process": inline.functions})
+
     def report_to(self, ended: Callable[[Ended], None]) -> None:
         """Report how each body ended, as objects."""
         self._observed = [Observed(one, ended) for one in self.dispatchers.values()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,27 @@ class TestFollowed:
             assert loops == [asyncio.get_running_loop()]
 
         asyncio.run(work())
+
+    def test_a_function_does_not_block_the_loop_of_the_worker(self, make: Make) -> None:
+        queue, threads = Queue(), []
+        node, worker = make(), make()
+        for scheduler in (node, worker):
+
+            @scheduler.cron("0 3 1 1 *", name="books", run_in="queue")
+            def books() -> None:
+                threads.append(threading.current_thread())
+
+            scheduler.carrier("queue", queue)
+        message = hand_over(node, queue)
+
+        async def work() -> None:
+            view = await worker.aio.carry_out(message)
+            assert view is not None
+            assert view.status == "succeeded"
+
+        asyncio.run(work())
+        assert len(threads) == 1
+        assert threads[0] is not threading.current_thread()
 
     def test_a_worker_without_the_function_leaves_it_alone(self, make: Make) -> None:
         queue, seen = Queue(), []

@@ -1,0 +1,88 @@
+"""Runs in Dramatiq workers: `scheduler.carrier("dramatiq", DramatiqCarrier(broker, queue="cron"))`.
+
+The carrier puts one actor on the broker, `solocron_run`, without retries and without a time limit. A worker that
+imports the module needs nothing else. Dramatiq delivers the message of a dead worker again: that copy is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from solocron.carriers.parts import Probe, check_options, keyword_arguments
+from solocron.dispatch.carrier import Message, NotAccepted
+from solocron.errors import InvalidError
+
+if TYPE_CHECKING:
+    from solocron.scheduler import Scheduler
+
+__all__ = ["DramatiqCarrier"]
+
+ACTOR = "solocron_run"
+OPTIONS = frozenset({"queue", "delay", "broker_priority"})
+
+
+class DramatiqCarrier:
+    """Enqueues through a broker of Dramatiq, which stays the application's; RabbitMQ has to confirm messages."""
+
+    follows = True
+
+    def __init__(self, broker: Any, *, queue: str = "default") -> None:
+        if not hasattr(broker, "declare_actor"):
+            raise InvalidError(f"{broker!r:.80} is not a broker of Dramatiq; nothing was made. Pass the broker object.")
+        if getattr(broker, "confirm_delivery", True) is False:
+            raise InvalidError(
+                "this broker does not confirm messages, so one that RabbitMQ lost would count as sent. Nothing was "
+                "made; pass RabbitmqBroker(..., confirm_delivery=True)."
+            )
+        self._broker = broker
+        self._queue = queue
+        client = getattr(broker, "client", None)
+        self._probe = Probe(client.ping if client is not None else lambda: broker.connection)
+
+    def attach(self, namespace: str, scheduler: Scheduler) -> None:
+        """Put the actor on the broker. Several schedulers may share it, each with a namespace of its own."""
+        from dramatiq import actor
+
+        known: dict[str, Scheduler] = self._broker.__dict__.setdefault("solocron_namespaces", {})
+        known[namespace] = scheduler
+        if ACTOR in self._broker.actors:
+            return
+
+        def run(message: dict[str, Any]) -> None:
+            found = known.get(message["namespace"])
+            if found is not None:
+                found.carry_out(message)
+
+        limits: dict[str, Any] = {"max_retries": 0, "time_limit": float("inf")}
+        options = {name: value for name, value in limits.items() if name in self._broker.actor_options}
+        actor(actor_name=ACTOR, queue_name=self._queue, broker=self._broker, **options)(run)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse `hand_over` options that Dramatiq does not know."""
+        check_options(options, OPTIONS, "DramatiqCarrier")
+
+    def publish(self, message: Message) -> None:
+        """Enqueue the run; return when the broker has it."""
+        self._enqueue(message, ACTOR, (message.to_json(),), {})
+
+    def forward(self, message: Message) -> None:
+        """Enqueue for the actor that a message names, with its payload as keyword arguments."""
+        self._enqueue(message, str(message.target), (), keyword_arguments(message))
+
+    def _enqueue(self, message: Message, actor: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        from dramatiq import Message as DramatiqMessage
+        from dramatiq.errors import ConnectionFailed
+
+        options = dict(message.options)
+        queue, delay = options.pop("queue", self._queue), options.pop("delay", None)
+        made: Any = DramatiqMessage(
+            queue_name=queue, actor_name=actor, args=args, kwargs=kwargs, options={**options, **message.headers},
+            message_id=message.id,
+        )  # fmt: skip
+        with self._probe.sending():
+            try:
+                self._broker.declare_queue(queue)
+                self._broker.enqueue(made, delay=delay)
+            except ConnectionFailed as error:
+                raise NotAccepted(f"no connection to the broker: {error}") from error

@@ -1,0 +1,91 @@
+"""Runs in RQ workers: `scheduler.carrier("rq", RQCarrier(Queue("cron", connection=...), scheduler="shop:scheduler"))`.
+
+A worker needs nothing but the module on its path. Its work horse is a fork per job, so the session of the run begins
+and ends there. RQ refuses an id that it knows: a message that is published again while the first copy waits is accepted
+as that one, and a copy that RQ has given up is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from solocron.carriers.parts import Probe, check_options, keyword_arguments
+from solocron.dispatch.carrier import Message
+from solocron.errors import InvalidError
+from solocron.scheduler import Scheduler
+
+__all__ = ["RQCarrier", "carry_out"]
+
+FUNCTION = "solocron.carriers.rq.carry_out"
+OPTIONS = frozenset({"queue", "at_front", "ttl"})
+FAILURES_KEPT = 86_400
+"""Seconds for which RQ keeps a message that it could not deliver; the record of the run is in the store."""
+WAITS = frozenset({"created", "queued", "started", "deferred", "scheduled"})
+"""States in which RQ will still deliver a message, or does."""
+
+
+class RQCarrier:
+    """Enqueues into a queue of RQ. `scheduler` is where a worker finds the scheduler: `"module:name"`."""
+
+    follows = True
+
+    def __init__(self, queue: Any, *, scheduler: str) -> None:
+        if not hasattr(queue, "enqueue_call"):
+            raise InvalidError(f"{queue!r:.80} is not a queue of RQ; nothing was made. Pass the `Queue(...)` object.")
+        module, colon, name = scheduler.partition(":") if isinstance(scheduler, str) else ("", "", "")
+        if not (colon and module and name):
+            raise InvalidError(
+                f'scheduler={scheduler!r:.80}: give the place where workers find it, such as "shop.cron:scheduler". '
+                "Nothing was made."
+            )
+        self._queue = queue
+        self._scheduler = scheduler
+        self._probe = Probe(queue.connection.ping)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Refuse `hand_over` options that RQ does not know."""
+        check_options(options, OPTIONS, "RQCarrier")
+
+    def publish(self, message: Message) -> None:
+        """Enqueue the run; return when Redis has answered."""
+        self._enqueue(message, FUNCTION, args=(self._scheduler, message.to_json()), timeout=-1, result_ttl=0)
+
+    def forward(self, message: Message) -> None:
+        """Enqueue the function that a message names, with its payload as keyword arguments."""
+        self._enqueue(message, str(message.target), kwargs=keyword_arguments(message))
+
+    def _enqueue(self, message: Message, function: str, **call: Any) -> None:
+        from rq.exceptions import DuplicateJobError
+
+        options = dict(message.options)
+        queue = self._queue
+        if "queue" in options:
+            queue = type(queue)(options.pop("queue"), connection=queue.connection)
+        call |= {"job_id": message.id, "unique": True, "failure_ttl": FAILURES_KEPT, **options}
+        call |= {"meta": message.headers, "description": f"{message.job} {message.run} attempt {message.attempt}"}
+        with self._probe.sending():
+            try:
+                queue.enqueue_call(function, **call)
+            except DuplicateJobError:
+                known = queue.fetch_job(message.id)
+                if known is not None and str(known.get_status(refresh=True)).rpartition(".")[2].lower() in WAITS:
+                    return
+                if known is not None:
+                    known.delete()
+                queue.enqueue_call(function, **call)
+
+
+def carry_out(where: str, message: dict[str, Any]) -> None:
+    """Carry out the run of a message in the process of an RQ worker; its session ends with it."""
+    module, _, name = where.partition(":")
+    found: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    if not isinstance(found, Scheduler):
+        raise InvalidError(f"{where} is not a Scheduler, so the run of this message was not carried out.")
+    try:
+        found.carry_out(message)
+    finally:
+        found._end_guest()

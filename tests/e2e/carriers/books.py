@@ -1,0 +1,29 @@
+"""The job that the workers of every queue carry out; each program beside this file names its own carrier."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from solocron import Carrier, Run, Scheduler
+
+LEDGER = Path(os.environ["SHOP_LEDGER"])
+
+
+def keep_books(carrier: Carrier) -> Scheduler:
+    """Return a scheduler whose one job runs in the workers of a queue."""
+    scheduler = Scheduler(os.environ["SHOP_STORE"], lease="3s")
+    scheduler.carrier("queue", carrier, pickup=os.environ.get("SHOP_PICKUP", "5m"))
+
+    @scheduler.cron("0 3 1 1 *", name="books", run_in="queue", retries=1, timeout="1m")
+    def books(run: Run) -> str:
+        """Write down that it began; a run that is told to wait does so until it is stopped."""
+        with LEDGER.open("a") as ledger:
+            ledger.write(f"{run.id} {run.attempt} {run.fence}\n")
+        while run.payload == "wait" and run.attempt == 1:
+            run.check()
+            time.sleep(0.05)
+        return "closed"
+
+    return scheduler

@@ -31,6 +31,7 @@ class Site:
     store: str
     token_file: Path
     tokens: dict[Role, str]
+    namespace: str = "default"
     port: int = 0
     process: subprocess.Popen[str] | None = None
     address: str = ""
@@ -40,6 +41,7 @@ class Site:
     def start(self) -> None:
         """Start it; a second start takes the same port again."""
         command = [sys.executable, "-m", "solocron", "serve", "--store", self.store, "--port", str(self.port)]
+        command += ["--namespace", self.namespace]
         self.process = subprocess.Popen(
             [*command, "--token-file", str(self.token_file)],
             stdout=subprocess.PIPE,

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
 
+from solocron.client import Client
+from solocron.errors import SolocronError
 from solocron.model.documents.audit import Act
 from solocron.service.roles import Role
+from solocron.stores.url import make_store
 from tests.browser.conftest import Chromium, Site
 
 pytestmark = pytest.mark.may_leak("the browser and the service live as long as this file")
@@ -151,6 +159,86 @@ def test_open_details_survive_a_change(chromium: Chromium, site: Site) -> None:
         with page.expect_response(lambda answer: "solocron-part" in answer.request.headers):
             page.keyboard.press("r")
         assert page.locator("details.error").get_attribute("open") is None
+
+
+def test_a_store_that_is_away_is_said_over_the_last_page_that_was_good(chromium: Chromium, site: Site) -> None:
+    with chromium.tab(site) as page:
+        page.goto("/jobs")
+        page.locator("#live", has_text="live").wait_for()
+        assert page.locator("#away").is_hidden()
+        page.route("**/jobs", lambda route: route.fulfill(status=503, body="{}"))
+        page.keyboard.press("r")
+        page.locator("#away").wait_for()
+        assert re.match(r"The store does not answer since \d\d:\d\d:\d\d\.", page.locator("#away").inner_text())
+        assert page.locator("table.data a", has_text="usage.rollup").count() == 1
+        page.unroute("**/jobs")
+        page.keyboard.press("r")
+        page.locator("#away").wait_for(state="hidden")
+
+
+JOBS = """
+import time
+from solocron import Scheduler
+scheduler = Scheduler({store!r}, namespace="kills", lease="3s")
+
+@scheduler.every("1000d", name="long", retries=3)
+def long():
+    time.sleep(120)
+"""
+
+
+@pytest.mark.long
+def test_a_killed_node_and_its_takeover_appear_on_the_open_page(chromium: Chromium, site: Site, tmp_path: Path) -> None:
+    """Within the lease, a beat of the sweeper and a pass of the watcher; no one reloads the page."""
+    store = f"sqlite:///{tmp_path / 'kills.db'}"
+    (tmp_path / "kills.py").write_text(JOBS.format(store=store))
+    here = Site(store, site.token_file, site.tokens, namespace="kills")
+    with nodes(tmp_path, "one", "two") as running:
+        run = wait_for_run(store)
+        here.start()
+        with chromium.tab(here) as page:
+            page.goto(f"/runs/{run[1].replace('#', '%23')}")
+            page.locator("#live", has_text="live").wait_for()
+            running[run[0]].kill()
+            begun = time.monotonic()
+            page.locator("text=/taken over/i").first.wait_for(timeout=30_000)
+            took = time.monotonic() - begun
+            assert "lost" in page.locator("main").inner_text().lower()
+            assert page.reports == []
+        assert here.stop() == 0
+    assert took < 15, "a lease of 3 s, a sweep, and passes of 2 s"
+
+
+@contextmanager
+def nodes(folder: Path, *names: str) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+    command = [sys.executable, "-m", "solocron", "run", "kills:scheduler", "--node"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = {name: subprocess.Popen([*command, name], cwd=folder, **quiet) for name in names}
+    try:
+        yield started
+    finally:
+        for one in started.values():
+            one.kill()
+            one.wait()
+
+
+def wait_for_run(store: str) -> tuple[str, str]:
+    """Trigger the job once a node is there, and return the node and the run that it holds."""
+    opened = make_store(store, namespace="kills")
+    client = Client(opened)
+    wanted, until = None, time.monotonic() + 60
+    try:
+        while time.monotonic() < until:
+            with suppress(SolocronError):
+                if wanted is None and len(client.nodes()) == 2:
+                    wanted = client.trigger("long")
+                for one in client.status().running:
+                    assert one.node is not None
+                    return one.node, one.run
+            time.sleep(0.1)
+    finally:
+        opened.close()
+    raise AssertionError("no node came, or none claimed the run")
 
 
 @pytest.mark.long

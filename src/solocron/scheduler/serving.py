@@ -46,10 +46,12 @@ class ServiceOperations:
         tick: bool = False,
         oidc: Oidc | None = None,
         values: Values = "operate",
+        live: bool = True,
     ) -> AsgiService:
         """Return the HTTP service as an ASGI application to mount. It starts no node, and opens nothing by itself.
 
-        Without `auth` and `tokens` it serves health checks, and 401 for all else.
+        Without `auth` and `tokens` it serves health checks, and 401 for all else. Without `live` there are no streams:
+        open pages ask again every 5 s.
         """
         from solocron.service.asgi import AsgiService
         from solocron.service.mounting import make_service
@@ -57,7 +59,7 @@ class ServiceOperations:
         service, host = make_service(
             clients_of(self._core), what="scheduler.asgi()", auth=auth, tokens=tokens, allowed_hosts=allowed_hosts,
             read_only=read_only, edit=edit, tick=self._tick_once if tick else None, oidc=oidc, values=values,
-            runs_node=lambda: self._core.alive, node_is_ready=self._node_is_ready,
+            live=live, runs_node=lambda: self._core.alive, node_is_ready=self._node_is_ready,
         )  # fmt: skip
         return AsgiService(service, auth=host)
 

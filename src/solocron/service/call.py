@@ -55,6 +55,8 @@ class ApiCall:
     values: Values = "operate"
     read_only: bool = False
     """True if the service refuses every write."""
+    live: bool = True
+    """False if pages get no stream, and ask again every few seconds."""
     is_form: bool = False
     """True if it came from a form of the dashboard."""
 

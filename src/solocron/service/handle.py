@@ -74,6 +74,7 @@ class Service:
         allowed_hosts: Collection[str] = LOOPBACK,
         read_only: bool = False,
         edit: bool = False,
+        live: bool = True,
         values: Values = "operate",
         ticking: Ticking | None = None,
         oidc: OidcVerifier | None = None,
@@ -87,8 +88,9 @@ class Service:
         self._clock = clock or SystemClock()
         self._clients = clients if isinstance(clients, ServiceClients) else ServiceClients.of(clients)
         self._tokens = tokens
-        features = {Feature.TICK: ticking, Feature.CODE: codes}
-        self._table = table = tuple(one for one in table if one.needs is None or features[one.needs] is not None)
+        features = {Feature.TICK: ticking is not None, Feature.CODE: codes is not None, Feature.LIVE: live}
+        self._table = table = tuple(one for one in table if one.needs is None or features[one.needs])
+        self._live = live
         self._values = values
         self._ticking = ticking
         self._oidc = oidc
@@ -239,6 +241,7 @@ class Service:
             board=self._board,
             values=self._values,
             read_only=self._read_only,
+            live=self._live,
             is_form=route.form,
         )
         return _response(route.handler(call), head)

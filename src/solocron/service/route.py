@@ -22,6 +22,8 @@ class Feature(StrEnum):
 
     TICK = "tick"
     """Code to run: a scheduler whose jobs are declared here."""
+    LIVE = "live"
+    """Streams, by which open pages learn of changes."""
     CODE = "code"
     """One-time codes, printed by the process itself."""
 

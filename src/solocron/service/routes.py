@@ -79,6 +79,7 @@ def _look(
     asks_store: bool = True,
     streams: bool = False,
     watched: bool = False,
+    needs: Feature | None = None,
 ) -> Route:
     return Route(
         method="GET",
@@ -89,6 +90,7 @@ def _look(
         asks_store=asks_store,
         streams=streams,
         watched=watched,
+        needs=needs,
     )
 
 
@@ -268,7 +270,7 @@ ROUTES: tuple[Route, ...] = (
         *PAGED,
     ),
     _look("/explain", explain.explain, *_EXPLAIN),
-    _look("/events", events.events, events.TOPICS, streams=True),
+    _look("/events", events.events, events.TOPICS, streams=True, needs=Feature.LIVE),
     _ask("/jobs/{job}/trigger", commands.trigger, *_TRIGGER, creates_runs=True, statuses=(202,)),
     _ask("/jobs/{job}/pause", commands.pause, _NOTE, BodyField.instant("until", "when it ends by itself")),
     _ask(

@@ -216,7 +216,7 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
         "find": (find_page("usage", jobs=world.jobs()[:2], nodes=world.nodes()[:1], **common), UTC_READING),
         "calendar": (shared.calendar_page(world.calendars()[0], **common), UTC_READING),
         "audit": (audit_page(world.audit(), **common), UTC_READING),
-        "doctor": (listing.doctor_page(world.checks()), UTC_READING),
+        "doctor": (listing.doctor_page(world.checks(), links=LINKS, operates=True), UTC_READING),
         "explain": (
             explain_page(
                 expression="15 2 * * *",

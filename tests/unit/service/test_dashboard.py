@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ from solocron import Scheduler
 from solocron.client import Client
 from solocron.service.handle import Service
 from solocron.service.pages.assets import static_files, static_hash
+from solocron.service.pages.overview import span_of
 from solocron.service.roles import Role
 from solocron.service.routes import ROUTES
 from solocron.stores.url import make_store
@@ -92,10 +94,42 @@ def test_a_pause_by_form_says_what_it_will_do_and_is_audited(own: World, browser
     assert "Paused." in shown
     assert "schema move" in shown
     assert ">Resume</a>" in shown
+    assert '<a href="/jobs/invoices/resume" data-dialog>Undo</a>' in shown
     assert audited(own)[0] == ("pause", "invoices", "operate-er", "dashboard")
     resumed = browser.send(browser.form("/jobs/invoices/resume"))
     assert resumed.header("location") == "/jobs/invoices?done=resumed"
+    assert '<a href="/jobs/invoices/pause" data-dialog>Undo</a>' in browser.text("/jobs/invoices?done=resumed")
+    assert "Undo" not in browser.text("/jobs/invoices?done=triggered")
     assert Client(own.shop.store).get_job("invoices").paused is None
+
+
+def test_the_doctor_repairs_by_a_form_that_says_what_it_will_do(own: World, browser: Browser) -> None:
+    assert 'href="/doctor/repair"' in browser.text("/doctor")
+    form = browser.form("/doctor/repair")
+    found = browser.send(form)
+    assert (found.status, found.header("location")) == (303, "/doctor?done=sound")
+    assert "There was nothing to repair." in browser.text("/doctor?done=sound")
+    assert audited(own)[0][:2] == ("repair", "namespace")
+    reader = Browser(own, Role.READ)
+    assert "/doctor/repair" not in reader.text("/doctor")
+
+
+def test_the_foot_shows_the_path_of_a_file_as_it_is(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'here.db'}"
+    scheduler = Scheduler(url)
+    scheduler.cron("0 3 * * *", name="a")(lambda: None)
+    scheduler.tick()
+    store = make_store(url)
+    world = World(Shop(url, None, store), Service(Client(store), tokens=tokens()), {})  # type: ignore[arg-type]
+    assert f'<span class="mono">{tmp_path / "here.db"}</span>' in world.ask("/", accept=HTML).response.body.decode()
+    store.close()
+
+
+def test_a_young_fleet_is_drawn_in_the_span_that_it_has_lived(own: World, browser: Browser) -> None:
+    assert '<a href="/?lanes=node&amp;span=1m" aria-current="true">' in browser.text("/")
+    assert '<a href="/?lanes=node&amp;span=6h" aria-current="true">' in browser.text("/?span=6h")
+    ages = {timedelta(seconds=30): "1m", timedelta(minutes=9): "10m", timedelta(minutes=11): "1h", timedelta(9): "1h"}
+    assert {age: span_of(age) for age in ages} == ages
 
 
 def test_a_local_time_is_read_in_the_zone_that_the_form_shows(own: World, browser: Browser) -> None:

@@ -315,6 +315,16 @@ def test_a_caller_that_does_not_wait_gets_its_answer_at_once(
             thread.join()
 
 
+@pytest.mark.parametrize("live", [True, False])
+def test_without_live_there_is_no_stream_and_pages_ask_again(scheduler: Scheduler, live: bool) -> None:
+    service = filled(scheduler).asgi(auth=everybody, live=live)
+    page = asyncio.run(ask(service, scope("/jobs", accept="text/html")))
+    assert (b'<meta name="solocron-streams" content="off">' in page[2]) is not live
+    if not live:
+        assert asyncio.run(ask(service, scope("/api/v1/events", query="topics=runs")))[0] == 404
+    service.close()
+
+
 def test_asgi_and_wsgi_are_what_they_say(scheduler: Scheduler) -> None:
     assert isinstance(scheduler.asgi(), AsgiService)
     assert isinstance(scheduler.wsgi(), WsgiService)

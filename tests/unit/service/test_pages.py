@@ -6,11 +6,13 @@ import gzip
 import html.parser
 import re
 from dataclasses import fields, is_dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from solocron.service.draw.slots import SlotCell
 from solocron.service.pages.details import job_page
 from solocron.service.pages.fleet import by_node, ticks_of, window_of
 from solocron.service.pages.job import state_of
@@ -21,7 +23,7 @@ from solocron.service.pages.looks import looks_of
 from solocron.service.pages.overview import accounting_of
 from solocron.service.pages.render import render, render_part
 from solocron.service.pages.runs import runs_table
-from solocron.service.pages.slots import SlotFate, kind_of, lay_out
+from solocron.service.pages.slots import SlotFate, kind_of, lay_out, slots_part
 from solocron.service.pages.spans import SlotsSpan
 from solocron.service.pages.story import story_of
 from solocron.service.pages.words import short_fence, span
@@ -209,6 +211,26 @@ def test_each_slot_stands_in_one_cell_and_the_fold_is_split():
     assert len(split) == 1
     assert [cell.kind for cell in cells if cell.chosen] == ["lost"]
     assert sum(cell.kind == "next" for cell in cells) == 1
+
+
+@pytest.mark.parametrize(("every", "row"), [(timedelta(hours=1), "Sun 29 Mar"), (timedelta(days=1), "23 Mar")])
+def test_a_time_that_the_clocks_skip_is_a_crossed_cell(every, row):
+    """On 29 March 2026 Vienna's clocks go from 02:00 to 03:00; the schedule leaves that slot out."""
+    first, vienna = datetime(2026, 3, 20, 1, 15, tzinfo=UTC), ZoneInfo("Europe/Vienna")
+    fates = [
+        SlotFate(slot=slot, status="succeeded", attempts=1)
+        for slot in (first + n * every for n in range(timedelta(days=12) // every))
+        if every < timedelta(days=1) or slot.date() != date(2026, 3, 29)
+    ]
+    if every >= timedelta(days=1):  # at 02:15 in Vienna, whatever its offset
+        fates = [replace(one, slot=one.slot.astimezone(vienna).replace(hour=2).astimezone(UTC)) for one in fates]
+    grid = lay_out(fates, job="j", chosen=None, reading=VIENNA, here=HERE, days_off={})
+    (gap,) = [(line.label, cell) for line in grid.rows for cell in line.cells if cell.kind == "gap"]
+    assert gap == (row, SlotCell(kind="gap", label="Sun 29 Mar 02:15: does not exist, the clocks go forward"))
+    assert (
+        "does not exist on this day"
+        in dict(slots_part(fates, job="j", chosen=None, reading=VIENNA, here=HERE).legend).values()
+    )
 
 
 @pytest.mark.parametrize(

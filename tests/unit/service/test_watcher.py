@@ -90,7 +90,7 @@ def test_a_run_that_begins_is_told_while_it_runs(watched: Watched) -> None:
 
 def test_a_pause_by_another_process_concerns_the_job(watched: Watched) -> None:
     watched.shop.scheduler.pause("report")
-    watched.looks(10)
+    watched.looks(2)
     news = watched.news()
     assert news is not None
     assert {"jobs", "job:report"} <= set(news["topics"])

@@ -1,10 +1,9 @@
 """`Watcher`: looks at the store for all who look at the service, and numbers what has changed.
 
 One pass serves every open page. It is bounded: the holds, at most 200 records, the slots of jobs in which something
-happened; at every second pass the last acts, at every fifth the nodes, the alarms and the slots of three more jobs, at
-every tenth the pauses. A pass that takes long makes the next one later. Nothing
-here runs by itself: an adapter calls `look` for as long as it has readers, so that a service that no one looks at asks
-nothing.
+happened; by turns the last acts, and the jobs that are paused or disabled; at every fifth pass the nodes, the alarms
+and the slots of three more jobs. A pass that takes long makes the next one later. Nothing here runs by itself: an
+adapter calls `look` for as long as it has readers, so that a service that no one looks at asks nothing.
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ class Watcher:
             topics |= self._acts()
         if seldom:
             topics |= self._seldom()
-        if self._passes % (2 * _SELDOM) == 0:
+        if self._passes % 2 or not self._passes:
             topics |= self._marked()
         topics |= self._account(topics, go_on=seldom)
         self._passes += 1

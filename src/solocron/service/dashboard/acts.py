@@ -16,7 +16,7 @@ from typing import Any
 from solocron.errors import InvalidError, NotFoundError, SolocronError
 from solocron.model.documents.run import job_of
 from solocron.schedules import load_zone
-from solocron.service.api import commands
+from solocron.service.api import commands, doctor
 from solocron.service.call import ApiCall, Redirect, ShownPage
 from solocron.service.dashboard.looking import Look
 from solocron.service.pages import acts
@@ -27,8 +27,9 @@ from solocron.service.zones import checked_zone
 from solocron.views import to_json
 
 __all__ = [
-    *("ask_backfill", "ask_bulk", "ask_cancel", "ask_pause", "ask_release", "ask_rerun", "ask_resume", "ask_trigger"),
-    *("ask_unblock", "backfill", "bulk", "cancel", "pause", "release", "rerun", "resume", "trigger", "unblock"),
+    *("ask_backfill", "ask_bulk", "ask_cancel", "ask_pause", "ask_release", "ask_repair", "ask_rerun", "ask_resume"),
+    *("ask_trigger", "ask_unblock", "backfill", "bulk", "cancel", "pause", "release", "repair", "rerun", "resume"),
+    *("trigger", "unblock"),
 ]
 
 Ask = Callable[[ApiCall], ShownPage]
@@ -205,6 +206,22 @@ def unblock(call: ApiCall) -> Redirect | ShownPage:
         return look.links.to("/doctor", done="unblocked")
 
     return _done(call, ask_unblock, act)
+
+
+def ask_repair(call: ApiCall) -> ShownPage:
+    """Show what a repair would do."""
+    look = Look.at(call)
+    return _asked(look, acts.repair_act(call.examination.look().checks, links=look.links))
+
+
+def repair(call: ApiCall) -> Redirect | ShownPage:
+    """Repair what is safe to repair."""
+
+    def act(look: Look) -> str:
+        done = doctor.repair(call).repaired
+        return look.links.to("/doctor", done="repaired" if done else "sound")
+
+    return _done(call, ask_repair, act)
 
 
 def ask_bulk(call: ApiCall) -> ShownPage:

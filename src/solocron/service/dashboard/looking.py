@@ -37,8 +37,11 @@ DONE = {
     "asked": "Its node was asked to stop it.",
     "released": "Released.",
     "unblocked": "It is tried again.",
+    "repaired": "Repaired what could be repaired.",
+    "sound": "There was nothing to repair.",
 }
 """What an act has done, in words of ours: the address of the page that follows names one of them."""
+_UNDONE_BY = {"paused": "resume", "resumed": "pause"}
 COMMON = (
     text("tz", "the zone in which times are told: `utc`, `job` or a name", most=64),
     choice("done", "what was just done", tuple(DONE)),
@@ -145,7 +148,7 @@ class Look:
             namespace="" if status is None else status.namespace,
             store=_KINDS.get(scheme.partition("+")[0], scheme),
             tier="" if status is None else status.tier,
-            place=place.lstrip("/") if scheme == "sqlite" else place,
+            place=place.removeprefix("/") if scheme == "sqlite" else place,  # what follows is the path as it is
             round_trip_ms=None if status is None else status.check["round_trip_ms"],
             release=__version__,
             who=call.who,
@@ -154,8 +157,15 @@ class Look:
             counts={} if status is None else _counts(glance, status),
             zones=self.zone_ways(),
             topics=topics,
+            streams=call.live,
             done="" if done is None else DONE[done],
+            undo=self._undo(done),
         )
+
+    def _undo(self, done: str | None) -> str:
+        """Return the address of the act that takes back what was just done to the job of this page."""
+        back, job = _UNDONE_BY.get(done or ""), self.call.names.get("job")
+        return self.links.job(job, back) if back and job and self.call.operates else ""
 
     def zone_ways(self, *, short: bool = False) -> Choices:
         """Return the zones in which the page can tell its times; a script adds the reader's own."""

@@ -13,7 +13,7 @@ from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
 from solocron.service.pages.fleet import SlotToCome, window_of
 from solocron.service.pages.looks import looks_of
-from solocron.service.pages.overview import SPANS, EmptyPage, Sums, overview_page
+from solocron.service.pages.overview import SPANS, EmptyPage, Sums, overview_page, span_of
 from solocron.service.pages.why import unaccounted_page
 from solocron.service.shown import shown_job, shown_run
 from solocron.views import JobView
@@ -35,7 +35,8 @@ def overview(call: ApiCall) -> ShownPage:
     if not glance.jobs:
         return look.screen(EmptyPage(why=""))
     status, reading = glance.status, look.reading
-    span, wall = call.given["span"], call.given["tv"] is not None
+    begun = min(one.created_at for one in glance.jobs)
+    span, wall = call.given["span"] or span_of(reading.now - begun), call.given["tv"] is not None
     window = window_of(reading.now, SPANS[span])
     page = call.reads.runs(WantedRuns(since=window.start), limit=_ATTEMPTS, before=None)
     nodes = call.reads.nodes(ended=True, since=window.start)

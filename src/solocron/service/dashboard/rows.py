@@ -45,6 +45,7 @@ def _act(
     *fields: BodyField,
     asked: tuple[Parameter, ...] = (),
     creates_runs: bool = False,
+    lasts: bool = False,
 ) -> tuple[Route, Route]:
     """Return the form of an act, and the act."""
     keyed = (_KEY,) if creates_runs else ()
@@ -65,6 +66,7 @@ def _act(
             parameters=COMMON,
             fields=(*fields, *keyed),
             creates_runs=creates_runs,
+            lasts=lasts,
             form=True,
             page=True,
             statuses=(303,),
@@ -89,7 +91,9 @@ ROWS: tuple[Route, ...] = (
         "/",
         overview.overview,
         choice("lanes", "a lane for each", ("node", "job"), default="node"),
-        choice("span", "how far back the fleet is drawn", tuple(SPANS), default="1h"),
+        choice(
+            "span", "how far back the fleet is drawn (default: an hour, or less if all of it is younger)", tuple(SPANS)
+        ),
         choice("tv", "accounting and fleet alone, large", ("1",)),
     ),
     _page("/accounting", overview.unaccounted),
@@ -207,6 +211,7 @@ ROWS: tuple[Route, ...] = (
         BodyField.digits("fence", "the fence as it was shown", most=2**63 - 1, required=True),
         BodyField.text("typed", "the name of the lock", most=200, required=True),
     ),
+    *_act("/doctor/repair", acts.ask_repair, acts.repair, lasts=True),
     *_act("/set-aside/{kind}/{document}/unblock", acts.ask_unblock, acts.unblock),
     _public(
         "/login",

@@ -94,7 +94,7 @@ def doctor(call: ApiCall) -> ShownPage:
     """Show what the doctor finds."""
     look = Look.at(call)
     checks = call.examination.look().checks
-    return look.screen(doctor_page(checks), checks)
+    return look.screen(doctor_page(checks, links=look.links, operates=call.operates), checks)
 
 
 def _of(read: Callable[[], list[T]]) -> list[T]:

@@ -11,10 +11,12 @@ from solocron.service.pages.forms import ActPage
 from solocron.service.pages.links import Links
 from solocron.service.pages.parts import FormField
 from solocron.service.pages.words import Reading, plural, span
+from solocron.stores.contract import Check
 from solocron.views import BackfillView, JobView, ResumeView, RunView
 
 __all__ = [
     *("BackfillAsked", "backfill_act", "backfill_span", "bulk_act", "cancel_act", "filled", "pause_act", "release_act"),
+    *("repair_act",),
     *("rerun_act", "rerun_failed_act", "resume_act", "trigger_act", "unblock_act"),
 ]
 
@@ -234,6 +236,24 @@ def unblock_act(kind: str, document: str, *, links: Links) -> ActPage:
         sentences=(f"The {kind} {document} was set aside because it could not be read; it is tried again at once.",),
         fields=(),
         action=links.set_aside(kind, document),
+        back=links.to("/doctor"),
+    )
+
+
+def repair_act(checks: Sequence[Check], *, links: Links) -> ActPage:
+    """Make the page that repairs what a sweeper would repair by itself."""
+    bad = [check.name for check in checks if check.level != "OK"]
+    return ActPage(
+        title="Repair the namespace",
+        sentences=(
+            f"Not well at present: {', '.join(bad)}." if bad else "Every check is well at present.",
+            "Documents that were set aside are tried again. The runs of nodes that are dead are taken over.",
+            "A node that is silent is watched for a whole lease first, and ended only if it did not renew it: this may "
+            "take half a minute.",
+            "No record is changed, and no live node is touched.",
+        ),
+        fields=(),
+        action=links.to("/doctor/repair"),
         back=links.to("/doctor"),
     )
 

@@ -34,17 +34,17 @@ def audit_page(
     table = TablePart(
         label="Audit",
         columns=(
-            *(Column(title="when"), Column(title="who"), Column(title="act"), Column(title="subject")),
-            *(Column(title="result"), Column(title="via", narrow=False), Column(title="note")),
+            *(Column(title="when"), Column(title="act"), Column(title="subject"), Column(title="result")),
+            *(Column(title="who"), Column(title="via", narrow=False), Column(title="note")),
         ),
         rows=tuple(
             TableRow(
                 cells=(
                     TableCell(text=reading.stamp(one.at, seconds=True)),
-                    TableCell(text=one.who or "not told", after=one.role or "", strong=True),
-                    TableCell(text=one.act),
+                    TableCell(text=one.act, strong=True),
                     TableCell(text=one.subject, href=links.found(one.subject)),
                     TableCell(badge=_badge(one.result)),
+                    TableCell(text=one.who or "not told", after=one.role or ""),
                     TableCell(text=one.via),
                     TableCell(text=one.note or "", wide=True, title=one.note),
                 )

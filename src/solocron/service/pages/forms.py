@@ -100,7 +100,7 @@ def explain_page(
     )
     table = TablePart(
         label="Next slots",
-        columns=(Column(title="local"), Column(title="UTC"), Column(title="from now", right=True)),
+        columns=(Column(title="local"), Column(title="UTC", narrow=False), Column(title="from now", right=True)),
         rows=tuple(
             TableRow(
                 cells=(

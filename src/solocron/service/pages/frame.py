@@ -59,14 +59,15 @@ class Frame:
     counts: dict[str, int] = field(default_factory=dict)
     """Number beside a section, by its key."""
     live: str = "asks every 5 s"
-    stale_since: str | None = None
-    """Time of the data, if they are older than 30 s."""
-    store_down_since: str | None = None
     zones: Choices | None = None
     done: str = ""
     """What was just done, if the page follows an act."""
+    undo: str = ""
+    """Address of the act that takes it back."""
     topics: str = ""
     """Topics of the stream on which the page shows something."""
+    streams: bool = True
+    """False if there is no stream: the page asks again every few seconds."""
 
     @property
     def operates(self) -> bool:

@@ -127,8 +127,9 @@ def alarms_page(
 _LEVELS = {"OK": ("ok", "ok"), "WARN": ("miss", "warn"), "FAIL": ("fail", "fail")}
 
 
-def doctor_page(checks: Sequence[Check]) -> DoctorPage:
+def doctor_page(checks: Sequence[Check], *, links: Links, operates: bool = False) -> DoctorPage:
     """Make the page of checks, the worst first."""
+    repair = ActLink(label="Repair", href=links.to("/doctor/repair"), icon="again", dialog=True)
     order = ("FAIL", "WARN", "OK")
     entries = tuple(
         ListEntry(
@@ -148,6 +149,7 @@ def doctor_page(checks: Sequence[Check]) -> DoctorPage:
         else f"{plural(len(checks), 'check')}, all well",
         entries=entries,
         calm="No check was made.",
+        acts=(repair,) if operates else (),
     )
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "places_of",
     "progress_of",
     "running_of",
+    "span_of",
 ]
 
 
@@ -293,6 +294,11 @@ _TONES = {
 
 SPANS = {"1m": 60, "10m": 600, "1h": 3_600, "6h": 6 * 3_600, "24h": 86_400, "7d": 7 * 86_400}
 """Spans of the fleet picture, in seconds."""
+
+
+def span_of(age: timedelta) -> str:
+    """Return the span in which a fleet of this age is drawn unasked: all of it while it is young, else an hour."""
+    return next((name for name in ("1m", "10m") if age.total_seconds() <= SPANS[name]), "1h")
 
 
 def overview_page(

@@ -49,8 +49,8 @@ def runs_table(
     columns = (
         Column(title="slot"),
         *job,
-        Column(title="started"),
-        Column(title="took", right=True),
+        Column(title="started", narrow=not with_job),
+        Column(title="took", right=True, narrow=not with_job),
         Column(title="attempt", right=True, narrow=False),
         Column(title="node", narrow=False),
         Column(title="fence", narrow=False),

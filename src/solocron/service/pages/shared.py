@@ -98,7 +98,7 @@ def locks_page(locks: Sequence[LockView], *, reading: Reading, links: Links, ope
         columns=(
             *(Column(title="lock"), Column(title="state"), Column(title="owner"), Column(title="since", narrow=False)),
             *(
-                Column(title="until"),
+                Column(title="until", narrow=False),
                 Column(title="fence", narrow=False),
                 Column(title="waiting", right=True),
                 Column(title=""),

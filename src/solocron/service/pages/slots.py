@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 
 from markupsafe import Markup
@@ -147,12 +147,14 @@ def lay_out(
     placed: dict[tuple[datetime, int], list[SlotFate]] = defaultdict(list)
     for fate, local in zip(fates, local_times, strict=True):
         placed[shape.row(local), shape.column(local)].append(fate)
-    present = shape.row(reading.local(reading.now))
+    present, gaps = shape.row(reading.local(reading.now)), _gaps(shape, local_times, reading)
     rows = tuple(
         GridRow(
             label="today" if key == present and shape.corner == "day" else label,
             cells=tuple(
-                _cell(placed.get((key, number), []), chosen=chosen, coming=coming, reading=reading, here=here)
+                _cell(placed[key, number], chosen=chosen, coming=coming, reading=reading, here=here)
+                if (key, number) in placed
+                else gaps.get((key, number), SlotCell())
                 for number in range(len(shape.columns))
             ),
             today=key == present,
@@ -162,6 +164,27 @@ def lay_out(
     )
     caption = f"Every slot of {job}, {len(fates)} of them"
     return SlotGrid(caption=caption, corner=shape.corner, columns=shape.columns, rows=rows, dense=shape.dense)
+
+
+def _gaps(shape: _Shape, local_times: Sequence[datetime], reading: Reading) -> dict[tuple[datetime, int], SlotCell]:
+    """Return the cells of times that the clocks skip, where the job has a slot on other days."""
+    if shape.corner not in ("day", "week from"):
+        return {}
+    times: dict[int, Counter[time]] = defaultdict(Counter)
+    for local in local_times:
+        times[shape.column(local)][local.time()] += 1
+    found: dict[tuple[datetime, int], SlotCell] = {}
+    for key, _ in shape.rows:
+        for column, usual in times.items():
+            day = key.date() + timedelta(days=0 if shape.corner == "day" else column)
+            wanted = datetime.combine(day, usual.most_common(1)[0][0], reading.zone)
+            lies_within = local_times[0] < wanted < local_times[-1]
+            if lies_within and reading.local(wanted.astimezone(UTC)).replace(tzinfo=None) != wanted.replace(
+                tzinfo=None
+            ):
+                label = f"{wanted:%a} {day.day} {wanted:%b %H:%M}: does not exist, the clocks go forward"
+                found[key, column] = SlotCell(kind="gap", label=label)
+    return found
 
 
 def _rhythm(fates: Sequence[SlotFate]) -> timedelta:
@@ -178,8 +201,6 @@ def _cell(
     reading: Reading,
     here: Callable[..., str],
 ) -> SlotCell:
-    if not fates:
-        return SlotCell()
     kinds = [kind_of(fate, first=fate.slot == coming) for fate in fates]
     worst = min(range(len(fates)), key=lambda number: _WORST.index(kinds[number]))
     kind, fate = kinds[worst], fates[worst]

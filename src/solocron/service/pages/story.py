@@ -93,7 +93,7 @@ def story_of(
         line = StoryLine(what=badge.word.capitalize(), rest=rest, at=reading.time(slot, seconds=True), tone=badge.tone)
         told.append((slot, 1, line))
     acts: list[ActLink] = []
-    if last is not None and last.attempt:
+    if last is not None and last.attempt and here is not None:  # the page of the run itself has no other slots to show
         acts.append(ActLink(label="Open the run", href=links.run(last.run)))
     if last is not None and operates and last.status not in ("running", "waiting"):
         acts.append(

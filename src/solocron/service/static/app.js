@@ -63,6 +63,14 @@ function say(words, stale = false) {
   place.classList.toggle("stale", stale);
 }
 
+// The page stays as it was when the store last answered; only this line comes and goes.
+function away(is) {
+  const bar = document.getElementById("away");
+  if (!bar || bar.hidden !== is) return;
+  if (is) bar.querySelector("b").textContent = document.getElementById("clock")?.textContent ?? "a while";
+  bar.hidden = !is;
+}
+
 const busy = () =>
   document.hidden ||
   document.querySelector("dialog[open], td.pick input:checked") !== null ||
@@ -85,6 +93,7 @@ async function refresh() {
     const headers = { "Solocron-Part": "main", ...(known ? { "If-None-Match": state.etag } : {}) };
     const answer = await fetch(location.href, { headers, credentials: "same-origin" });
     if (answer.status === 401) return location.reload();
+    if (answer.status === 503) away(true);
     if (answer.status !== 304) {
       if (!answer.ok) throw new Error(String(answer.status));
       state.etag = answer.headers.get("ETag") ?? "";
@@ -92,6 +101,7 @@ async function refresh() {
       morph(await answer.text());
     }
     state.failures = 0;
+    away(false);
     say(state.open ? "live" : "asks every 5 s");
   } catch {
     state.failures += 1;
@@ -123,7 +133,7 @@ function morph(text) {
 
 function listen() {
   const topics = meta("topics");
-  if (!topics || !window.EventSource || state.stream) return;
+  if (!topics || meta("streams") === "off" || !window.EventSource || state.stream) return;
   const stream = new EventSource(`${base}/api/v1/events?topics=${encodeURIComponent(topics)}`);
   state.stream = stream;
   stream.addEventListener("hello", (event) => {

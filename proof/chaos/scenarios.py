@@ -124,7 +124,11 @@ def beside(place: Place, folder: Path, *, frozen_for: float, tell: Tell) -> Figu
         ended = [line for line in ledger.lines(event=END) if line.pid == healthy.pid]
         ran = {line.key: line.at for line in ended if (line.run, line.attempt) in accepted}
         starts = [line for line in ledger.lines(event=START) if line.pid == sleeper.pid]
-        again = [line for line in starts if ran.get(line.key, line.at) < line.at]
+        # A freeze may hit between the engine's word and the body's first line: that body was under way.
+        begun = {(event["run"], event["attempt"]) for event in sleeper.events("started") if event["at"] < thawed}
+        again = [
+            line for line in starts if ran.get(line.key, line.at) < line.at and (line.run, line.attempt) not in begun
+        ]
         figures.faults += [f"ran again after its freeze: {line.key} of {line.node}" for line in again]
         figures.faults += [f"not taken over: {run}" for run in sorted(left - _started_elsewhere(arena, [sleeper]))]
         figures.struck = {FREEZE.number: 1}

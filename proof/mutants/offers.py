@@ -9,6 +9,7 @@ from proof.mutants.suites import Check
 from proof.offers.explorer import Faults, Offers, explore
 from solocron.clock import SECOND
 from solocron.model._fast.values import replace
+from solocron.model.applications import Peers
 from solocron.model.change import Change
 from solocron.model.documents.job import Hold, Job, WaitingRun
 from solocron.model.documents.offer import Offer
@@ -179,6 +180,14 @@ def _tested(test: Any) -> Check:
     return Check(test, by="the test")
 
 
+def _h14(bites: Bites) -> Patches:
+    def read_by_all(self: Peers, definition: Any) -> bool:
+        bites(self.lacking)
+        return True
+
+    return [(Peers, "can_read", read_by_all)]
+
+
 _pick_up, _overlap, _nobody = (
     test_offering.TestPickUp(),
     test_offering.TestOverlap(),
@@ -217,5 +226,9 @@ MUTANTS: list[Mutant] = [
     Mutant(
         "H-13", "a message that is published again counts as the first", "I20", _h13,
         _tested(_nobody.test_it_lapses_and_is_published_again_as_the_same_attempt),
+    ),
+    Mutant(
+        "H-14", "a carrier is written where an older node would misread it", "I6", _h14,
+        _tested(test_offering.TestBesideAnOlderNode().test_rule_a_carrier_is_not_written_where_a_node_would_misread_it),
     ),
 ]  # fmt: skip

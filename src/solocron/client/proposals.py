@@ -14,7 +14,7 @@ from solocron.jobs.checks import check_name
 from solocron.jobs.declaration import Declaration
 from solocron.jobs.job_spec import JobSpec
 from solocron.model._fast.values import replace
-from solocron.model.applications import application_in
+from solocron.model.applications import application_in, needed
 from solocron.model.documents.calendar import with_revision
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.permit import parse
@@ -57,6 +57,7 @@ class Proposals:
             self._applications[handler] = self._application_of(handler)
         definition = replace(definition, application=self._applications[handler])
         self._one_bound(name, definition.limit)
+        self._refuse_unreadable(name, definition)
         return definition if declaration.calendar is None else self._under(declaration.calendar, name, definition)
 
     def _under(self, calendar: str, name: str, definition: Definition) -> Definition:
@@ -67,6 +68,19 @@ class Proposals:
             raise unknown_calendar(calendar, self._latest, job=name, untouched="Nothing was added.")
         self._documents.calendars.fetch([(calendar, self._latest[calendar])])
         return with_revision(definition, self._latest[calendar])
+
+    def _refuse_unreadable(self, name: str, definition: Definition) -> None:
+        """Refuse a definition that a live node of an older version would misread."""
+        asked = needed(definition)
+        if not asked:
+            return
+        live = (session for session in sessions_since(self._documents.store) if session.state is Life.LIVE)
+        old = next((one for one in live if one.pools and not asked.issubset(one.features)), None)
+        if old is not None:
+            raise ConflictError(
+                f"the node {old.node} is of an older version ({old.version or 'unknown'}), which knows no carriers and "
+                f"would fail the runs of {name}. Nothing was added; stop it, or deploy a newer version there."
+            )
 
     def _one_bound(self, name: str, limit: str | None) -> None:
         """Refuse a second number for a limit that another job names."""

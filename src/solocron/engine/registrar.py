@@ -14,7 +14,7 @@ from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.calendar import with_revision
 from solocron.model.documents.job import GIVEN_WAY, Job
 from solocron.model.documents.scoped_pause import ScopedPause
-from solocron.model.documents.session import Session
+from solocron.model.documents.session import FEATURES, Session
 from solocron.model.transitions.registration import PASSED, Proposal, propose
 from solocron.stores.contract import Named, Result, Verdict
 from solocron.stores.paging import read_pauses, read_sessions
@@ -61,6 +61,8 @@ class Registrar:
         """Jobs that this node leaves to another application, with its name; reported once each."""
         self._outranked: dict[str, int] = {}
         """Jobs whose stored definition has a higher revision than ours, with that revision; reported once each."""
+        self._unreadable: set[str] = set()
+        """Jobs whose definition some live node cannot read; reported once each."""
         self._noted: deque[str] = deque()
         """Jobs that the claimer could not decide, passed from its thread to the one that proposes."""
         self._placing = True
@@ -87,6 +89,7 @@ class Registrar:
             lease=settings.lease_us,
             keep=settings.keep,
             max_running=settings.max_running,
+            features=FEATURES,
         )
 
     def register(self, between: Callable[[], None]) -> None:
@@ -150,6 +153,7 @@ class Registrar:
     def _propose_all(self, names: list[str], fleet: Peers, between: Callable[[], None] | None = None) -> bool:
         """Return whether every one of them stands as it was proposed, or was declined."""
         fetched, wanted = False, len(names)
+        self._report_unreadable(names, fleet)
         names = self._known(names)
         complete = len(names) == wanted
         pauses = read_pauses(self._context.store)
@@ -176,6 +180,20 @@ class Registrar:
             calendared = [name for name in names if self._calendar(name) is not None]
             self._context.calendars.bring(calendared, self._context.settings.late_for)
         return complete
+
+    def _report_unreadable(self, names: Sequence[str], fleet: Peers) -> None:
+        """Report, once each, the jobs that wait until the nodes of an older version are gone."""
+        for name in names:
+            declared = self._declared.get(name)
+            if declared is None or fleet.can_read(declared.options):
+                self._unreadable.discard(name)
+            elif name not in self._unreadable:
+                self._unreadable.add(name)
+                self._context.events.emit(
+                    "job blocked", job=name,
+                    error=f"a node of an older version lives, which does not know {declared.run_in!r} for a carrier "
+                    "and would fail its runs; its definition is written when that node is gone",
+                )  # fmt: skip
 
     def _known(self, names: list[str]) -> list[str]:
         """Return those whose calendar is in the store, if they name one; the others wait until it is there."""

@@ -15,11 +15,11 @@ from typing import Protocol
 from solocron.model.change import Absent, Change
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
-from solocron.model.documents.session import Life, Session
+from solocron.model.documents.session import FEATURES, OFFERS, Life, Session
 
 __all__ = [
-    *("CalledCode", "Peers", "TakenOn", "advertised", "application_in", "can_run", "is_anothers", "rivals"),
-    "take_on",
+    *("CalledCode", "Peers", "TakenOn", "advertised", "application_in", "can_run", "is_anothers", "needed"),
+    *("rivals", "take_on"),
 ]
 
 _Declared = tuple[tuple[str, ...] | None, tuple[tuple[str, tuple[str, ...] | None], ...]]
@@ -67,6 +67,11 @@ def application_in(session: Session, handler: str) -> str | None:
         elif handler in names:
             return application
     return main
+
+
+def needed(definition: Definition) -> frozenset[str]:
+    """Return the features that a node must know to leave the runs of a job to the nodes that can run them."""
+    return frozenset() if definition.hand_over is None else frozenset({OFFERS})
 
 
 class CalledCode(Protocol):
@@ -122,6 +127,8 @@ class Peers:
     declared: frozenset[_Declared] = frozenset()
     revision: int = 0
     """The highest revision of a live node."""
+    lacking: frozenset[str] = frozenset()
+    """The features that some live node does not know."""
 
     @classmethod
     def seen(cls, sessions: Iterable[Session], *, besides: str | None, now: int) -> Peers:
@@ -140,7 +147,12 @@ class Peers:
             declared=frozenset((s.handlers, s.applications) for s in (*live, *recent) if s.applications)
             - {(s.handlers, s.applications) for s in own},
             revision=max((s.revision or 0 for s in (*live, *own)), default=0),
+            lacking=frozenset(feature for feature in FEATURES for s in live if feature not in s.features),
         )
+
+    def can_read(self, definition: Definition) -> bool:
+        """Return whether every live node knows what a definition asks for."""
+        return needed(definition).isdisjoint(self.lacking)
 
     def declares(self, handler: str, application: str | None) -> bool:
         """Return whether another node has this handler from this application."""

@@ -35,7 +35,7 @@ __all__ = ["decode", "encode", "encode_fixed", "encode_state"]
 
 _SESSION_FIXED = (
     *("node", "host", "pid", "pools", "handlers", "applications", "version"),
-    *("fingerprint", "revision", "zone_data", "lease", "keep", "max_running", "started_at"),
+    *("fingerprint", "revision", "zone_data", "lease", "keep", "max_running", "features", "started_at"),
 )
 _SESSION = frozenset(field.name for field in fields(Session))
 _ORIGINS = {str(origin): origin for origin in Origin}
@@ -360,6 +360,7 @@ def _session(name: str, value: dict[str, Any]) -> Session:
     )
     facts["report"] = _report(facts["report"]) if "report" in facts else NO_REPORT
     facts["progress"] = tuple((run, fence, text) for run, fence, text in facts.get("progress", ()))
+    facts["features"] = tuple(facts.get("features", ()))
     facts["state"] = Life(facts["state"])
     return Session(name=name, **facts)
 

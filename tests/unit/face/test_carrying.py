@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 from solocron import AsyncRun, InvalidError, Message, NotAccepted, Run, Scheduler
-from solocron.errors import ConfigurationError
+from solocron.errors import ConfigurationError, ConflictError
 from solocron.events import Event
+from solocron.model.change import Absent, Kind
+from solocron.model.documents.session import Session, begin, end
+from solocron.stores.contract import Named
 
 Make = Callable[..., Scheduler]
 
@@ -356,6 +359,65 @@ class TestRefused:
     def test_what_is_no_message(self, make: Make, value: Any) -> None:
         with pytest.raises(InvalidError, match="nothing was run"):
             make().carry_out(value)
+
+
+class TestBesideAnOlderVersion:
+    """A node that knows no carriers would claim such a run and fail it, so it must never meet the definition."""
+
+    def old_node(self, scheduler: Scheduler) -> Callable[[], None]:
+        """Begin the session of a node that lists no features; return what ends it."""
+        store = scheduler.open().store
+        which = Named(Kind.SESSION, ("old",))
+        session = Session(name="old", node="old-1", host="h", pid=1, version="0.0.9", lease=60_000_000)
+        store.update(which, lambda doc, now: begin(_session(doc), session, now=now))
+
+        def stop() -> None:
+            store.update(which, lambda doc, now: end(_session(doc), now=now, reason="deployed"))
+
+        return stop
+
+    def test_a_new_job_waits_until_the_old_node_is_gone(self, make: Make) -> None:
+        queue, blocked = Queue(), []
+        node, _, _ = pair(make, queue)
+        node.on("job blocked", lambda event: blocked.append((event.job, event.error)))
+        stop = self.old_node(node)
+        node.tick()
+        assert node.jobs() == []
+        ((job, why),) = blocked
+        assert job == "books"
+        assert why.startswith("a node of an older version lives, which does not know 'queue' for a carrier")
+        stop()
+        message = hand_over(node, queue)
+        assert message.job == "books"
+
+    def test_a_job_that_ran_on_nodes_goes_on_there(self, make: Make) -> None:
+        queue, ran = Queue(), []
+        before, after = make(), make()
+        before.cron("0 3 1 1 *", name="books")(lambda: ran.append("before"))
+        before.tick()
+        after.carrier("queue", queue)
+        after.cron("0 3 1 1 *", name="books", run_in="queue")(lambda: ran.append("after"))
+        stop = self.old_node(after)
+        after.tick()
+        after.trigger("books")
+        (view,) = after.tick()
+        assert (view.status, ran, queue.messages) == ("succeeded", ["after"], [])
+        stop()
+        hand_over(after, queue)
+        assert len(queue.messages) == 1
+
+    def test_it_is_not_added_as_data_either(self, make: Make) -> None:
+        node, _, _ = pair(make, Queue())
+        stop = self.old_node(node)
+        with pytest.raises(ConflictError, match=r"the node old-1 is of an older version \(0\.0\.9\)"):
+            node.add("more", "books", "0 4 * * *", run_in="queue")
+        stop()
+        assert node.add("more", "books", "0 4 * * *", run_in="queue").run_in == "queue"
+
+
+def _session(doc: object) -> Session | Absent:
+    assert isinstance(doc, Session | Absent)
+    return doc
 
 
 def test_events_say_what_happened(make: Make) -> None:

@@ -14,9 +14,29 @@ from typing import Any
 from solocron.model.change import Absent, Change
 
 __all__ = [
-    *("NO_REPORT", "REFUSED", "Life", "Progress", "RefusedEnd", "Session", "SelfReport", "begin", "bury", "end"),
+    *(
+        "FEATURES",
+        "NO_REPORT",
+        "OFFERS",
+        "REFUSED",
+        "Life",
+        "Progress",
+        "RefusedEnd",
+        "Session",
+        "SelfReport",
+        "begin",
+        "bury",
+        "end",
+    ),
     *("is_live", "progress_of", "renew", "swept", "trimmed_progress"),
 ]
+
+
+OFFERS = "offers"
+"""Feature: leaves a run that a carrier has alone until its offer lapses."""
+FEATURES = (OFFERS,)
+"""What this version knows of stored documents beyond the first form. A session lists it, so that a definition that an
+older node would misread is written only when no such node lives; a version number would not tell what it knows."""
 
 
 class Life(StrEnum):
@@ -94,6 +114,8 @@ class Session:
     running: int = 0
     max_running: int | None = None
     """How many runs its node has at once at most; None if it did not say, or runs none."""
+    features: tuple[str, ...] = ()
+    """Those of `FEATURES` that its node knows."""
     progress: Progress = ()
     """The progress of its runs as of the last renewal, each trimmed by `trimmed_progress`."""
     epoch: str = ""

@@ -54,8 +54,11 @@ def propose(
     does. Their revisions are not compared, because each application counts its own. A lower revision never overwrites a
     higher one; a definition that has given way is left to the highest live revision. Between equal revisions, a
     different definition is written only when no live session still has the stored one, so that old and new code running
-    side by side do not flip-flop. New jobs are written at once.
+    side by side do not flip-flop. New jobs are written at once. A definition that some live node cannot read is written
+    when that node is gone.
     """
+    if not fleet.can_read(proposal.definition):
+        return None
     if isinstance(doc, Absent):
         return define(doc, proposal=proposal, now=now, late_for=late_for, resolve=resolve, pauses=pauses)
     if not doc.removed and is_anothers(doc.definition, proposal.definition.application):

@@ -327,6 +327,7 @@ def full_session(name: str) -> Session:
         expires_at=2**52 + 1,
         running=4,
         max_running=32,
+        features=("offers",),
         progress=(("j@1", 7, '{"done":1}'),),
         beats=5,
         epoch="1.t",

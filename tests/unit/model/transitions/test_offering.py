@@ -7,11 +7,17 @@ from typing import Any
 import pytest
 
 from solocron.clock import SECOND
+from solocron.model._fast.values import replace
+from solocron.model.applications import Peers
+from solocron.model.change import Absent, Change, Kind
+from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.offer import Offer
 from solocron.model.documents.run import Status
+from solocron.model.documents.session import FEATURES, OFFERS, Life, Session
 from solocron.model.transitions.finishing import Outcome
 from solocron.model.transitions.offering import Dropped, Handed
+from solocron.model.transitions.registration import Proposal, propose
 from solocron.model.transitions.rejoin import write_off
 from tests.unit.model.one_job import T0, OneJob, resolve, seconds
 
@@ -369,3 +375,27 @@ class TestAStoreThatWentBack:
         job.apply(lambda doc: write_off(doc, until=job.now, late_for=25 * SECOND, now=job.now, resolve=resolve))
         assert job.ended() == [(HOUR, "lost")]
         assert not job.job.waiting
+
+
+class TestBesideAnOlderNode:
+    def propose(self, doc: Job | Absent, *, lacking: frozenset[str]) -> Change | None:
+        definition = Definition(handler="tick", schedule=None, run_in="queue", hand_over={})
+        return propose(
+            doc, proposal=Proposal(definition=definition, source="new"), fleet=Peers(lacking=lacking), now=T0,
+            late_for=60 * SECOND, resolve=resolve,
+        )  # fmt: skip
+
+    def test_rule_a_carrier_is_not_written_where_a_node_would_misread_it(self) -> None:
+        plain = OneJob("1h").job
+        for doc in (plain, Absent(Kind.JOB, "tick")):
+            assert self.propose(doc, lacking=frozenset({OFFERS})) is None
+            assert self.propose(doc, lacking=frozenset()) is not None
+
+    def test_what_a_fleet_lacks_is_told_by_its_sessions(self) -> None:
+        def session(name: str, **more: Any) -> Session:
+            return Session(name=name, node=name, host="h", pid=1, lease=SECOND, **more)
+
+        new, old, guest = session("new", features=FEATURES), session("old"), session("guest", pools=())
+        assert Peers.seen([new, guest], besides=None, now=T0).lacking == frozenset()
+        assert Peers.seen([new, old], besides=None, now=T0).lacking == {OFFERS}
+        assert Peers.seen([new, replace(old, state=Life.DEAD)], besides=None, now=T0).lacking == frozenset()

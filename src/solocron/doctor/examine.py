@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 from solocron.clock import SECOND
 from solocron.doctor import fleet, work
@@ -36,6 +38,8 @@ class Circumstances:
     store_given: bool = True
     in_container: bool = False
     is_file: bool = False
+    store_file: Path | None = None
+    """The file with its URL, if that is how it was named."""
     pace: Pace | None = None
     keep: int | None = None
     """For how long records are kept, in microseconds, if not for as long as the nodes say themselves."""
@@ -131,6 +135,9 @@ def _store(store: Store, trip: float) -> Check:
 
 def _default_store(around: Circumstances) -> Iterator[Check]:
     remedy = "set SOLOCRON_STORE to a store that all replicas share"
+    if around.store_file is not None and not around.in_container and _is_read_by_all(around.store_file):
+        told = f"every user of this machine may read {around.store_file}, and the password in it"
+        yield warn("store file", told, f"chmod 640 {around.store_file}")
     if not around.store_given:
         if around.in_container:
             told = "none was given, and in a container every replica has a file of its own and runs everything"
@@ -141,6 +148,13 @@ def _default_store(around: Circumstances) -> Iterator[Check]:
     elif around.is_file and around.in_container:
         told = "a file in a container: replicas share it only where they mount the same volume of the same machine"
         yield warn("default store", told, "use a server store such as postgresql://")
+
+
+def _is_read_by_all(file: Path) -> bool:
+    try:
+        return bool(file.stat().st_mode & stat.S_IROTH)
+    except OSError:  # it was there when the URL was read
+        return False
 
 
 def _clock(store: Store, runtime: Runtime) -> Check:

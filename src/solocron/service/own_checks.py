@@ -15,7 +15,7 @@ from solocron.stores.contract import Check
 if TYPE_CHECKING:
     from solocron.service.server import Listening
 
-__all__ = ["checks_of"]
+__all__ = ["check_callers", "checks_of"]
 
 _OLD = 365 * 86_400
 _DAY = 86_400
@@ -32,7 +32,7 @@ def checks_of(
     """Return the lines; `listening` is None where another application serves it."""
     return (
         *(() if listening is None else (_address(listening), *_base(listening))),
-        _callers(tokens, has_auth, wall()),
+        check_callers(tokens, has_auth=has_auth, now=wall()),
         ok("service hosts", f"it answers as {', '.join(sorted(hosts))}"),
     )
 
@@ -49,7 +49,9 @@ def _base(listening: Listening) -> Sequence[Check]:
     return (ok("service path", f"below {listening.base}"),) if listening.base else ()
 
 
-def _callers(tokens: Tokens | None, has_auth: bool, now: float) -> Check:
+def check_callers(tokens: Tokens | None, *, has_auth: bool = False, now: float | None = None) -> Check:
+    """Return the line about who is let in: how many tokens of which role, and how old their file is."""
+    now = time.time() if now is None else now
     name, host = "service tokens", "the host application knows its users" if has_auth else ""
     if tokens is None:
         return ok(name, host) if host else warn(name, "no caller is let in", "give auth= or tokens=")

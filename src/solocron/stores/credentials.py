@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import stat
 import subprocess
 from pathlib import Path
 
@@ -19,12 +21,18 @@ def written_in(file: str) -> str:
     """Return the URL in a file, without the line break at its end."""
     try:
         with Path(file).open(encoding="utf-8") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
             text = opened.read(_SIZE).strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigurationError(
             f"SOLOCRON_STORE_FILE={file!r:.200} cannot be read ({why}); nothing was opened."
         ) from None
+    if mode & stat.S_IWOTH:  # that others may read it is said by the doctor: orchestrators mount secrets so
+        raise ConfigurationError(
+            f"SOLOCRON_STORE_FILE={file!r:.200} can be changed by every user of this machine, who could lead "
+            f"this one to another store; nothing was opened. Run: chmod o-w {file}"
+        )
     if not text:
         raise ConfigurationError(
             f"SOLOCRON_STORE_FILE={file!r:.200} is empty; nothing was opened. Put the store's URL into it."

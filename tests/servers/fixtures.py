@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import pytest
 
 from tests.required import lacks, require_program
-from tests.servers import Etcd, MariaDB, Nats, PgBouncer, Postgres, RabbitMQ, Redis, Server, Valkey, ZooKeeper
+from tests.servers import DynamoDB, Etcd, MariaDB, Nats, PgBouncer, Postgres, RabbitMQ, Redis, Server, Valkey, ZooKeeper
 
 S = TypeVar("S", bound=Server)
 
@@ -82,6 +82,12 @@ def nats() -> Iterator[Nats]:
 def zookeeper() -> Iterator[ZooKeeper]:
     """This worker's ZooKeeper."""
     yield from _shared(ZooKeeper)
+
+
+@pytest.fixture(scope="session")
+def dynamodb() -> Iterator[DynamoDB]:
+    """This worker's DynamoDB Local."""
+    yield from _shared(DynamoDB)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,8 @@ import redis
 from pymysql.cursors import Cursor
 
 from solocron.errors import StoreUnavailable
+from solocron.stores.swap.dynamodb.address import DynamoAddress
+from solocron.stores.swap.dynamodb.keys import DynamoKeys
 from solocron.stores.swap.key_store import Swapped
 from solocron.stores.swap.nats.address import NatsAddress
 from solocron.stores.swap.nats.keys import NatsKeys
@@ -40,7 +42,10 @@ FIXTURES = {
     "etcd": "etcd",
     "nats": "nats",
     "zookeeper": "zookeeper",
+    "dynamodb": "dynamodb",
 }
+SLOW = frozenset({"dynamodb"})
+"""Servers that take many seconds to start."""
 GONE = (
     psycopg.OperationalError,
     pymysql.OperationalError,
@@ -70,7 +75,7 @@ class SmallDocuments:
                     cursor.execute("CREATE TABLE note (text varchar(99))")
                     cursor.execute("INSERT INTO note VALUES (%s)", [text])
                     session.commit()
-            case "nats" | "zookeeper":
+            case "nats" | "zookeeper" | "dynamodb":
                 with self.keys() as keys:
                     assert isinstance(keys.commit({}, {"note": text}), Swapped)
             case "etcd":
@@ -88,7 +93,7 @@ class SmallDocuments:
                 with self.mariadb() as session, session.cursor() as cursor:
                     cursor.execute("SELECT text FROM note")
                     row = cursor.fetchone()
-            case "nats" | "zookeeper":
+            case "nats" | "zookeeper" | "dynamodb":
                 with self.keys() as keys:
                     row = (keys.fetch(["note"]).items["note"].value,)
             case "etcd":
@@ -115,10 +120,12 @@ class SmallDocuments:
             read_timeout=self.timeout,
         )
 
-    def keys(self) -> closing[NatsKeys | ZooKeys]:
+    def keys(self) -> closing[NatsKeys | ZooKeys | DynamoKeys]:
         url = parse(self.parts.geturl())
         if url.scheme == "nats":
             return closing(NatsKeys(NatsAddress.of(url, timeout=self.timeout), "default"))
+        if url.scheme == "dynamodb":
+            return closing(DynamoKeys(DynamoAddress.of(url, timeout=self.timeout), "default"))
         return closing(ZooKeys(ZooAddress.of(url, timeout=self.timeout), "default"))
 
     @property
@@ -135,7 +142,7 @@ class SmallDocuments:
         return redis.Redis.from_url(url, socket_timeout=self.timeout, socket_connect_timeout=self.timeout, retry=None)
 
 
-@pytest.fixture(params=list(SERVERS))
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.long if name in SLOW else ()) for name in SERVERS])
 def server(request: pytest.FixtureRequest) -> Server:
     """Each of this worker's shared servers in turn."""
     found: Server = request.getfixturevalue(FIXTURES[request.param])

@@ -56,6 +56,7 @@ _REDIS = _Scheme("solocron.stores.redis", "RedisStore", "redis", "redis")
 _ETCD = _Scheme("solocron.stores.swap.etcd", "EtcdStore")
 _NATS = _Scheme("solocron.stores.swap.nats", "NatsStore")
 _ZOOKEEPER = _Scheme("solocron.stores.swap.zookeeper", "ZooStore")
+_DYNAMODB = _Scheme("solocron.stores.swap.dynamodb", "DynamoStore", "dynamodb", "botocore")
 _SCHEMES = {
     "sqlite": _Scheme("solocron.stores.sql.sqlite", "SQLiteStore"),
     "postgresql": _POSTGRES,
@@ -71,6 +72,7 @@ _SCHEMES = {
     "tls": _NATS,
     "zookeeper": _ZOOKEEPER,
     "zookeepers": _ZOOKEEPER,
+    "dynamodb": _DYNAMODB,
     "memory": _Scheme("solocron.stores.memory", "MemoryStore"),
 }
 _ALIASES = {

@@ -9,6 +9,7 @@ import pytest
 from solocron.errors import EmptyStore
 from solocron.model.change import Kind
 from solocron.stores.contract import All
+from solocron.stores.swap.dynamodb import DynamoStore
 from solocron.stores.swap.etcd import EtcdStore
 from solocron.stores.swap.memory import MemoryKeys, SharedKeys
 from solocron.stores.swap.nats import NatsStore
@@ -16,7 +17,7 @@ from solocron.stores.swap.store import SwapStore
 from solocron.stores.swap.zookeeper import ZooStore
 from solocron.stores.url import parse
 from solocron.testing.conformance.kit import job, names, put
-from tests.servers import Etcd, Nats, ZooKeeper
+from tests.servers import DynamoDB, Etcd, Nats, ZooKeeper
 
 
 def looks(store: SwapStore) -> None:
@@ -53,11 +54,18 @@ def test_looking_makes_no_node_in_zookeeper(zookeeper: ZooKeeper) -> None:
         assert store.namespaces() == []
 
 
-@pytest.mark.parametrize("kind", ["etcd", "nats", "zookeeper"])
+def test_looking_makes_no_item_in_dynamodb(dynamodb: DynamoDB) -> None:
+    url = dynamodb.fresh_url()
+    with closing(DynamoStore(parse(url))) as store:
+        looks(store)
+        assert store.namespaces() == []
+
+
+@pytest.mark.parametrize("kind", ["etcd", "nats", "zookeeper", "dynamodb"])
 def test_a_reader_reads_what_a_writer_wrote(kind: str, request: pytest.FixtureRequest) -> None:
     server = request.getfixturevalue(kind)
     url = server.fresh_url()
-    make = {"etcd": EtcdStore, "nats": NatsStore, "zookeeper": ZooStore}[kind]
+    make = {"etcd": EtcdStore, "nats": NatsStore, "zookeeper": ZooStore, "dynamodb": DynamoStore}[kind]
     with closing(make(parse(url))) as reader, closing(make(parse(url))) as writer:
         with pytest.raises(EmptyStore):
             reader.open(read_only=True)

@@ -9,17 +9,20 @@ clock: the interval begins anew, and only then may the time go back.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Hashable
 
 from solocron.clock import MILLISECOND, SECOND, SystemClock
 from solocron.stores import forking
 
-__all__ = ["ServerTime", "time_of"]
+__all__ = ["ServerTime", "Sharpener", "time_of"]
 
 _DRIFT = 0.000_5
 """By how much the rates of two clocks may differ."""
 _SHARP = 40 * MILLISECOND
 """Width of the interval that is good enough."""
+_SHARPENS = 2.5
+"""Seconds after which a clock that does not become sharp enough is taken as it is."""
 
 
 class ServerTime:
@@ -113,6 +116,30 @@ class ServerTime:
     def forked(self) -> None:
         """Take a new mutex: a thread that does not exist in the child may have held the old one."""
         self._mutex = threading.Lock()
+
+
+class Sharpener:
+    """Sharpens the clock of a server that tells whole seconds, by asking while they turn."""
+
+    def __init__(self, clock: ServerTime, ask: Callable[[], object]) -> None:
+        """`ask` makes one cheap call whose reply tells the time."""
+        self._clock = clock
+        self._ask = ask
+        self._sharp = 0
+
+    def sharpen(self, within: int) -> None:
+        """Ask until `now` is no further behind than that, or asking does not help."""
+        clock = self._clock
+        if clock.is_known and clock.width <= max(within, self._sharp):
+            return
+        until = time.monotonic() + _SHARPENS
+        while time.monotonic() < until:
+            self._ask()
+            if clock.width <= within:
+                break
+            time.sleep(min(max(clock.until_turn(), 0.004), 1.0))
+        # A slow network tells the time no better than that: do not ask for so long at every renewal.
+        self._sharp = max(within, clock.width + clock.width // 2)
 
 
 _times: dict[Hashable, ServerTime] = {}

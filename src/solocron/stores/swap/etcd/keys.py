@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from solocron.stores.swap.etcd.link import EtcdFull, EtcdLink, packed_text, unpa
 from solocron.stores.swap.etcd.watch import EtcdWatch
 from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, Item, KeyLimits, Span, Stale, Swapped
 from solocron.stores.swap.layout import NOTIFY
+from solocron.stores.swap.server_time import Sharpener
 
 __all__ = ["EtcdKeys"]
 
@@ -22,8 +22,6 @@ _OPERATIONS = 128
 _PAGE = 1_000
 _LIMITS = KeyLimits(keys=_OPERATIONS - 3, bytes=1_000_000, value=1_000_000)
 """Of a request of 1.5 MB, a third is lost to base64."""
-_SHARPENS = 2.5
-"""Seconds after which a clock that does not become sharp enough is taken as it is."""
 
 
 class EtcdKeys:
@@ -38,7 +36,7 @@ class EtcdKeys:
         self._link = EtcdLink(address)
         self._watch = EtcdWatch(self._link, f"{self._prefix}{NOTIFY}")
         self._facts: EtcdFacts | None = None
-        self._sharp = 0
+        self._sharpener = Sharpener(self._link.time, self.ask_time)
         self._process = os.getpid()
 
     @property
@@ -193,18 +191,7 @@ class EtcdKeys:
         return _server(self._link.read("/v3/kv/range", {"key": packed_text("\0"), "limit": 1}))
 
     def sharpen(self, within: int) -> None:
-        """Ask while the server's second turns, until `now` is no further behind than that, or asking does not help."""
-        clock = self._link.time
-        if clock.is_known and clock.width <= max(within, self._sharp):
-            return
-        until = time.monotonic() + _SHARPENS
-        while time.monotonic() < until:
-            self.ask_time()
-            if clock.width <= within:
-                break
-            time.sleep(min(max(clock.until_turn(), 0.004), 1.0))
-        # A slow network tells the time no better than that: do not ask for so long at every renewal.
-        self._sharp = max(within, clock.width + clock.width // 2)
+        self._sharpener.sharpen(within)
 
     def position(self) -> int:
         return int(self._link.read("/v3/kv/range", {"key": packed_text("\0"), "limit": 1})["header"]["revision"])

@@ -1,7 +1,8 @@
 """Celery beat on as many machines as you like: `celery -A shop beat -S solocron`.
 
-Each entry of `beat_schedule` is a job that is forwarded to Celery: every slot is sent by one of the beats, and a beat
-that dies is taken over within a lease. The store is `app.conf.solocron_store`, else `SOLOCRON_STORE`.
+Each entry of `beat_schedule` is a job that is forwarded to Celery, and so is each row of django-celery-beat, if that is
+installed. Every slot is sent by one of the beats, and a beat that dies is taken over within a lease. The store is
+`app.conf.solocron_store`, else `SOLOCRON_STORE`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from solocron.carriers.celery import CeleryCarrier
 from solocron.carriers.parts import missing
+from solocron.carriers.periodic_tasks import PeriodicTaskTables, installed
 from solocron.dispatch.carrier import Message
 from solocron.errors import ConfigurationError, InvalidError
 from solocron.importers.celery import read_beat_entry
@@ -27,13 +29,15 @@ try:
 except ImportError:
     raise missing("BeatScheduler", "celery") from None
 
-__all__ = ["BeatScheduler"]
+__all__ = ["BeatScheduler", "plain_name"]
 
 log = logging.getLogger("solocron")
 
 CARRIER = "celery-beat"
 LOOK_AGAIN = 5.0
 """Seconds between two calls of `tick`, which has nothing to do: the node has loops of its own."""
+LOOK_AT_TABLES = 2.0
+"""Seconds between two looks at the change marker of django-celery-beat."""
 OPTIONS = ("catch_up", "overlap", "start_within", "tags", "owner", "runbook")
 """Options of Solocron that an entry may have under `options["solocron"]`."""
 
@@ -50,7 +54,7 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
                 "this beat needs a store that all beats share: set app.conf.solocron_store or SOLOCRON_STORE. Nothing "
                 "was started."
             )
-        namespace = getattr(app.conf, "solocron_namespace", None) or _plain(app.main or "celery")
+        namespace = getattr(app.conf, "solocron_namespace", None) or plain_name(app.main or "celery")
         lease = getattr(app.conf, "solocron_lease", None) or "15s"
         self.solocron = Scheduler(url, namespace=namespace, lease=lease, enabled=True)
         self._carrier = CeleryCarrier(app)
@@ -59,6 +63,11 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
         entries = {**self.data, **(app.conf.beat_schedule or {})}
         for name, entry in entries.items():
             self._declare(str(name), entry)
+        self._tables: PeriodicTaskTables | None = None
+        if installed():
+            taken = frozenset(map(str, entries))
+            self._tables = PeriodicTaskTables(self.solocron, carrier=CARRIER, tz=self._zone(), taken=taken)
+            self._tables.refresh()
         self.solocron.start()
 
     def _declare(self, name: str, entry: Any) -> None:
@@ -73,7 +82,7 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
             found = read_beat_entry({**given, "options": options}, tz=self._zone())
             payload = {"args": found.args, "kwargs": found.kwargs}
             self.solocron.forward(
-                _plain(name), CARRIER, found.task, found.schedule, payload=payload, hand_over=options,
+                plain_name(name), CARRIER, found.task, found.schedule, payload=payload, hand_over=options,
                 **{"start_within": self.app.conf.beat_cron_starting_deadline, **own},
             )  # fmt: skip
         except InvalidError as error:
@@ -81,7 +90,7 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
         if getattr(given.get("schedule"), "relative", False):
             log.warning(
                 "relative=True has no effect: the period of an entry is anchored, so that all beats agree on its slots",
-                extra={"event": "relative ignored", "job": _plain(name)},
+                extra={"event": "relative ignored", "job": plain_name(name)},
             )
 
     def _zone(self) -> str:
@@ -89,11 +98,21 @@ class BeatScheduler(beat.Scheduler):  # type: ignore[misc]
 
     def _send(self, message: Message) -> None:
         """Send the task of an entry; return when the broker has confirmed it."""
-        self._carrier.send(str(message.target), message, **(message.payload or {}))
+        payload = dict(message.payload or {})
+        row, one_off = payload.pop("row", None), payload.pop("one_off", False)
+        self._carrier.send(str(message.target), message, **payload)
+        if row is not None and self._tables is not None:
+            self._tables.sent(row, one_off=one_off)
 
     def tick(self, *args: Any, **more: Any) -> float:
-        """Return when to be called again; the node sends what is due."""
-        return LOOK_AGAIN
+        """Return when to be called again; the node sends what is due, and here the tables are looked at."""
+        if self._tables is None:
+            return LOOK_AGAIN
+        try:
+            self._tables.refresh()
+        except Exception as error:  # noqa: BLE001 - whatever keeps the tables away, what is known goes on
+            log.warning("the tables of django-celery-beat could not be read: %s", error, extra={"event": "no tables"})
+        return LOOK_AT_TABLES
 
     def close(self) -> None:
         """Drain the node."""
@@ -106,7 +125,7 @@ def _mapping(entry: Any) -> dict[str, Any]:
     return {name: getattr(entry, name) for name in ("task", "schedule", "args", "kwargs", "options")}
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return a name that a store can keep: what it cannot is replaced, and a digest keeps such names apart."""
     if re.fullmatch(r"[A-Za-z0-9_.:-]{1,128}", name):
         return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -108,3 +109,21 @@ def test_mistakes_are_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     app.conf.beat_schedule = {"x": {"task": "t", "schedule": 1.0, "options": {"solocron": {"colour": 1}}}}
     with pytest.raises(InvalidError, match="beat entry 'x': 'colour' is not one of"):
         BeatScheduler(app)
+
+
+def test_the_rows_of_django_celery_beat_are_sent_as_they_are_edited(tmp_path: Path) -> None:
+    """In a process of its own: Django is set up once in a process."""
+    command = [sys.executable, str(HERE / "tables.py"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    say, once, new = "task:say-it-", "task:once", "task:new"
+    assert [name for name in found["jobs"] if name.startswith("task:")] == [
+        once,
+        next(name for name in found["jobs"] if name.startswith(say)),
+    ]
+    assert (found["last_run_at"], found["once"], found["looks again in"]) == (True, 1, 2.0)
+    assert [name for name in found["again"] if name.startswith("task:")] == [new]
+    solar, taken = found["warned"]
+    assert "beat_schedule has an entry of the same name" in taken + solar
+    assert "solar, which has no counterpart" in taken + solar

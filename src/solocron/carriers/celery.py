@@ -103,6 +103,10 @@ class CeleryCarrier:
             self._connection = connection
         return self._connection
 
+    def withdraw(self, id: str) -> None:
+        """Tell the workers that listen to leave a task out."""
+        self.app.control.revoke(id)
+
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:

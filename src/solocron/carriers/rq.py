@@ -56,6 +56,22 @@ class RQCarrier:
         """Enqueue the function that a message names, with its payload as keyword arguments."""
         self._enqueue(message, str(message.target), kwargs=keyword_arguments(message))
 
+    def look(self, id: str) -> str | None:
+        """Say what RQ knows of a message that no worker has picked up."""
+        job = self._queue.fetch_job(id)
+        if job is None:
+            return "RQ does not have it any more"
+        state = _state(job)
+        if state == "failed":
+            return f"RQ could not deliver it: {str(job.exc_info or '').strip().rpartition(chr(10))[2]}"
+        return f"RQ has it as {state}, {len(self._queue)} in the queue"
+
+    def withdraw(self, id: str) -> None:
+        """Delete a message that still waits."""
+        job = self._queue.fetch_job(id)
+        if job is not None and _state(job) == "queued":
+            job.delete()
+
     def _enqueue(self, message: Message, function: str, **call: Any) -> None:
         from rq.exceptions import DuplicateJobError
 
@@ -70,11 +86,15 @@ class RQCarrier:
                 queue.enqueue_call(function, **call)
             except DuplicateJobError:
                 known = queue.fetch_job(message.id)
-                if known is not None and str(known.get_status(refresh=True)).rpartition(".")[2].lower() in WAITS:
+                if known is not None and _state(known) in WAITS:
                     return
                 if known is not None:
                     known.delete()
                 queue.enqueue_call(function, **call)
+
+
+def _state(job: Any) -> str:
+    return str(job.get_status(refresh=True)).rpartition(".")[2].lower()
 
 
 def carry_out(where: str, message: dict[str, Any]) -> None:

@@ -43,7 +43,9 @@ PLAIN_MARKS = LaneMarks("=", ">", "-", "!", "x", "#", "o", "|")
 _WORST_FIRST = ("refused", "lost", "failed", "running", "cancelled", "ok", "to_come", "now")
 _KINDS = {
     "succeeded": "ok",
+    "handed_over": "ok",
     "running": "running",
+    "offered": "running",
     "cancelled": "cancelled",
     "failed": "failed",
     "timed_out": "failed",

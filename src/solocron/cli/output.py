@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 _STYLES = {
-    **dict.fromkeys(["succeeded", "live", "OK", "on"], "green"),
-    **dict.fromkeys(["running", "waiting"], "cyan"),
+    **dict.fromkeys(["succeeded", "handed_over", "live", "OK", "on"], "green"),
+    **dict.fromkeys(["running", "offered", "waiting"], "cyan"),
     **dict.fromkeys(["cancelled", "skipped", "missed", "dropped", "silent", "WARN", "paused", "disabled"], "yellow"),
     **dict.fromkeys(["failed", "timed_out", "lost", "dead", "FAIL", "orphaned", "stopping"], "bold red"),
 }

@@ -9,7 +9,7 @@ from datetime import datetime
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import InvalidError, NotFoundError
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
-from solocron.model.documents.run import Origin, Record, Status, key_of, run_id
+from solocron.model.documents.run import GOOD, Origin, Record, Status, key_of, run_id
 from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
 from solocron.model.timetable import Timetable
 from solocron.model.transitions import backfill
@@ -165,7 +165,7 @@ def spans_to_run(
     begun: list[Hold | WaitingRun] = [*job.active, *job.waiting_runs]
     done = {one.slot for one in begun if one.origin is not Origin.TRIGGER}
     for record in records_since(store, job.name, start):
-        well = record.status is Status.SUCCEEDED if only == "not_well" else record.attempt > 0
+        well = record.status in GOOD if only == "not_well" else record.attempt > 0
         if well and record.origin is not Origin.TRIGGER:
             done.add(record.slot)
     until = min(end - 1, slots.decided_until(job.cursor, job.nominal))

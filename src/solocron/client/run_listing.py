@@ -1,4 +1,4 @@
-"""List runs in pages: what runs first, latest claim first, then the log, newest first.
+"""List runs in pages: what runs or waits in a queue first, latest claim first, then the log, newest first.
 
 A page says where the next one begins by the place of its last run and never by a count, so that runs which begin or end
 between two pages shift nothing. A run that ends in between is on the pages of the log; it may be listed twice, once as
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from solocron.client.job_documents import JobDocuments
-from solocron.client.run_lookup import RunLookup
+from solocron.client.run_lookup import RunLookup, offered_views
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import InvalidError
-from solocron.model.documents.run import Origin, Status
+from solocron.model.documents.run import ENDED, Origin, Status
 from solocron.near import did_you_mean
 from solocron.stores.contract import Query, RecordKey
 from solocron.stores.log import key_of
@@ -75,10 +75,10 @@ class WantedRuns:
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InvalidError(f"no run can be both since {_utc(self.since)} and before {_utc(self.until)}.")
 
-    def finds_running(self, view: RunView) -> bool:
-        """Return whether a running attempt is wanted, but for the instants."""
+    def finds_open(self, view: RunView) -> bool:
+        """Return whether an attempt that runs, or that a carrier has, is wanted, but for the instants."""
         return (
-            (not self.statuses or Status.RUNNING in self.statuses)
+            (not self.statuses or view.status in self.statuses)
             and (not self.origins or view.origin in self.origins)
             and self.node in (None, view.node)
         )
@@ -119,7 +119,8 @@ class RunListing:
             docs = read_held(self._store) if wanted.job is None else read_jobs(self._store, (wanted.job,))
             known = wanted.job is None or bool(docs)
             if self._is_open(wanted):
-                held = [view for view in self._lookup.running(docs) if wanted.finds_running(view)]
+                views: list[RunView] = [*self._lookup.running(docs), *offered_views(docs)]
+                held = sorted(filter(wanted.finds_open, views), key=_place, reverse=True)
         if before is not None:
             held = [view for view in held if _place(view) < before.place]
         found = held[:limit]
@@ -150,7 +151,7 @@ class RunListing:
         return (wanted.since is None or wanted.since <= now) and (wanted.until is None or now < wanted.until)
 
     def _ended(self, wanted: WantedRuns, limit: int, before: RecordKey | None, scan: int) -> RunPage:
-        statuses = wanted.statuses - {Status.RUNNING}
+        statuses = wanted.statuses & ENDED
         if wanted.statuses and not statuses:
             return RunPage(())
         query = Query(

@@ -17,7 +17,7 @@ from solocron.stores.contract import All, Named, Query
 from solocron.stores.paging import find_job, read_documents
 from solocron.views import HoldView, RunView
 
-__all__ = ["RunLookup", "running_views"]
+__all__ = ["RunLookup", "offered_views", "running_views"]
 
 _WORST_FIRST = (Status.FAILED, Status.TIMED_OUT, Status.LOST, Status.CANCELLED)
 
@@ -115,6 +115,17 @@ def running_views(jobs: Iterable[Job], sessions: Iterable[Session], now: int) ->
             progress = None if session is None else progress_of(session).get((hold.run, hold.fence))
             found.append((hold.claimed_at, HoldView.of_hold(job, hold, session, now=now, progress=progress)))
     return [view for _, view in sorted(found, key=lambda one: (one[0], one[1].run), reverse=True)]
+
+
+def offered_views(jobs: Iterable[Job]) -> list[RunView]:
+    """Return the runs of these jobs that a carrier has and no worker has picked up, the longest wait first."""
+    found: list[tuple[int, RunView]] = []
+    for job in jobs:
+        for one in job.waiting_runs:
+            if one.offered and one.offer is not None:
+                key = key_of(job.name, one.origin, one.slot, one.request, one.shard)
+                found.append((one.offer.since, RunView.waiting(job.name, one, key)))
+    return [view for _, view in sorted(found, key=lambda item: (item[0], item[1].run))]
 
 
 def _latest(look: _RunLook, run: str) -> tuple[RunView, bool] | None:

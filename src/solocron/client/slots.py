@@ -21,6 +21,7 @@ from solocron.model.timetable import Timetable
 from solocron.schedules import load_zone
 from solocron.stores.paging import read_jobs
 from solocron.views import AccountingView, SlotView
+from solocron.views.runs import where_offered
 
 __all__ = ["SLOTS", "JobAccount", "Slots"]
 
@@ -31,7 +32,7 @@ _COMPARED = 5_000
 _MISSING = 100
 _WORST_FIRST = (
     *(Status.FAILED, Status.TIMED_OUT, Status.LOST, Status.CANCELLED, Status.DROPPED, Status.MISSED, Status.SKIPPED),
-    Status.SUCCEEDED,
+    *(Status.HANDED_OVER, Status.SUCCEEDED),
 )
 
 
@@ -186,14 +187,17 @@ class _Fates:
         hold = self._held.get(slot)
         if isinstance(hold, Hold) and not (record and record.run == hold.run and record.attempt >= hold.attempt):
             return SlotView(
-                slot=at, status="running", run=hold.run, attempts=self._attempts[slot] + 1, node=hold.node,
-                origin=str(hold.origin), late_s=(hold.claimed_at - slot) / SECOND,
+                slot=at, status=str(Status.OFFERED if hold.handing else Status.RUNNING), run=hold.run,
+                attempts=self._attempts[slot] + 1, node=hold.node, origin=str(hold.origin),
+                late_s=(hold.claimed_at - slot) / SECOND,
             )  # fmt: skip
         wait = self._waits.get(slot)
         if wait is not None:
+            where = where_offered(wait) if isinstance(wait, WaitingRun) else None
             return SlotView(
-                slot=at, status="waiting", run=wait.run, attempts=self._attempts[slot], origin=str(wait.origin)
-            )
+                slot=at, status="waiting" if where is None else str(Status.OFFERED), reason=where, run=wait.run,
+                attempts=self._attempts[slot], origin=str(wait.origin),
+            )  # fmt: skip
         if record is not None:
             return self._recorded(slot, at, record)
         return SlotView(slot=at, status=self._without_record(slot))

@@ -11,7 +11,7 @@ from solocron.client.alarms import AlarmDesk
 from solocron.client.census import Census, CensusJob
 from solocron.client.hour_counts import HOUR, HourCounts
 from solocron.client.job_documents import OVERDUE, JobDocuments
-from solocron.client.run_lookup import running_views
+from solocron.client.run_lookup import offered_views, running_views
 from solocron.clock import from_us
 from solocron.model.applications import can_run
 from solocron.model.documents.scoped_pause import ScopedPause, standing
@@ -47,13 +47,15 @@ class StatusReader:
         sessions, counted = sessions_since(store), store.count_jobs()
         pauses, jobs = standing(self._documents.pauses(), now), self._census.jobs()
         nodes = sorted((NodeView.of(one, now=now) for one in sessions), key=lambda view: (view.node, view.session))
+        held = read_held(store)
         return StatusView(
             store=store.url,
             tier=str(store.capabilities.tier),
             namespace=store.namespace,
             now=from_us(now),
             nodes=tuple(nodes),
-            running=tuple(running_views(read_held(store), sessions, now)),
+            running=tuple(running_views(held, sessions, now)),
+            offered=tuple(offered_views(held)),
             counts=self._counts.total(now - _DAY, now),
             jobs=counted.all - counted.marked[Mark.REMOVED],
             paused=tuple(iter_marked(store, Mark.PAUSED)) if counted.marked[Mark.PAUSED] else (),

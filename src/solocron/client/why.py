@@ -15,7 +15,7 @@ from solocron.clock import SECOND, from_us, iso, to_us
 from solocron.errors import InvalidError
 from solocron.model.change import Kind
 from solocron.model.documents.job import Job
-from solocron.model.documents.run import Origin, Record, Status, run_id
+from solocron.model.documents.run import GOOD, Origin, Record, Status, run_id
 from solocron.model.documents.scoped_pause import standing
 from solocron.model.documents.session import Session
 from solocron.model.timetable import Timetable
@@ -62,7 +62,7 @@ class Why:
 
     def _of(self, job: Job, timetable: Timetable, at: datetime, slot: int) -> WhyView:
         records = self._named(job, slot)
-        if not records or records[-1].status is not Status.SUCCEEDED:  # it may have been repeated since, or did not run
+        if not records or records[-1].status not in GOOD:  # it may have been repeated since, or did not run
             records = self._slots.records_of(job, slot)
         view = self._slots.fate(job, slot, records)
         sessions = sessions_since(self._store, slot)
@@ -174,6 +174,10 @@ def _verdict(job: Job, view: SlotView, sessions: list[Session]) -> str:
     match view.status:
         case "succeeded":
             return f"{name} ran its slot {slot} in {view.attempts} attempt{'s' * (view.attempts != 1)}, on {view.node}."
+        case "handed_over":
+            return f"{name} handed its slot {slot} over{reason}; what became of it there is not known here."
+        case "offered":
+            return f"{name} has not begun its slot {slot} yet{reason}."
         case "running":
             return f"{name} runs its slot {slot} now, on {view.node}."
         case "waiting":

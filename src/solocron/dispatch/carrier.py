@@ -19,8 +19,10 @@ from solocron.model.documents.definition import TARGET
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import key_of
 
-__all__ = ["Carriage", "Carrier", "Forward", "Forwards", "Message", "NotAccepted", "make_message"]
+__all__ = ["Carriage", "Carrier", "Forward", "Forwards", "Message", "NotAccepted", "make_message", "message_id"]
 
+LOOK_LIMIT = 300
+"""Characters of what a carrier says of a message that does not start."""
 _NAMED = ("namespace", "job", "run", "attempt")
 
 
@@ -84,9 +86,10 @@ class Message:
 class Carrier(Protocol):
     """Takes messages to other processes. `follows`: a Solocron on the other side picks them up.
 
-    Four more methods are used where they exist: `attach(namespace, scheduler)` when the carrier is named, so that it
+    Six more methods are used where they exist: `attach(namespace, scheduler)` when the carrier is named, so that it
     can put a task where workers find it, `check(options)` to refuse bad `hand_over` options at the start, `close()` to
-    release connections, and `forward(message)`, by which a carrier that follows sends what a job names as its target.
+    release connections, `forward(message)`, by which a carrier that follows sends what a job names as its target,
+    `look(id)` to say why a message has not started, and `withdraw(id)` to take one out of the queue, at best.
     """
 
     @property
@@ -143,18 +146,43 @@ class Carriage:
         else:
             self.carrier.publish(message)
 
+    def look(self, id: str) -> str | None:
+        """Return why a message has not started, if the carrier knows; what it cannot tell is left out."""
+        return _at_best(self.carrier, "look", id)
+
+    def withdraw(self, id: str) -> None:
+        """Take a message out of the queue, if the carrier can. It would start nothing anyway."""
+        _at_best(self.carrier, "withdraw", id)
+
     def close(self) -> None:
         if isinstance(self.carrier, _Closes):
             self.carrier.close()
 
 
+def _at_best(carrier: Carrier, method: str, id: str) -> str | None:
+    """Call a method that a carrier may have. It is a help, so its failure is not the run's."""
+    found = getattr(carrier, method, None)
+    if found is None:
+        return None
+    try:
+        said = found(id)
+    except Exception:  # noqa: BLE001 - a broker that is away cannot tell, and is asked again with the next message
+        return None
+    return said[:LOOK_LIMIT] if isinstance(said, str) and said else None
+
+
+def message_id(namespace: str, job: str, run: str, attempt: int) -> str:
+    """Return the id of every copy of the message of an attempt: a DNS label, and short enough for any queue."""
+    digest = hashlib.blake2b(f"{namespace}|{run}|{attempt}".encode(), digest_size=10).hexdigest()
+    short = re.sub(r"[^a-z0-9]+", "-", job.lower()).strip("-")[:32].strip("-")
+    return f"solocron-{short}-{digest}" if short else f"solocron-{digest}"
+
+
 def make_message(job: Job, hold: Hold, *, namespace: str, follows: bool) -> Message:
     """Return the message of a hand-over; one that is followed carries no payload."""
-    digest = hashlib.blake2b(f"{namespace}|{hold.run}|{hold.attempt}".encode(), digest_size=10).hexdigest()
-    short = re.sub(r"[^a-z0-9]+", "-", job.name.lower()).strip("-")[:32].strip("-")
     payload = job.definition.payload if hold.payload is None else hold.payload
     return Message(
-        id=f"solocron-{short}-{digest}" if short else f"solocron-{digest}",
+        id=message_id(namespace, job.name, hold.run, hold.attempt),
         namespace=namespace,
         job=job.name,
         run=hold.run,

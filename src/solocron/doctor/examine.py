@@ -12,6 +12,7 @@ from pathlib import Path
 from solocron.clock import SECOND
 from solocron.doctor import fleet, work
 from solocron.doctor.alarms import alarms
+from solocron.doctor.carriers import carriers
 from solocron.doctor.fleet import Pace
 from solocron.doctor.line import FAIL, fail, ok, warn
 from solocron.doctor.sight import look
@@ -95,6 +96,7 @@ def _fleet_and_work(store: Store, around: Circumstances, trip: float) -> Iterato
         yield fleet.given_lease(around.pace, trip)
     yield from fleet.versions(sight, __version__)
     yield from fleet.zone_data(sight, zone_data_version())
+    yield from carriers(sight)
     yield from work.unreadable(sight)
     yield from work.applications(sight)
     yield from work.revisions(sight)

@@ -12,6 +12,7 @@ from solocron.model.documents.namespace import Namespace
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back, standing
 from solocron.model.documents.session import Life, Session, is_live
 from solocron.stores.contract import All, Blocked, Named, Store
+from solocron.stores.documents import QUEUES
 from solocron.stores.paging import PAGE, iter_documents, iter_jobs, read_documents, read_sessions
 
 __all__ = ["Sight", "look"]
@@ -52,7 +53,7 @@ class Sight:
     def unknown(self) -> tuple[str, ...]:
         """Holders without a session, or with a swept one: their holds never end by themselves."""
         known = {session.name for session in self.sessions if session.state is not Life.SWEPT}
-        return tuple(sorted(self.holders - known))
+        return tuple(sorted(self.holders - known - {QUEUES}))
 
     @property
     def holds(self) -> tuple[tuple[Job, Hold], ...]:

@@ -194,8 +194,9 @@ class Finisher:
         hold, outcome = item.running.hold, item.outcome
         if isinstance(outcome, HandOver):
             return hand_over(
-                job, run=hold.run, fence=hold.fence, pickup=outcome.pickup, now=now, resolve=self._context.resolve
-            )
+                job, run=hold.run, fence=hold.fence, pickup=outcome.pickup, note=outcome.note, now=now,
+                resolve=self._context.resolve,
+            )  # fmt: skip
         if isinstance(outcome, NotPublished):
             return put_back(
                 job, run=hold.run, fence=hold.fence, wait=outcome.wait, note=outcome.note, now=now,

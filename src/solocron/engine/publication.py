@@ -36,11 +36,13 @@ def backoff(tries: int) -> int:
 class Publication:
     """One hand-over on this node, as its dispatcher knows it."""
 
-    __slots__ = ("_carriage", "_message", "_node", "_offer", "running")
+    __slots__ = ("_carriage", "_message", "_node", "_offer", "_why", "running")
 
     def __init__(self, node: Runner, job: Job, running: Running, offer: Offer) -> None:
         self._node = node
         self._offer = offer
+        self._why: str | None = None
+        """What the carrier says of a message that was not picked up."""
         self._carriage: Carriage = node.context.carriers[offer.carrier]
         self._message: Message = make_message(
             job, running.hold, namespace=node.context.store.namespace, follows=offer.follows
@@ -55,11 +57,6 @@ class Publication:
             node.attempts.revoke(running)
             node.hand_back(running, "handed back: its node shuts down")
             return False
-        if self._offer.tries > 1 and self._offer.note is None:
-            node.context.events.emit(
-                "not picked up", job=running.job, run=running.hold.run, attempt=running.hold.attempt,
-                carrier=self._carriage.name, since=self._offer.since, tries=self._offer.tries,
-            )  # fmt: skip
         running.interrupt = node.calling.dispatchers["thread"].submit(self)
         return True
 
@@ -73,7 +70,17 @@ class Publication:
         return self._node.attempts.begin(self.running)
 
     def body(self) -> Callable[[], Any]:
-        return lambda: self._carriage.publish(self._message)
+        return self._publish
+
+    def _publish(self) -> None:
+        if self._offer.lapsed:
+            hold = self.running.hold
+            self._why = self._carriage.look(self._message.id)
+            self._node.context.events.emit(
+                "not picked up", job=self.running.job, run=hold.run, attempt=hold.attempt,
+                carrier=self._carriage.name, since=self._offer.since, tries=self._offer.tries, reason=self._why,
+            )  # fmt: skip
+        self._carriage.publish(self._message)
 
     def away(self) -> Away:
         raise AssertionError("a message is published by the node itself")
@@ -86,7 +93,7 @@ class Publication:
     def _end(self, error: BaseException | None) -> Outcome | HandOver | NotPublished:
         carrier = self._carriage.name
         if error is None and self._offer.follows:
-            return HandOver(pickup=self._carriage.pickup, carrier=carrier, message=self._message.id)
+            return HandOver(pickup=self._carriage.pickup, carrier=carrier, message=self._message.id, note=self._why)
         if error is None:
             return Outcome(status=Status.HANDED_OVER, reason=f"accepted by {carrier} as {self._message.id}")
         if isinstance(error, InvalidError):

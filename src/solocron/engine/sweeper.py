@@ -16,6 +16,7 @@ from solocron.lease.liveness import Authority, Liveness, Mode
 from solocron.lease.own import OwnLease
 from solocron.model.documents.namespace import Openness
 from solocron.model.documents.session import Life, Session
+from solocron.stores.documents import QUEUES
 from solocron.stores.paging import read_sessions
 
 __all__ = ["Sweeper"]
@@ -117,7 +118,7 @@ class Sweeper:
         if own is None or not self._gate.is_open:
             return
         known = {session.name for session in sessions if session.state is not Life.SWEPT}
-        for session in sorted(holders - known - {own}):
+        for session in sorted(holders - known - {own, QUEUES}):
             reason = "its session does not exist any more"
             self._takeover.take_from(session, reason, by=own, gate=self._gate.gate())
 

@@ -10,8 +10,11 @@ from solocron.calendars.views import CalendarView
 from solocron.client import Client
 from solocron.client.backfill import BackfillChoice
 from solocron.client.timeline import LaneKind
+from solocron.dispatch.carrier import Carriage, message_id
+from solocron.errors import NotFoundError
 from solocron.jobs.job_spec import JobSpec
 from solocron.jobs.options import AddOptions, Span
+from solocron.model.documents.run import Status
 from solocron.scheduler.auditing import audited, audited_job
 from solocron.scheduler.core import Core
 from solocron.schedules import Schedule
@@ -295,7 +298,13 @@ class Operations:
         Return "asked" if a node has to stop it, "cancelled" if it was waiting, or its status if it is over.
         """
         with audited_job(self._core, "cancel", run, by=by, note=note):
-            return self.open().cancel(run, by=by, note=note)
+            client = self.open()
+            offered = _offered(self._core, client, run)
+            answer = client.cancel(run, by=by, note=note)
+            if offered is not None and answer == "cancelled":
+                carriage, message = offered
+                carriage.withdraw(message)
+            return answer
 
     def add(
         self,
@@ -349,3 +358,15 @@ class Operations:
 def _scope(pool: str | None, match: str | None) -> str:
     """Return the words of a scope, as the audit has them."""
     return f"--pool {pool}" if pool is not None else f"--match {match}" if match is not None else "--all"
+
+
+def _offered(core: Core, client: Client, run: str) -> tuple[Carriage, str] | None:
+    """Return the carrier that has the message of a run, if it is named here, and the id of the message."""
+    if not core.carriers:
+        return None
+    try:
+        view = client.get_run(run)
+        carriage = core.carriers.get(client.get_job(view.job).run_in) if view.status == Status.OFFERED else None
+    except NotFoundError:
+        return None
+    return None if carriage is None else (carriage, message_id(core.store.namespace, view.job, view.run, view.attempt))

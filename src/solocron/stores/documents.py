@@ -10,15 +10,24 @@ from solocron.model.change import Absent, Kind, SmallDocument
 from solocron.model.documents.job import Job
 from solocron.stores.contract import Doc, Due, Gate, JobCounts, Mark, Which
 
-__all__ = ["counted", "earliest", "gate_in", "holders_of", "is_open", "kind_of", "marks_of", "same_fixed"]
+__all__ = ["QUEUES", "counted", "earliest", "gate_in", "holders_of", "is_open", "kind_of", "marks_of", "same_fixed"]
 
 _NOBODY: frozenset[str] = frozenset()
 
 
+QUEUES = ":queues"
+"""Stands among the holders of a job for the queues that carry its offers, which no session holds.
+
+So listings of what runs find a run that a carrier has, at the cost of what runs. No session has this name.
+"""
+
+
 def holders_of(doc: Doc | Absent | None) -> frozenset[str]:
-    """The sessions that a document names as holders."""
+    """The sessions that a document names as holders, and `QUEUES` if a carrier has a run of it."""
     if isinstance(doc, Job):
         active = doc.active
+        if doc.definition.hand_over is not None and any(one.offered for one in doc.waiting_runs):
+            return frozenset([*(hold.session for hold in active), QUEUES])
         if len(active) == 1:
             return frozenset((active[0].session,))
         return frozenset([hold.session for hold in active]) if active else _NOBODY

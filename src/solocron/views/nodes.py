@@ -10,7 +10,7 @@ from solocron.clock import SECOND, from_us
 from solocron.model.documents.session import Life, Session
 from solocron.views.alarms import AlarmView
 from solocron.views.jobs import ScopedPauseView
-from solocron.views.runs import HoldView, moment
+from solocron.views.runs import HoldView, RunView, moment
 
 __all__ = ["NodeView", "RefusedEndView", "StatusView"]
 
@@ -108,6 +108,8 @@ class StatusView:
     now: datetime
     nodes: tuple[NodeView, ...]
     running: tuple[HoldView, ...]
+    offered: tuple[RunView, ...]
+    """Runs that a carrier has and no worker has picked up, the longest wait first."""
     counts: Mapping[str, int]
     jobs: int
     paused: tuple[str, ...]

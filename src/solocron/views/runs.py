@@ -97,7 +97,7 @@ class RunView:
     @classmethod
     def waiting(cls, job: str, waiting_run: WaitingRun, key: str) -> RunView:
         """Make the view of a run that waits to be claimed, or whose message waits to be picked up."""
-        offer = waiting_run.offer
+        where = where_offered(waiting_run)
         reason = (
             f"attempt {waiting_run.attempt} at {iso(waiting_run.ready_at)}"
             if waiting_run.attempt > 1
@@ -108,8 +108,8 @@ class RunView:
             job=job,
             slot=from_us(waiting_run.slot),
             attempt=waiting_run.attempt,
-            status=WAITING if offer is None or not offer.stands else Status.OFFERED,
-            reason=reason if offer is None else _why_offered(offer, reason),
+            status=WAITING if where is None else Status.OFFERED,
+            reason=where or _not_offered(waiting_run.offer, reason),
             node=None,
             fence=0,
             origin=str(waiting_run.origin),
@@ -157,7 +157,8 @@ class HoldView(RunView):
         live = session is not None and session.state is Life.LIVE
         lease = session.lease if session is not None and is_live(session, now=now) else None
         status = Status.OFFERED if hold.handing else Status.RUNNING
-        record = record_of(job, hold, status, now=hold.claimed_at, progress=progress)
+        how = _held_by(job, hold)
+        record = record_of(job, hold, status, now=hold.claimed_at, progress=progress, reason=how)
         view = RunView.of(record).held(hold, lease=lease, now=now)
         return cls(
             **{field.name: getattr(view, field.name) for field in fields(RunView)},
@@ -166,12 +167,28 @@ class HoldView(RunView):
         )
 
 
-def _why_offered(offer: Offer, otherwise: str) -> str:
-    """Return where the message of a run is, and since when."""
-    if not offer.stands:
-        return f"handed over to {offer.carrier} once more {otherwise}" + (f": {offer.note}" if offer.note else "")
+def where_offered(one: WaitingRun) -> str | None:
+    """Return where the message of a run is, and since when; None if no message of it is awaited."""
+    offer = one.offer
+    if offer is None or not offer.stands:
+        return None
     again = "" if offer.tries == 1 else f", published {offer.tries} times"
-    return f"waits in {offer.carrier} since {iso(offer.since)}, not picked up{again}"
+    why = "" if offer.note is None else f": {offer.note}"
+    return f"waits in {offer.carrier} since {iso(offer.since)}, not picked up{again}{why}"
+
+
+def _not_offered(offer: Offer | None, otherwise: str) -> str:
+    """Return when a run is handed over once more, or begins."""
+    if offer is None:
+        return otherwise
+    return f"handed over to {offer.carrier} once more {otherwise}" + (f": {offer.note}" if offer.note else "")
+
+
+def _held_by(job: Job, hold: Hold) -> str | None:
+    """Return how a run got to its holder, where a carrier takes it there."""
+    if hold.offer is not None:
+        return f"{hold.node} hands it over to {hold.offer.carrier}"
+    return None if job.definition.hand_over is None else f"picked up by {hold.node} from {job.definition.run_in}"
 
 
 def moment(us: int | None) -> datetime | None:

@@ -6,17 +6,25 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from solocron import AsyncRun, InvalidError, Message, NotAccepted, Run, Scheduler
+from solocron.doctor.carriers import carriers
+from solocron.doctor.sight import look
 from solocron.errors import ConfigurationError, ConflictError
 from solocron.events import Event
 from solocron.model.change import Absent, Kind
 from solocron.model.documents.session import Session, begin, end
+from solocron.schedules import Every
+from solocron.service.pages.parts import badge_of
+from solocron.service.pages.slots import SlotFate, kind_of
 from solocron.stores.contract import Named
+from solocron.stores.documents import QUEUES
+from solocron.testing.fleet import wait_until
 
 Make = Callable[..., Scheduler]
 
@@ -189,6 +197,98 @@ class TestFollowed:
         worker.carry_out(message)
         assert node.get_run(message.run).status == "succeeded"
 
+    def test_the_listing_of_all_jobs_has_it_until_it_ends(self, make: Make) -> None:
+        queue, seen = Queue(), []
+        node, worker = make(), make()
+        for scheduler in (node, worker):
+
+            @scheduler.cron("0 3 1 1 *", name="books", run_in="queue")
+            def books(run: Run) -> None:
+                seen.extend(node.runs())
+                seen.extend(node.status().running)
+
+            scheduler.carrier("queue", queue)
+        message = hand_over(node, queue)
+        (listed,) = node.runs()
+        assert (listed.run, listed.status) == (message.run, "offered")
+        assert [view.run for view in node.runs(status="offered")] == [message.run]
+        assert node.runs(status="running") == node.runs(status="succeeded") == []
+        (waits,) = node.status().offered
+        assert (waits.run, waits.reason) == (listed.run, listed.reason)
+        assert node.status().running == ()
+        worker.carry_out(message)
+        assert [(view.status, str(view.reason).partition(" by ")[0]) for view in seen] == [("running", "picked up")] * 2
+        assert str(seen[0].reason).endswith(" from queue")
+        assert [view.status for view in node.runs()] == ["succeeded"]
+        assert node.status().offered == ()
+
+    def test_the_sweeper_and_the_doctor_take_no_queue_for_a_dead_session(self, make: Make) -> None:
+        queue = Queue()
+        node, worker, ran = pair(make, queue)
+        message = hand_over(node, queue)
+        assert node.open().store.holders() == {QUEUES}
+        node.tick()
+        assert look(node.open().store).unknown == ()
+        assert worker.carry_out(message) is not None
+        assert len(ran) == 1
+        assert QUEUES not in node.open().store.holders()
+
+
+class Knowing(Queue):
+    """A queue that knows why a message does not start, and can take one out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.withdrawn: list[str] = []
+
+    def look(self, id: str) -> str:
+        return f"no worker listens to {id[:8]}"
+
+    def withdraw(self, id: str) -> None:
+        self.withdrawn.append(id)
+
+
+class TestLookAndWithdraw:
+    def lapse(self, make: Make, queue: Queue) -> tuple[Scheduler, list[Event]]:
+        """Hand a run over that no worker picks up in time, twice."""
+        node, seen = make(), list[Event]()
+        node.carrier("queue", queue, pickup="10ms")
+        node.cron("0 3 1 1 *", name="books", run_in="queue")(lambda: None)
+        node.on("not picked up", seen.append)
+        hand_over(node, queue)
+        wait_until(lambda: node.tick() == [] and len(queue.messages) >= 3, within=60, what="the offer lapses")
+        return node, seen
+
+    def test_a_lapse_says_what_the_carrier_knows(self, make: Make) -> None:
+        queue = Knowing()
+        node, seen = self.lapse(make, queue)
+        assert {event.reason for event in seen} == {"no worker listens to solocron"}
+        assert [event.tries for event in seen[:2]] == [2, 3]
+        reason = str(node.get_run(queue.messages[0].run).reason)
+        assert reason.endswith("times: no worker listens to solocron")
+        assert len({message.id for message in queue.messages}) == 1
+        (line,) = carriers(look(node.open().store))
+        assert line.level == "WARN"
+        assert line.detail.startswith("queue: books; 1 in its queue, the longest for ")
+        assert line.detail.endswith(": no worker listens to solocron")
+
+    def test_a_carrier_that_fails_to_look_loses_nothing(self, make: Make) -> None:
+        class Silent(Knowing):
+            def look(self, id: str) -> str:
+                raise ConnectionError("reset")
+
+        _, seen = self.lapse(make, Silent())
+        assert {event.reason for event in seen} == {None}
+
+    def test_what_is_cancelled_in_its_queue_is_taken_out(self, make: Make) -> None:
+        queue = Knowing()
+        node, _, _ = pair(make, queue)
+        message = hand_over(node, queue)
+        assert node.cancel(message.run) == "cancelled"
+        assert queue.withdrawn == [message.id]
+        assert node.cancel(message.run) == "cancelled"
+        assert queue.withdrawn == [message.id]
+
 
 class TestNotAccepted:
     def test_it_waits_and_is_published_again(self, make: Make) -> None:
@@ -284,6 +384,24 @@ class TestForwarded:
         node.trigger("nightly")
         (view,) = node.tick()
         assert (view.status, view.error) == ("failed", "post cannot carry it: its payload is not a mapping")
+
+    def test_it_counts_as_well(self, make: Make) -> None:
+        node, sent = make(), []
+        node.carrier("post", sent.append)
+        node.forward("often", "post", "reports.often", Every("1s"), start_within="10m")
+        node.tick()
+        wait_until(lambda: any(view.status == "handed_over" for view in node.tick()), within=60, what="a slot is sent")
+        (view, *_) = [view for view in node.runs("often") if view.status == "handed_over"]
+        (slot,) = node.slots("often", view.slot, view.slot + timedelta(seconds=1))
+        assert slot.status == "handed_over"
+        assert kind_of(SlotFate(slot=slot.slot, status=slot.status)) == "ok"
+        assert badge_of("handed_over").tone == "ok"
+        why = node.why("often", view.slot).verdict
+        assert why.startswith("often handed its slot ")
+        assert why.endswith("what became of it there is not known here.")
+        span = view.slot, view.slot + timedelta(milliseconds=1)
+        again = node.backfill("often", *span, only="not_well", dry_run=True)
+        assert again.total == 0
 
 
 class TestRefused:

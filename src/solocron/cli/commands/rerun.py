@@ -13,7 +13,7 @@ from solocron.cli.exits import FAILED, OK
 from solocron.cli.moments import earlier, instant
 from solocron.cli.opening import opened
 from solocron.errors import InvalidError
-from solocron.model.documents.run import Status
+from solocron.model.documents.run import GOOD
 
 if TYPE_CHECKING:
     from solocron.client import Client
@@ -62,6 +62,6 @@ def _watch(client: Client, args: Namespace, runs: list[str]) -> int:
     bad = 0
     with output.progress(f"rerun {args.job}", len(runs)) as done:
         for number, run in enumerate(runs, 1):
-            bad += client.wait(run).status != Status.SUCCEEDED
+            bad += client.wait(run).status not in GOOD
             done(number)
     return bad

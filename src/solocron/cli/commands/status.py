@@ -15,7 +15,7 @@ from solocron.cli.moments import span, utc
 from solocron.cli.opening import opened
 from solocron.cli.rendering import nodes_table
 from solocron.cli.scopes import circumstances
-from solocron.model.documents.run import Status
+from solocron.model.documents.run import ENDED, Status
 
 if TYPE_CHECKING:
     from solocron.views import RunView, ScopedPauseView, StatusView
@@ -42,16 +42,16 @@ def execute(args: Namespace) -> int:
         if found.nodes:
             print()
             nodes_table(found.nodes)
-        if found.running:
+        if found.running or found.offered:
             print()
             headers = ["RUN", " FOR", "NODE", "SINCE (UTC)", "DEADLINE (UTC)", "STATE"]
-            output.table(headers, [_running_row(run, found.now) for run in found.running])
+            output.table(headers, [_running_row(run, found.now) for run in (*found.running, *found.offered)])
     return FAILED if wrong else OK
 
 
 def _running_row(run: RunView, now: datetime) -> Sequence[str]:
     since = run.started_at or run.claimed_at or run.slot
-    state = "running"
+    state = run.reason or "running"
     if run.stopping_since is not None:
         state = f"{'stuck' if run.stuck else 'asked to stop'} since {utc(run.stopping_since)}: {run.stopping}"
     return run.run, span(max(now - since, timedelta())), run.node or "-", utc(since), utc(run.deadline), state
@@ -72,9 +72,7 @@ def _no_node(pool: str, jobs: int) -> str:
 def _glance(found: StatusView) -> list[tuple[str, str]]:
     states = [node.state for node in found.nodes]
     alive = ", ".join(f"{states.count(state)} {state}" for state in ("live", "silent", "dead") if state in states)
-    counts = ", ".join(
-        f"{found.counts[name]} {name}" for name in Status if name is not Status.RUNNING and found.counts.get(name)
-    )
+    counts = ", ".join(f"{found.counts[name]} {name}" for name in Status if name in ENDED and found.counts.get(name))
     rows = [
         ("PAUSED", "\n".join(_paused(one) for one in found.pauses)),
         ("store", f"{found.store}, tier {found.tier}, namespace {found.namespace}"),
@@ -87,6 +85,7 @@ def _glance(found: StatusView) -> list[tuple[str, str]]:
         ("blocked", ", ".join(found.blocked)),
         ("overdue", ", ".join(found.overdue)),
         ("running", str(len(found.running))),
+        ("in queues", str(len(found.offered)) if found.offered else ""),
         ("stuck", ", ".join(run.run for run in found.running if run.stuck)),
         ("24 hours", counts or "nothing on record"),
     ]

@@ -15,7 +15,7 @@ from solocron.cli.moments import later
 from solocron.cli.opening import opened
 from solocron.cli.rendering import describe_run
 from solocron.errors import InvalidError, WaitTimeout
-from solocron.model.documents.run import Status
+from solocron.model.documents.run import GOOD
 
 if TYPE_CHECKING:
     from solocron.client import Client
@@ -88,7 +88,7 @@ def _wait(client: Client, args: Namespace, limit: float | str | None) -> int:
         _show(client.get_run(args.run), args)
         raise
     _show(run, args)
-    return OK if run.status == Status.SUCCEEDED else FAILED
+    return OK if run.status in GOOD else FAILED
 
 
 def _show(run: RunView, args: Namespace) -> None:

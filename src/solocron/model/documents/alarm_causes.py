@@ -105,9 +105,10 @@ def _oldest_offer(job: Job) -> Offer | None:
 
 
 def _not_picked_up(offer: Offer) -> str:
-    if offer.note is not None:
+    if offer.note is not None and not offer.stands:
         return f"{offer.note}, since {iso(offer.since)}"
-    return f"waits in {offer.carrier} since {iso(offer.since)}, and no worker picked it up"
+    why = "" if offer.note is None else f": {offer.note}"
+    return f"waits in {offer.carrier} since {iso(offer.since)}, and no worker picked it up{why}"
 
 
 def _missed(job: Job, bounds: Bounds, now: int) -> Missed | None:

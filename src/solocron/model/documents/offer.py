@@ -32,6 +32,11 @@ class Offer:
         """True while its message is awaited: then it counts as running."""
         return self.until is not None
 
+    @property
+    def lapsed(self) -> bool:
+        """True for a hand-over after one that no worker picked up, as far as is known."""
+        return self.tries > 1 and self.note is None
+
     def once_more(self) -> Offer:
-        """Return the offer as the next hand-over of the same attempt begins it."""
-        return replace(self, tries=self.tries + 1, until=None)
+        """Return the offer as the next hand-over of the same attempt begins it; one that stood has lapsed."""
+        return replace(self, tries=self.tries + 1, until=None, note=None if self.stands else self.note)

@@ -14,7 +14,7 @@ from solocron.clock import iso
 from solocron.model._fast.values import fast_init
 
 __all__ = [
-    *("ENDED", "Origin", "Record", "Shards", "Status"),
+    *("ENDED", "GOOD", "Origin", "Record", "Shards", "Status"),
     *("group_of", "job_of", "key_of", "plain", "run_id", "shard_of"),
 ]
 
@@ -48,6 +48,9 @@ class Status(StrEnum):
     DROPPED = "dropped"
     """The queue was full."""
 
+
+GOOD = frozenset({Status.SUCCEEDED, Status.HANDED_OVER})
+"""The ends with which nothing is wrong."""
 
 ENDED = frozenset(Status) - {Status.RUNNING, Status.OFFERED}
 """The statuses of records."""

@@ -196,7 +196,10 @@ def why_overdue(waiting_run: WaitingRun) -> str:
     offer = waiting_run.offer
     if offer is None:
         return "waited longer than start_within"
-    return f"{offer.note or f'not picked up from {offer.carrier}'} within start_within"
+    told = f"not picked up from {offer.carrier}"
+    if offer.note is not None:
+        told = f"{told}: {offer.note}," if offer.stands else offer.note
+    return f"{told} within start_within"
 
 
 def _next_offer(job: Job, waiting_run: WaitingRun, *, now: int, by: Claimant) -> Offer:

@@ -80,6 +80,8 @@ class HandOver:
     pickup: int
     carrier: str
     message: str
+    note: str | None = None
+    """Why the message before was not picked up, if the carrier knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,15 +56,18 @@ class NotPickedUp:
     why: Dropped
 
 
-def hand_over(doc: Job | Absent, *, run: str, fence: int, pickup: int, now: int, resolve: Resolve) -> Change | None:
+def hand_over(
+    doc: Job | Absent, *, run: str, fence: int, pickup: int, now: int, resolve: Resolve, note: str | None = None
+) -> Change | None:
     """Turn the hold under which a message was published into an offer that stands for `pickup` microseconds.
 
-    A hold that is gone is not an error: the worker may have picked the message up before this write.
+    A hold that is gone is not an error: the worker may have picked the message up before this write. `note` says why
+    the message before was not picked up.
     """
     hold = _handing(doc, run, fence)
     if isinstance(doc, Absent) or hold is None:
         return None if isinstance(doc, Absent) else Change(doc, answer=Handed.OVERTAKEN)
-    offered = same_attempt(hold, ready_at=now + pickup, until=now + pickup)
+    offered = same_attempt(hold, ready_at=now + pickup, until=now + pickup, note=note)
     job = replace(
         doc,
         active=tuple(other for other in doc.active if other is not hold),

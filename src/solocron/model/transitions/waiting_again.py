@@ -42,10 +42,10 @@ def waiting_again(
 def same_attempt(hold: Hold, *, ready_at: int, until: int | None = None, note: str | None = None) -> WaitingRun:
     """Return the run of a hold under which it was handed over: the same attempt, which a message may still pick up.
 
-    `until` is set if the message was published, and `note` if it was not.
+    `until` is set if the message was published. `note` says why it was not, or why the one before did not start.
     """
     assert hold.offer is not None, "a hold under which a body may have started is the end of an attempt"
-    offer = replace(hold.offer, until=until, note=note if until is None else None)
+    offer = replace(hold.offer, until=until, note=note)
     return waiting_again(
         hold, ready_at=ready_at, attempt=hold.attempt, tries=hold.tries, crashed=hold.crashed, offer=offer
     )

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 STATES = tuple(JobState)
-_ENDED = frozenset(["succeeded", "failed", "timed_out", "cancelled", "lost"])
+_ENDED = frozenset(["succeeded", "handed_over", "failed", "timed_out", "cancelled", "lost"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

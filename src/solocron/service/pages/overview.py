@@ -136,7 +136,9 @@ def accounting_of(sums: Sums, reading: Reading, links: Links, *, late_p95: float
         href = links.to("/accounting")
     lines = [
         ("ok", counts.get("succeeded", 0), "ran once", "succeeded"),
+        ("ok", counts.get("handed_over", 0), "handed over", "handed_over"),
         ("run", counts.get("running", 0), "running", "running"),
+        ("wait", counts.get("offered", 0), "in a queue", "offered"),
         ("wait", counts.get("waiting", 0) + counts.get("due", 0), "waiting", "waiting"),
         ("fail", failed, "failed", "failed"),
         ("miss", counts.get("missed", 0), "missed", "missed"),
@@ -281,7 +283,9 @@ def _hour_marks(first: datetime, count: int, reading: Reading) -> list[tuple[int
 
 _TONES = {
     "succeeded": "ok",
+    "handed_over": "ok",
     "running": "run",
+    "offered": "wait",
     "waiting": "wait",
     "due": "wait",
     "missed": "miss",

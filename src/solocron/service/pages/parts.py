@@ -26,6 +26,8 @@ __all__ = [
 
 _STATUSES = {
     "succeeded": ("ok", "ok"),
+    "handed_over": ("ok", "ok"),
+    "offered": ("wait", "clock"),
     "running": ("run", "run"),
     "waiting": ("wait", "clock"),
     "failed": ("fail", "fail"),

@@ -73,7 +73,7 @@ def errors_of(attempts: Sequence[RunView]) -> tuple[ErrorPart, ...]:
 
 def run_acts(run: RunView, links: Links) -> tuple[ActLink, ...]:
     """Return the acts on a run: cancel while it runs or waits, run again when it has ended."""
-    if run.status in ("running", "waiting"):
+    if run.status in ("running", "waiting", "offered"):
         return (ActLink(label="Cancel", href=links.run(run.run, "cancel"), icon="fail", dialog=True, key="c"),)
     again = links.job(run.job, "rerun", slot=run.slot.isoformat())
     return (ActLink(label="Run again", href=again, icon="again", dialog=True, key="t"),)

@@ -37,7 +37,9 @@ _WORDS = {
 
 TO_COME = "to come"
 _KINDS = {
+    "handed_over": "ok",
     "running": "run",
+    "offered": "wait",
     "waiting": "wait",
     "due": "wait",
     "skipped": "skip",

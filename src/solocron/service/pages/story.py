@@ -95,7 +95,7 @@ def story_of(
     acts: list[ActLink] = []
     if last is not None and last.attempt and here is not None:  # the page of the run itself has no other slots to show
         acts.append(ActLink(label="Open the run", href=links.run(last.run)))
-    if last is not None and operates and last.status not in ("running", "waiting"):
+    if last is not None and operates and last.status not in ("running", "waiting", "offered"):
         acts.append(
             ActLink(label="Run again", href=links.job(job, "rerun", slot=slot.isoformat()), icon="again", dialog=True)
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from solocron import Scheduler
 from solocron.testing.fleet import wait_until
-from tests.e2e.serving import PATIENCE, serving
+from tests.e2e.serving import PATIENCE, Served, serving
 
 PROGRAMS = "tests.e2e.programs"
 
@@ -49,4 +50,39 @@ def test_the_reloader_of_flask_is_no_node(tmp_path: Path) -> None:
         wait_until(lambda: "no node is started in the reloader" in server.said, within=PATIENCE, what="its word")
         assert [node.pid for node in look.nodes()] == [serves]
         assert look.wait(look.trigger("job"), "20s").result == serves
+    look.stop()
+
+
+def gunicorn(folder: Path, store: str, *more: str) -> AbstractContextManager[Served]:
+    words = ["gunicorn", f"{PROGRAMS}.flask_app:extended_app()", "--bind=127.0.0.1:{port}", "--no-control-socket"]
+    return serving(*words, *more, folder=folder, SOLOCRON_STORE=store)
+
+
+def test_under_gunicorn_with_preload_the_workers_are_nodes_before_the_first_request_and_the_master_is_none(
+    tmp_path: Path,
+) -> None:
+    """A factory that starts its scheduler makes the master a node, which serves nothing and runs jobs."""
+    store = f"sqlite:///{tmp_path / 'jobs.db'}"
+    look = Scheduler(store, enabled=False)
+    with gunicorn(tmp_path, store, "--workers=2", "--preload", f"--config=python:{PROGRAMS}.gunicorn_hooks") as server:
+        wait_until(lambda: len(look.nodes()) == 2, within=PATIENCE, what="two nodes")
+        assert sorted(node.pid for node in look.nodes()) == sorted(server.children())
+        pid, name = look.wait(look.trigger("where"), "20s").result
+        assert (pid in server.children(), name) == (True, "shop")
+        assert look.wait(look.trigger("isolated"), "30s").result == "shop", "a child has made its own application"
+        assert server.stop() == 0
+    assert look.nodes() == [], "each worker has drained"
+    look.stop()
+
+
+def test_without_hooks_a_worker_is_a_node_from_its_first_request_to_its_end(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'jobs.db'}"
+    look = Scheduler(store, enabled=False)
+    with gunicorn(tmp_path, store, "--workers=1", "--threads=2", "--preload") as server:
+        serves = int(server.ask("/")[1])
+        wait_until(lambda: look.nodes(), within=PATIENCE, what="a node")
+        assert [node.pid for node in look.nodes()] == [serves]
+        assert serves != server.process.pid
+        assert server.stop() == 0
+    assert look.nodes() == [], "it has drained at its exit"
     look.stop()

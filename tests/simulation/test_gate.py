@@ -20,7 +20,7 @@ ENTRIES = {
     "proof/simulator/command.py",
     *(
         f"src/solocron/cli/{name}.py"
-        for name in ("__init__", "arguments", "entry", "exits", "output", "parser", "tables")
+        for name in ("__init__", "arguments", "entry", "exits", "host", "output", "parser", "tables")
     ),
 }
 """The command around the world."""

@@ -6,6 +6,7 @@ from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from solocron.cli.host import hosted
 from solocron.errors import InvalidError
 from solocron.near import did_you_mean
 
@@ -20,6 +21,7 @@ __all__ = [
     "add_node",
     "add_run",
     "add_store",
+    "add_target",
     "add_watch",
     "chosen",
     "count",
@@ -93,6 +95,16 @@ def add_store(parser: ArgumentParser, default: str | None = SUPPRESS) -> None:
     )
 
 
+def add_target(parser: ArgumentParser, *, purpose: str = "", optional: bool = False) -> None:
+    """Add TARGET; inside an application's own command line there is none to name."""
+    host = hosted()
+    if host is not None:
+        parser.set_defaults(target=host.program)
+        return
+    words = "module, module:scheduler or path to a .py file"
+    parser.add_argument("target", metavar="TARGET", nargs="?" if optional else None, help=f"{words}{purpose}")
+
+
 def add_json(parser: ArgumentParser) -> None:
     """Add --json."""
     parser.add_argument("--json", action="store_true", help="print one JSON value, for programs")
@@ -134,7 +146,7 @@ def add_expression(parser: ArgumentParser, metavar: str, *, slots: int, help: st
 
 def add_node(parser: ArgumentParser) -> None:
     """Add what a command that runs a node takes."""
-    parser.add_argument("target", metavar="TARGET", help="module, module:scheduler or path to a .py file")
+    add_target(parser)
     add_store(parser)
     parser.add_argument("--pools", metavar="A,B", type=names, help="the pools whose jobs it runs (default: default)")
     parser.add_argument("--lease", metavar="TIME", help="how long its claims outlive its last renewal (default: 15s)")

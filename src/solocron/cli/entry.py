@@ -12,6 +12,7 @@ from importlib import import_module
 
 from solocron.cli import parser
 from solocron.cli.exits import INTERRUPTED, OK
+from solocron.cli.host import program
 from solocron.errors import InvalidError, SolocronError, StoreError, StoreUnavailable, WaitTimeout
 
 __all__ = ["main"]
@@ -63,11 +64,11 @@ def _next_step(error: SolocronError, args: Namespace) -> str | None:
     from solocron.cli.opening import same_store
 
     if isinstance(error, StoreError) and args.command != "doctor":
-        return shlex.join(["solocron", "doctor", *same_store(args)])
+        return f"{program()} {shlex.join(['doctor', *same_store(args)])}"
     if isinstance(error, WaitTimeout):
-        return shlex.join(["solocron", "show", args.run, *same_store(args)])
+        return f"{program()} {shlex.join(['show', args.run, *same_store(args)])}"
     if isinstance(error, InvalidError):
-        return f"solocron {args.command} --help"
+        return f"{program()} {args.command} --help"
     return None
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from solocron import surroundings
+from solocron.cli.host import HostApplication, hosted
 from solocron.errors import EmptyStore, InvalidError, NotFoundError
 from solocron.near import did_you_mean
 
@@ -65,6 +66,18 @@ def same_store(args: Namespace) -> list[str]:
     return given
 
 
+def _store_of(host: HostApplication, namespace: str | None) -> Store:
+    """Return the store of an application's scheduler, not opened; another one for another namespace."""
+    from solocron.scheduler.hooks import core_of
+    from solocron.stores.url import Secret, make_store
+
+    core = core_of(host.scheduler)
+    place = core.configuration.store
+    if not isinstance(place, Secret) or not core.store.capabilities.shared:
+        return core.store
+    return make_store(place, namespace=namespace or core.configuration.namespace)
+
+
 def refuse_empty(store: Store) -> None:
     """Raise if nothing was ever written in this namespace: it is most often the wrong one."""
     from solocron.model.change import Kind
@@ -103,6 +116,9 @@ def named_store(args: Namespace, *, make: bool = False) -> Store:
     from solocron.stores.url import make_store, parse, url_of_environment
     from solocron.stores.weakness import nothing_at
 
+    host = hosted()
+    if host is not None and not args.store:
+        return _store_of(host, args.namespace)
     named = None if args.store else url_of_environment()
     url = named or args.store or surroundings.DEFAULT_STORE
     parts = parse(url)

@@ -6,14 +6,13 @@ from argparse import Namespace
 from dataclasses import dataclass, replace
 from typing import Any
 
-from solocron import surroundings
 from solocron.engine.settings import Settings
 from solocron.errors import InvalidError
 from solocron.jobs.checks import check_name
 from solocron.scheduler import Scheduler
 from solocron.scheduler.configuration import Configuration
 from solocron.scheduler.hooks import core_of
-from solocron.stores.url import Secret, url_of_environment
+from solocron.stores.url import Secret
 
 __all__ = ["Overrides"]
 
@@ -69,14 +68,12 @@ class Overrides:
 
     def _url(self, old: Configuration, target: str) -> Secret:
         """Return the URL to make the store from: namespace and lease are fixed when it is made."""
-        url = self.store
-        if url is None:
-            named = url_of_environment() or Secret(surroundings.DEFAULT_STORE)
-            if named.masked != old.store_url:
-                flag = "--namespace" if self.namespace else "--lease"
-                raise InvalidError(
-                    f"{target} makes its own store ({old.store_url}), so {flag} alone cannot change it; nothing was "
-                    "started. Give --store as well, or change it in the code."
-                )
-            return named
-        return Secret(url)
+        if self.store is not None:
+            return Secret(self.store)
+        if isinstance(old.store, Secret):
+            return old.store
+        flag = "--namespace" if self.namespace else "--lease"
+        raise InvalidError(
+            f"{target} makes its own store ({old.store_url}), so {flag} alone cannot change it; nothing was started. "
+            "Give --store as well, or change it in the code."
+        )

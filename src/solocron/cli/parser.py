@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from solocron.cli.arguments import FOREVER, add_store
 from solocron.cli.exits import USAGE, explained
+from solocron.cli.host import program
 from solocron.near import did_you_mean
 from solocron.version import __version__
 
@@ -88,7 +89,7 @@ class Parser(ArgumentParser):
 
 def build(commands: Collection[str] = COMMANDS) -> ArgumentParser:
     """Return the parser; commands that are not among these take no arguments."""
-    parser = Parser(prog="solocron", description="Scheduled jobs that run once, however many replicas you run.")
+    parser = Parser(prog=program(), description="Scheduled jobs that run once, however many replicas you run.")
     parser.add_argument("--version", action="version", version=f"solocron {__version__}")
     add_store(parser, default=None)
     found = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from solocron import surroundings
+from solocron.cli.host import hosted
 from solocron.cli.overrides import Overrides
 from solocron.errors import ConfigurationError, InvalidError, SolocronError
 from solocron.jobs.discovery import functions_of
@@ -29,6 +30,10 @@ def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
     A module that starts its scheduler when it is imported is refused. It would be a node of its own, without the flags
     of the command; and an import that calls `run_forever()` ends only at SIGTERM, when the command would begin.
     """
+    host = hosted()
+    if host is not None:
+        overrides.apply(host.scheduler, target)
+        return host.scheduler
     surroundings.imports_target = True
     try:
         return _scheduler_of(target, overrides)
@@ -39,7 +44,7 @@ def scheduler_of(target: str, overrides: Overrides) -> Scheduler:
 def prepare(scheduler: Scheduler) -> None:
     """Call the function of `Scheduler.setup`, in a process that is about to carry runs."""
     setup = core_of(scheduler).find_setup()
-    if setup is None:
+    if setup is None or hosted() is not None:  # an application has prepared itself
         return
     try:
         setup()

@@ -15,7 +15,7 @@ from typing import Any
 from solocron.errors import InvalidError
 from solocron.jobs.unfinished import awaited
 
-__all__ = ["Wrapper", "check_wrapper", "wrap"]
+__all__ = ["Wrapper", "check_wrapper", "elsewhere", "wrap"]
 
 Wrapper = Callable[..., Any]
 
@@ -29,6 +29,15 @@ def check_wrapper(function: Wrapper) -> Wrapper:
             "returns what the call returned. It was not added."
         )
     return function
+
+
+def elsewhere(wrapper: Wrapper) -> Wrapper:
+    """Return what stands for a wrapper in a process of its own: its attribute `elsewhere`, or the wrapper itself.
+
+    One that belongs to an object of this process cannot be found there.
+    """
+    found: Wrapper = getattr(wrapper, "elsewhere", wrapper)
+    return found
 
 
 def wrap(wrappers: Sequence[Wrapper], run: Any, body: Callable[[], Any], *, is_async: bool) -> Callable[[], Any]:

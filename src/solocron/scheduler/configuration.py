@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypedDict
 
 from solocron import surroundings
 from solocron.duration import parse_duration
@@ -17,9 +18,25 @@ from solocron.stores.contract import Store
 from solocron.stores.url import Secret, url_of_environment
 from solocron.version import __version__
 
-__all__ = ["Configuration"]
+__all__ = ["Configuration", "SchedulerOptions"]
 
 _NOTHING = "Nothing was started."
+
+
+class SchedulerOptions(TypedDict, total=False):
+    """The options of `Scheduler`, for the integrations that pass them on."""
+
+    store: str | Secret | Store | None
+    namespace: str | None
+    pools: Iterable[str]
+    node: str | None
+    enabled: bool | None
+    lease: Span
+    beat: Span | None
+    max_running: int
+    revision: int | None
+    keep: Span
+    grace: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

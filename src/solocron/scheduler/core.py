@@ -27,7 +27,7 @@ from solocron.engine.settings import Settings
 from solocron.errors import ConfigurationError
 from solocron.events import Events
 from solocron.jobs.address import FunctionAddress, address_of, find
-from solocron.jobs.around import Wrapper, wrap
+from solocron.jobs.around import Wrapper, elsewhere, wrap
 from solocron.jobs.registry import Handler, Registry
 from solocron.runs.base import BaseRun
 from solocron.runs.making import MakeVerbs, make_run
@@ -165,7 +165,7 @@ class Core:
             settings, dispatchers = replace(settings, max_running=1), here.dispatchers
         self.find_setup()
         if dispatchers is None and any(one.run_in == "process" for one in self.registry):
-            for wrapper in self.wrappers:
+            for wrapper in map(elsewhere, self.wrappers):
                 address_of(wrapper, f"around({wrapper!r:.60})")
         return Node(
             Parts(
@@ -271,7 +271,7 @@ class Core:
                 namespace=self.store.namespace,
                 lease=self.settings.lease,
                 setup=self.setup,
-                around=lambda: self.wrappers,
+                around=lambda: [elsewhere(wrapper) for wrapper in self.wrappers],
                 make_run=make_remote_run,
             )
         )

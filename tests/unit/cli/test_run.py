@@ -44,14 +44,24 @@ def test_without_flags_nothing_of_the_module_is_changed(cli: Cli, write: Write, 
 
 
 @pytest.mark.parametrize("flag", [("--namespace", "x"), ("--lease", "6s")])
-def test_a_store_of_the_modules_own_must_be_named_to_be_changed(
+def test_a_store_that_the_module_has_made_itself_must_be_named_to_be_changed(
     cli: Cli, write: Write, started: Started, flag: tuple[str, str]
 ) -> None:
-    write("shop_o.py", OWN)
+    made = dedent(OWN).replace('"memory://own"', "MemoryStore()")
+    write("shop_o.py", f"from solocron.stores.memory import MemoryStore\n{made}")
     answer = cli("run", "shop_o", *flag)
     assert (answer.code, started) == (2, [])
     assert f"{flag[0]} alone cannot change it" in answer.err
     assert "Give --store as well" in answer.err
+
+
+def test_the_store_of_a_url_in_the_code_can_be_changed_without_naming_it(
+    cli: Cli, write: Write, started: Started
+) -> None:
+    write("shop_q.py", OWN)
+    assert cli("run", "shop_q", "--namespace", "x", "--lease", "3s").code == 0
+    core = core_of(started[0][0])
+    assert (core.store.namespace, core.settings.lease, core.configuration.store_url) == ("x", 3.0, "memory://own")
 
 
 def test_the_default_store_can_be_changed_without_naming_it(

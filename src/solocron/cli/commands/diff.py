@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from solocron.cli import output
-from solocron.cli.arguments import add_listing, names
+from solocron.cli.arguments import add_listing, add_target, names
 from solocron.cli.exits import DIFFERENT, FAILED, OK
 from solocron.cli.moments import local
 
@@ -25,7 +25,7 @@ _LONGEST = 120
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("target", metavar="TARGET", help="module, module:scheduler or path to a .py file")
+    add_target(parser)
     parser.add_argument("--pools", metavar="A,B", type=names, help="the pools that it will run (default: its own)")
     add_listing(parser)
 

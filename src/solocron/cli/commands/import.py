@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from solocron.cli import output
-from solocron.cli.arguments import add_listing
+from solocron.cli.arguments import add_listing, add_target
 from solocron.cli.author import add_author, author_of
 from solocron.cli.exits import FAILED, OK
+from solocron.cli.host import hosted
 from solocron.cli.opening import named_store, opened
 from solocron.errors import EmptyStore, InvalidError, StoreError
 
@@ -40,7 +41,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--from", dest="origin", choices=SOURCES, help="what SOURCE is")
     parser.add_argument("--dry-run", action="store_true", help="only report; nothing is written")
-    parser.add_argument("--for", dest="target", metavar="TARGET", help="the program that has the handlers")
+    if hosted() is None:
+        parser.add_argument("--for", dest="target", metavar="TARGET", help="the program that has the handlers")
+    else:
+        add_target(parser)
     parser.add_argument("--handlers", metavar="FILE", help="write a module with the handlers to a new file")
     parser.add_argument("--tz", metavar="ZONE", help="the zone of the machine (crontab, celery without a zone)")
     parser.add_argument("--system", action="store_true", help="lines have a user, as in /etc/crontab (crontab)")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from solocron.cli import output
-from solocron.cli.arguments import add_log, add_store
+from solocron.cli.arguments import add_log, add_store, add_target
 from solocron.cli.exits import OK
 from solocron.cli.serving import add_serving
 from solocron.errors import ConfigurationError
@@ -21,12 +21,7 @@ __all__ = ["add_arguments", "execute"]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "target",
-        metavar="TARGET",
-        nargs="?",
-        help="module, module:scheduler or path to a .py file, to know its jobs and its store, and for --tick",
-    )
+    add_target(parser, purpose=", to know its jobs and its store, and for --tick", optional=True)
     add_store(parser)
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
     parser.add_argument("--port", metavar="N", type=int, default=8700, help="(default: 8700)")

@@ -7,13 +7,17 @@ short takes the next call itself, so that a burst of short bodies does not cost 
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from solocron.dispatch.contract import Call, Interrupt
 
 __all__ = ["ThreadDispatcher"]
+
+log = logging.getLogger("solocron")
 
 _IDLE_SECONDS = 10.0
 
@@ -21,7 +25,8 @@ _IDLE_SECONDS = 10.0
 class ThreadDispatcher:
     """At most as many threads as bodies run at once; the engine's free capacity is the bound."""
 
-    def __init__(self) -> None:
+    def __init__(self, retire: Callable[[], None] | None = None) -> None:
+        self._retire = retire
         self._calls: deque[Call] = deque()
         self._wakes: SimpleQueue[None] = SimpleQueue()
         self._mutex = threading.Lock()
@@ -75,6 +80,15 @@ class ThreadDispatcher:
         return True
 
     def _work(self) -> None:
+        """Carry calls out until there are none for a while."""
+        self._carry_out_calls()
+        if self._retire is not None:
+            try:
+                self._retire()
+            except Exception:
+                log.exception("a thread of jobs could not close what it had open", extra={"event": "thread ended"})
+
+    def _carry_out_calls(self) -> None:
         came = True
         while True:
             with self._mutex:

@@ -76,6 +76,8 @@ class Core:
         self.wrappers: list[Wrapper] = []
         self.setup: FunctionAddress | None = None
         """The function that a process calls before it carries runs, where Solocron is its program."""
+        self.retiring: list[Callable[[], None]] = []
+        """Called on a thread of bodies before it ends, to close what belongs to the thread."""
         self.carriers: dict[str, Carriage] = {}
         """The carriers that jobs may name as `run_in`."""
         self.alarm_settings: AlarmSettings | None = None
@@ -245,10 +247,14 @@ class Core:
             import solocron.dispatch.eventloop
             import solocron.dispatch.in_thread  # noqa: F401
         return {
-            "thread": ThreadDispatcher(),
+            "thread": ThreadDispatcher(self._retire),
             "loop": LazyDispatcher(self._make_loop_dispatcher),
             "process": LazyDispatcher(self._make_process_dispatcher),
         }
+
+    def _retire(self) -> None:
+        for call in self.retiring:
+            call()
 
     def _make_loop_dispatcher(self) -> Dispatcher:
         from solocron.dispatch.eventloop import LoopDispatcher

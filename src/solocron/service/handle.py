@@ -63,7 +63,8 @@ _HTML = "text/html; charset=utf-8"
 class Service:
     """The routes of one namespace.
 
-    Without `tokens` every caller is a stranger, unless the adapter knows better.
+    Without `tokens` every caller is a stranger, unless the adapter knows better. `checks_host` is False where the host
+    application has checked the name.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Service:
         *,
         tokens: Tokens | None = None,
         allowed_hosts: Collection[str] = LOOPBACK,
+        checks_host: bool = True,
         read_only: bool = False,
         edit: bool = False,
         live: bool = True,
@@ -108,7 +110,12 @@ class Service:
             self._clients.reading, own=own_checks, clock=self._clock.boot, wall=self._clock.wall
         )
         self._guard = Guard(
-            allowed_hosts=allowed_hosts, read_only=read_only, edit=edit, table=table, clock=self._clock.boot
+            allowed_hosts=allowed_hosts,
+            checks_host=checks_host,
+            read_only=read_only,
+            edit=edit,
+            table=table,
+            clock=self._clock.boot,
         )
 
     def handle(self, head: RequestHead, body: bytes = b"") -> Response:

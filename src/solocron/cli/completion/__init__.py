@@ -10,7 +10,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 
 from solocron.cli.completion.bash import bash_file
-from solocron.cli.completion.described import Command, described
+from solocron.cli.completion.described import DescribedCommand, described
 from solocron.cli.completion.fish import fish_file
 from solocron.cli.completion.zsh import zsh_file
 
@@ -24,7 +24,7 @@ FILES = {
 """Path at which each shell looks for its file, below the prefix of an installation."""
 SHELLS = tuple(FILES)
 
-_MAKERS: Mapping[str, Callable[[Command, Mapping[str, Command]], str]] = {
+_MAKERS: Mapping[str, Callable[[DescribedCommand, Mapping[str, DescribedCommand]], str]] = {
     "bash": bash_file,
     "zsh": zsh_file,
     "fish": fish_file,

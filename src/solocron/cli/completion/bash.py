@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from solocron.cli.completion.described import PLACE, Argument, Command
+from solocron.cli.completion.described import PLACE, Argument, DescribedCommand
 
 __all__ = ["bash_file"]
 
@@ -48,7 +48,7 @@ _solocron() {
 """
 
 
-def bash_file(top: Command, commands: Mapping[str, Command]) -> str:
+def bash_file(top: DescribedCommand, commands: Mapping[str, DescribedCommand]) -> str:
     """Return the file."""
     given = "|".join(f"{flag}=*" for flag in PLACE)
     lines = [_HEAD.replace("@place@", "|".join(PLACE)).replace("@given@", given).rstrip("\n")]
@@ -71,7 +71,7 @@ def _value(flag: Argument) -> str:
     return f"_solocron_words '{' '.join(words)}'; " if words else ""
 
 
-def _arguments(command: Command) -> str:
+def _arguments(command: DescribedCommand) -> str:
     flags = f"_solocron_words '{' '.join(command.plain)}'"
     kinds = [flag.kind for flag in command.positional if flag.kind is not None]
     if not kinds:

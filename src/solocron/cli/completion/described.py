@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from solocron.cli.arguments import ListOf
 
-__all__ = ["PLACE", "Argument", "Command", "described"]
+__all__ = ["PLACE", "Argument", "DescribedCommand", "described"]
 
 PLACE = ("--store", "--namespace")
 """Flags that say where the names of jobs and runs are looked up."""
@@ -44,7 +44,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class DescribedCommand:
     """A command with its flags and positional arguments."""
 
     help: str
@@ -61,12 +61,12 @@ class Command:
         return [flag for flag in self.flags if not flag.names]
 
 
-def described(parser: ArgumentParser) -> tuple[Command, dict[str, Command]]:
+def described(parser: ArgumentParser) -> tuple[DescribedCommand, dict[str, DescribedCommand]]:
     """Return what may stand before a command, and every command."""
     (found,) = [action for action in parser._actions if isinstance(action, _SubParsersAction)]
     helps = {action.dest: action.help or "" for action in found._choices_actions}
-    commands = {name: Command(helps[name], tuple(_flags(sub))) for name, sub in found.choices.items()}
-    return Command("", tuple(_flags(parser))), commands
+    commands = {name: DescribedCommand(helps[name], tuple(_flags(sub))) for name, sub in found.choices.items()}
+    return DescribedCommand("", tuple(_flags(parser))), commands
 
 
 def _flags(parser: ArgumentParser) -> Iterator[Argument]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from solocron.cli.completion.described import PLACE, Argument, Command
+from solocron.cli.completion.described import PLACE, Argument, DescribedCommand
 
 __all__ = ["fish_file"]
 
@@ -32,7 +32,7 @@ end
 complete -c solocron -f"""
 
 
-def fish_file(top: Command, commands: Mapping[str, Command]) -> str:
+def fish_file(top: DescribedCommand, commands: Mapping[str, DescribedCommand]) -> str:
     """Return the file."""
     given = " ".join(f"'{flag}=*'" for flag in PLACE)
     lines = [_HEAD.replace("@place@", " ".join(PLACE)).replace("@given@", given)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from solocron.cli.completion.described import PLACE, Argument, Command
+from solocron.cli.completion.described import PLACE, Argument, DescribedCommand
 
 __all__ = ["zsh_file"]
 
@@ -29,7 +29,7 @@ _solocron() {
     commands=("""
 
 
-def zsh_file(top: Command, commands: Mapping[str, Command]) -> str:
+def zsh_file(top: DescribedCommand, commands: Mapping[str, DescribedCommand]) -> str:
     """Return the file."""
     given = "|".join(f"{flag}=*" for flag in PLACE)
     lines = [
@@ -50,7 +50,7 @@ def zsh_file(top: Command, commands: Mapping[str, Command]) -> str:
     return "\n".join([*lines, "        esac ;;", "    esac", "}", '_solocron "$@"', ""])
 
 
-def _specs(command: Command) -> Iterator[str]:
+def _specs(command: DescribedCommand) -> Iterator[str]:
     for flag in command.flags:
         value = (
             ""

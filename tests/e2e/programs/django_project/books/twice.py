@@ -1,0 +1,5 @@
+from solocron import every
+
+
+@every("1d", name="bill")
+def other() -> None: ...

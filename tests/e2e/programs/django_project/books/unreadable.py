@@ -1,0 +1,5 @@
+from solocron import cron
+
+
+@cron("61 * * * *")
+def never() -> None: ...

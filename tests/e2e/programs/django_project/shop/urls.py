@@ -1,0 +1,3 @@
+from django.urls import include, path
+
+urlpatterns = [path("ops/solocron/", include("solocron.django.urls"))]

@@ -1,0 +1,156 @@
+"""A Django project: its own test suite, nodes on PostgreSQL, and the how-to from `startproject` on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from solocron import EmptyStore, Scheduler
+from solocron.testing.fleet import wait_until
+from tests.servers.postgres import Postgres
+from tests.unit.docs.pages import DOCS, blocks, commands
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).parent / "programs" / "django_project"
+PAGE = DOCS / "how-to" / "django.md"
+PATIENCE = 60
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SOLOCRON_", "DJANGO_"))}
+    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **more}
+
+
+def manage(folder: Path, *argv: str, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", *argv]
+    return subprocess.run(
+        command, cwd=folder, env=environment(**more), capture_output=True, text=True, check=False, timeout=240
+    )
+
+
+@contextmanager
+def started(folder: Path, *argv: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
+    with (folder / "log").open("ab") as log:
+        node = subprocess.Popen([sys.executable, *argv], cwd=folder, env=environment(**more), stderr=log, stdout=log)
+    try:
+        yield node
+    finally:
+        node.kill()
+        node.wait()
+
+
+Looking = Callable[[str], Scheduler]
+
+
+@pytest.fixture
+def looking() -> Iterator[Looking]:
+    """Schedulers that only look."""
+    made: list[Scheduler] = []
+
+    def look(url: str) -> Scheduler:
+        made.append(Scheduler(url, enabled=False))
+        return made[-1]
+
+    yield look
+    for one in made:
+        one.stop()
+
+
+def pids(look: Scheduler) -> set[int]:
+    """The processes that are nodes; none before the first has made the tables."""
+    try:
+        return {node.pid for node in look.nodes()}
+    except EmptyStore:
+        return set()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(PROJECT, tmp_path / "project", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def test_the_test_suite_of_a_project_on_postgresql(project: Path, postgres: Postgres) -> None:
+    """Its jobs in its transactions, its triggers, its checks, its commands and its dashboard."""
+    done = manage(project, "test", "--noinput", DATABASE=postgres.fresh_url())
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran = re.search(r"Ran (\d+) tests", done.stderr)
+    assert ran is not None
+    assert int(ran[1]) == (project / "books" / "tests.py").read_text().count("    def test_")
+
+
+def test_the_same_suite_on_sqlite_where_the_store_of_a_test_is_in_memory(project: Path) -> None:
+    done = manage(project, "test", "--noinput", "books.tests.JobTest", "books.tests.TriggerTest")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_triggers_belong_to_transactions_and_connections_are_not_left_behind(
+    project: Path, postgres: Postgres, looking: Looking
+) -> None:
+    url = postgres.fresh_url()
+    made = manage(project, "migrate", "--run-syncdb", DATABASE=url)
+    assert made.returncode == 0, made.stderr
+    look = looking(url)
+    run = ("manage.py", "solocron", "run")
+    with started(project, *run, DATABASE=url) as one, started(project, *run, DATABASE=url) as two:
+        wait_until(lambda: len(pids(look)) == 2, within=PATIENCE, what=lambda: (project / "log").read_text())
+        with started(project, "transact.py", DATABASE=url) as script:
+            assert script.wait(PATIENCE) == -signal.SIGKILL, (project / "log").read_text()
+        wait_until(lambda: look.runs("bill", status="succeeded"), within=PATIENCE, what="the run of the commit")
+        assert [view.key for view in look.runs("bill")] == ["bill!committed"]
+        assert look.wait(look.trigger("count"), "30s").result == 1, "the rollback has left nothing"
+        assert look.wait(look.trigger("isolated"), "60s").result == 1, "a child is set up before it imports models"
+
+        def at_rest() -> int:
+            with psycopg.connect(url) as connection:
+                others = "datname = current_database() AND pid <> pg_backend_pid()"
+                row = connection.execute(f"SELECT count(*) FROM pg_stat_activity WHERE {others}").fetchone()
+                assert row is not None
+                return int(row[0])
+
+        for _ in range(10):
+            look.trigger("bill")
+        wait_until(lambda: len(look.runs("bill", status="succeeded")) == 11, within=PATIENCE, what="10 runs")
+        before = at_rest()
+        for _ in range(40):
+            look.trigger("bill")
+        wait_until(lambda: len(look.runs("bill", status="succeeded", limit=500)) == 51, within=PATIENCE, what="40 runs")
+        wait_until(lambda: at_rest() <= before, within=PATIENCE, what="connections to be as before")
+        for node in (one, two):
+            node.send_signal(signal.SIGTERM)
+            assert node.wait(PATIENCE) == 0
+    assert look.nodes() == []
+
+
+def test_the_how_to_leads_from_startproject_to_two_nodes_in_five_commands(tmp_path: Path, looking: Looking) -> None:
+    start, app, first, second, status = (shlex.split(command) for command in commands(PAGE))
+    subprocess.run(
+        [sys.executable, "-m", "django", *start[1:]], cwd=tmp_path, env=environment(), check=True, timeout=60
+    )
+    assert manage(tmp_path, *app[2:]).returncode == 0
+    (settings,) = tmp_path.glob("*/settings.py")
+    part, jobs = (block.text for block in blocks(PAGE, "python")[:2])
+    added = part.replace("INSTALLED_APPS = [", 'INSTALLED_APPS += ["books", ')
+    settings.write_text(f"{settings.read_text()}\n{added}")
+    (tmp_path / "books" / "jobs.py").write_text(jobs)
+    assert manage(tmp_path, "check").returncode == 0
+    with started(tmp_path, *first[1:]) as one, started(tmp_path, *second[1:]) as two:
+        look = looking(f"sqlite:///{tmp_path / 'db.sqlite3'}")
+        both = {one.pid, two.pid}
+        wait_until(lambda: pids(look) == both, within=PATIENCE, what=lambda: (tmp_path / "log").read_text())
+        wait_until(lambda: len(look.runs("beat", status="succeeded")) >= 4, within=PATIENCE, what="runs")
+        slots = [view.slot for view in look.runs("beat")]
+        assert len(set(slots)) == len(slots), "a slot ran twice"
+        shown = manage(tmp_path, *status[2:])
+        assert shown.returncode == 0, shown.stderr
+        assert all(node.node in shown.stdout for node in look.nodes())

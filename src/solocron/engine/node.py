@@ -195,9 +195,12 @@ class Node:
         """Wait until nothing runs here and every outcome is in the store."""
         return self.finisher.wait_idle(timeout)
 
-    def tick(self) -> None:
-        """Make one pass for an external trigger: sweep, claim what is due and what that makes due, wait for it."""
-        self._on_demand.tick.run()
+    def tick(self, claim_for: float | None = None) -> None:
+        """Make one pass for an external trigger: sweep, claim what is due and what that makes due, wait for it.
+
+        It claims for a lease, or for fewer seconds where its time is bounded.
+        """
+        self._on_demand.tick.run(claim_for)
         if self.alarms is not None:
             self.alarms.step(self.context.runtime.clock.boot(), ticking=True)
 

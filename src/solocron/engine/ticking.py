@@ -35,18 +35,18 @@ class Tick:
         self._sweeper = sweeper
         self._triggers = triggers
 
-    def run(self) -> None:
+    def run(self, claim_for: float | None = None) -> None:
         self._sweeper.sweep_for_tick()
         self._triggers.step()
-        self._claim_and_wait()
+        self._claim_and_wait(claim_for)
 
-    def _claim_and_wait(self) -> None:
+    def _claim_and_wait(self, claim_for: float | None) -> None:
         """Claim until nothing is due and nothing runs.
 
-        Claims end after a lease, or a job that is due every second would keep one pass going forever.
+        Claims end after a lease or earlier, or a job that is due every second would keep one pass going forever.
         """
         clock, settings = self._context.runtime.clock, self._context.settings
-        until = clock.boot() + settings.lease
+        until = clock.boot() + (settings.lease if claim_for is None else min(settings.lease, claim_for))
         while True:
             # Before the claim: what ends after it may have made something due that it could not see.
             idle = self._finisher.begin_wait()

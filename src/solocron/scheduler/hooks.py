@@ -40,9 +40,9 @@ def service_clients_of(scheduler: Scheduler) -> ServiceClients:
     return clients_of(scheduler._core)
 
 
-def tick_once(scheduler: Scheduler) -> TickResult:
-    """Do one pass."""
-    return scheduler._tick_once()
+def tick_once(scheduler: Scheduler, *, claim_for: float | None = None) -> TickResult:
+    """Do one pass; claim for so many seconds at most."""
+    return scheduler._tick_once(claim_for)
 
 
 def node_is_ready(scheduler: Scheduler) -> bool:

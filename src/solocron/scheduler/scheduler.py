@@ -245,7 +245,7 @@ class Scheduler(
             refuse_loop(self._core)
         return self._tick(Here.on_thread() if inline else None)
 
-    def _tick(self, here: Here | None) -> list[RunView]:
+    def _tick(self, here: Here | None, claim_for: float | None = None) -> list[RunView]:
         core = self._core
         surroundings.refuse_node(passing=True)
         if self._disabled():
@@ -265,7 +265,7 @@ class Scheduler(
         self.events.on("finished", collect)
         node = self._start_node(ticking=True, here=here)
         try:
-            node.tick()
+            node.tick(claim_for)
         finally:
             self.events.off("finished", collect)
             self.stop("30s")

@@ -86,7 +86,7 @@ class ServiceOperations:
         )  # fmt: skip
         return WsgiService(service, auth=host)
 
-    def _tick_once(self) -> TickResult:
+    def _tick_once(self, claim_for: float | None = None) -> TickResult:
         """Do a pass; see what it did, and when something is due next."""
         from solocron.service.ticking import TickResult
 
@@ -97,7 +97,7 @@ class ServiceOperations:
 
         core.events.on("handed over", count)
         try:
-            runs = self._tick(None)
+            runs = self._tick(None, claim_for)
         finally:
             core.events.off("handed over", count)
         wanted = Due(handlers=frozenset(core.registry.handlers), pools=core.settings.pools, limit=1)
@@ -106,7 +106,7 @@ class ServiceOperations:
         due = applied.now if applied.results else applied.next_due
         return TickResult(runs, None if due is None else from_us(due), len(handed_over))
 
-    def _tick(self, here: Here | None) -> list[RunView]:
+    def _tick(self, here: Here | None, claim_for: float | None = None) -> list[RunView]:
         raise NotImplementedError
 
     def _node_is_ready(self) -> bool:

@@ -1,0 +1,1 @@
+"""A service that scales to zero, woken by a timer. See README.md."""

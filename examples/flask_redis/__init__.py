@@ -1,0 +1,1 @@
+"""Flask under gunicorn, with Redis as the store. See README.md."""

@@ -11,12 +11,14 @@ from proof.mutants.suites import Check, Worlds
 from solocron.stores.swap import lost, portions
 from solocron.stores.swap.calls import KeyCalls
 from solocron.stores.swap.key_store import Item
+from solocron.stores.swap.layout import is_derived
 from solocron.stores.swap.memory import KeyWorld, MemoryKeys, SharedKeys
+from solocron.stores.swap.mirror import Mirror
 from solocron.stores.swap.server_time import ServerTime
 from solocron.stores.swap.store import SwapStore
 from solocron.stores.swap.turns import ClaimTurns
 from solocron.testing.conformance import Clients, KeyClients, KeyStoreConformance, StoreConformance
-from tests.stores.swap import test_lost_replies, test_parcels, test_turns
+from tests.stores.swap import test_lost_replies, test_mirror, test_parcels, test_turns
 from tests.unit.stores import test_server_time
 
 __all__ = ["MUTANTS"]
@@ -47,6 +49,17 @@ def _k03(bites: Bites) -> Patches:
         return {key: value for key, value in writes.items() if value is not None}
 
     return [(portions, "changed", only_adds)]
+
+
+def _k11(bites: Bites) -> Patches:
+    real = Mirror._drop
+
+    def keeps(self: Mirror, key: str) -> None:
+        bites(is_derived(key))
+        if not is_derived(key):
+            real(self, key)
+
+    return [(Mirror, "_drop", keeps)]
 
 
 def _k04(bites: Bites) -> Patches:
@@ -206,5 +219,12 @@ MUTANTS = [
         "I6",
         _unchecked("run/"),
         Check(_on_memory(StoreConformance.test_the_first_record_of_an_attempt_stays_and_the_change_stands), by="I6"),
+    ),
+    Mutant(
+        "K-11",
+        "a mirror keeps an index key that its document has left",
+        "I5",
+        _k11,
+        Check(test_mirror.test_the_index_follows_the_header_of_a_document, by="I5"),
     ),
 ]

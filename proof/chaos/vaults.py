@@ -19,6 +19,9 @@ from urllib.parse import urlsplit
 
 from proof.chaos.places import Place
 from solocron.clock import SystemClock
+from solocron.stores.swap.key_store import Swapped
+from solocron.stores.swap.store import SwapStore
+from solocron.stores.url import make_store
 from tests.servers import MariaDB, Postgres, Redis, ServerFailed
 
 __all__ = ["SETTINGS", "VAULTS", "Vault", "vault_of"]
@@ -260,14 +263,66 @@ class RedisVault(Vault):
             return client.execute_command(*words)
 
 
+class FilesVault(Vault):
+    """The files of a server that is stopped meanwhile, as every key store can be backed up and restored."""
+
+    ways = ("files",)
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        assert place.server is not None
+        self._server = place.server
+        self._kept = self._server.folder / "backup"
+
+    def back_up(self, way: str) -> float:
+        self._write(None)
+        moment = _boot()
+        self._server.kill9()
+        shutil.rmtree(self._kept, ignore_errors=True)
+        shutil.copytree(self._files, self._kept)
+        self._server.restart()
+        return moment
+
+    def restore(self, way: str) -> None:
+        self._server.kill9()
+        shutil.rmtree(self._files)
+        shutil.copytree(self._kept, self._files)
+        self._server.restart()
+
+    def mark(self) -> None:
+        self._write("1")
+
+    def marked(self) -> bool:
+        with closing(self._store()) as store:
+            store.open()
+            return bool(store._keys.fetch(["mark"]).items)
+
+    def _write(self, value: str | None) -> None:
+        with closing(self._store()) as store:
+            store.open()
+            assert isinstance(store._keys.commit({}, {"mark": value}), Swapped)
+
+    def _store(self) -> SwapStore:
+        store = make_store(self.place.url, namespace="chaos-mark")
+        assert isinstance(store, SwapStore)
+        return store
+
+    @property
+    def _files(self) -> Path:
+        return self._server.folder / "data"
+
+
 VAULTS: Mapping[str, type[Vault]] = {
     "sqlite": SqliteVault,
     "postgres": PostgresVault,
     "mariadb": MariaDBVault,
     "redis": RedisVault,
     "valkey": RedisVault,
+    "etcd": FilesVault,
+    "nats": FilesVault,
+    "zookeeper": FilesVault,
 }
-"""The vault of each store that can be backed up here; etcd and NATS have none yet."""
+"""The vault of each store that can be backed up here."""
 
 
 def vault_of(place: Place) -> Vault:

@@ -10,6 +10,7 @@ import pytest
 
 from proof.chaos import report
 from proof.chaos.arena import Arena
+from proof.chaos.command import ONLY
 from proof.chaos.fault import Fault, Scene
 from proof.chaos.figures import Figures
 from proof.chaos.forgetful import ACKNOWLEDGED, forgetful
@@ -26,6 +27,8 @@ from tests.servers.fixtures import require
 
 FAMILIES = ("sqlite", "postgres", "redis")
 """One store of each family; MariaDB and Valkey with --long, and all of them for minutes in `make chaos`."""
+KEY_STORES = ("etcd", "nats", "zookeeper")
+"""Their servers count no calls."""
 SHORT = (CRASH, FREEZE, CUT, KILL, LOST_REPLY, RIVALS, RESTART)
 
 
@@ -48,7 +51,7 @@ def test_every_store_survives_a_short_storm(store: str, tmp_path: Path) -> None:
     assert figures.takeovers
     if store in SERVERS:
         assert figures.restarts >= 2
-        assert figures.calls_per_run
+        assert figures.calls_per_run or store in KEY_STORES
 
 
 @pytest.mark.invariant("I23: slots start soon after the store is back")
@@ -66,7 +69,7 @@ def test_after_half_a_lease_without_the_store_nobody_sleeps_on(store: str, tmp_p
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", ONLY["upgrade"])
 def test_the_next_release_upgrades_the_store_under_nodes_of_this_one(store: str, tmp_path: Path) -> None:
     """Both work side by side under kills: nothing twice, nothing lost, and what only the next one knows is kept."""
     if store in SERVERS:

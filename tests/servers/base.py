@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import random
+import re
 import shutil
 import signal
 import socket
@@ -83,6 +84,12 @@ class Server(ABC):
 
     def forget(self) -> None:  # noqa: B027 - most servers keep nothing elsewhere
         """Remove what it has left outside its folder; it does not run any more."""
+
+    def version(self) -> str:
+        """What it calls itself."""
+        said = subprocess.run([str(self.binary()), "--version"], capture_output=True, text=True, check=False).stdout
+        number = re.search(r"\d+\.\d+(\.\d+)?", said)
+        return number[0] if number else said.strip()
 
     # Its life.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.servers.base import Server
-from tests.servers.fetched import folder_of
+from tests.servers.fetched import PACKAGES, folder_of
 
 REGION = "eu-test-1"
 CREDENTIALS = "canary:c4n4ry-p4ss"
@@ -75,6 +75,9 @@ class DynamoDB(Server):
             *("-jar", str(jar), "-port", str(self.port), "-sharedDb", "-dbPath", str(self.folder / "data")),
             *("-disableTelemetry",),
         ]
+
+    def version(self) -> str:
+        return PACKAGES["dynamodb"].version
 
     def ask(self) -> None:
         """Its first calls after a start take a second each, which no timeout of a test allows for."""

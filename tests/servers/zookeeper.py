@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import socket
 from pathlib import Path
@@ -62,6 +63,11 @@ class ZooKeeper(Server):
 
     def ask(self) -> None:
         assert "Mode: " in self.told()
+
+    def version(self) -> str:
+        number = re.search(r"version: (\d+\.\d+\.\d+)", self.told())
+        assert number is not None
+        return number[1]
 
     def told(self) -> str:
         """What it tells of itself; whether it leads, among other things."""

@@ -55,6 +55,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "look for what is wrong, and say what to do",
     "migrate": "make the store's tables, or bring them up to date",
     "serve": "show the namespace over HTTP, for programs and people",
+    "metrics": "serve the metrics of the fleet to Prometheus",
     "token": "make a token for the HTTP service",
     "completion": "print what makes a shell complete the command line",
 }

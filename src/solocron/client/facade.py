@@ -55,6 +55,8 @@ class Client:
         scoped_pauses, slots = ScopedPauses(documents), Slots(documents)
 
         self.store = store
+        self.documents = documents
+        """What its parts stand on, for telemetry, which reads every job at once."""
         self.changed = documents.changed
         """Called after each change, so that a node in the same process looks at once."""
 

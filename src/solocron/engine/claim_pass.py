@@ -266,8 +266,9 @@ class ClaimPass:
         """Emit the slots that the accepted claims have passed over, with the reasons."""
         passing, self._passing = self._passing, {}
         for result in results if passing else ():
+            handler = result.doc.definition.handler if isinstance(result.doc, Job) else None
             for record in passing.get(result.name, ()) if result.verdict is Verdict.APPLIED else ():
                 self._context.events.emit(
-                    "slot passed", job=record.job, node=self._context.settings.node, slot=record.slot,
-                    count=record.count, outcome=record.status, reason=record.reason,
+                    "slot passed", job=record.job, handler=handler, node=self._context.settings.node,
+                    slot=record.slot, count=record.count, outcome=record.status, reason=record.reason,
                 )  # fmt: skip

@@ -222,7 +222,8 @@ class Finisher:
                 continue
             begun, definition = item.running.begun_at, item.running.definition
             self._context.events.emit(
-                "finished", job=item.running.job, run=hold.run, slot=hold.slot, attempt=hold.attempt, fence=hold.fence,
+                "finished", job=item.running.job, handler=definition.handler, run=hold.run, slot=hold.slot,
+                attempt=hold.attempt, fence=hold.fence,
                 origin=str(hold.origin), carrier=None if definition.hand_over is None else definition.run_in,
                 node=self._context.settings.node, outcome=outcome.status, reason=outcome.reason, error=outcome.error,
                 final=not (isinstance(result.doc, Job) and result.doc.continues(hold.run)),

@@ -136,7 +136,10 @@ class Keeper:
         self._seen_at = renewal.applied.now or self._seen_at
         self._holds_nothing = renewal.applied.holds is False
         self._recovery.renewed(renewal.doc, asked, renewal.applied.gate)
-        self._context.events.emit("session renewed", session=session, node=node)
+        skew = renewal.doc.report.skew
+        self._context.events.emit(
+            "session renewed", session=session, node=node, skew_s=None if skew is None else skew / 1_000_000
+        )
         return True
 
     def _refused(self, renewal: Renewal, session: str) -> bool:

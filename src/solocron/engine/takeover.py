@@ -89,7 +89,8 @@ class Takeover:
             return
         job = result.doc if isinstance(result.doc, Job) else None  # a removed one is gone with its last hold
         self._context.events.emit(
-            "taken over", job=result.name, session=session, by=self._context.settings.node,
+            "taken over", job=result.name, handler=None if job is None else job.definition.handler, session=session,
+            by=self._context.settings.node,
             due_at=None if job is None else job.due_at,
             runs=tuple(
                 {

@@ -133,7 +133,8 @@ class CarryingOperations:
         core.open()
         if message.namespace != core.store.namespace:
             core.events.emit(
-                "message dropped", job=message.job, run=message.run, attempt=message.attempt, node=core.settings.node,
+                "message dropped", job=message.job, run=message.run, attempt=message.attempt,
+                carrier=core.carrier_of(message.job), node=core.settings.node,
                 reason=f"it is for the namespace {message.namespace!r:.80}",
             )  # fmt: skip
             return None

@@ -139,6 +139,11 @@ class Core:
         node = getattr(self, "node", None)
         return node if node is not None and node.process == self.runtime.process() else None
 
+    def carrier_of(self, job: str) -> str | None:
+        """Return the carrier that a job of this code names; None if it names none, or is not declared here."""
+        declared = self.registry.jobs.get(job)
+        return None if declared is None or declared.options.hand_over is None else declared.options.run_in
+
     def wake(self) -> None:
         """Let the node look for work now."""
         if self.node is not None:

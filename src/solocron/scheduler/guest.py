@@ -111,7 +111,7 @@ class Guest:
     def _drop(self, message: Message, why: str) -> None:
         self._core.events.emit(
             "message dropped", job=message.job, run=message.run, attempt=message.attempt,
-            node=self._core.settings.node, reason=why,
+            carrier=self._core.carrier_of(message.job), node=self._core.settings.node, reason=why,
         )  # fmt: skip
 
     def _enter(self) -> Node:

@@ -32,6 +32,7 @@ from solocron.scheduler.locks import LockOperations, LockRoom
 from solocron.scheduler.operations import Operations
 from solocron.scheduler.serving import ServiceOperations
 from solocron.scheduler.starting import refuse_store_per_replica, refuse_unknown_calendars
+from solocron.scheduler.telemetry import TelemetryOperations
 from solocron.schedules import Schedule
 from solocron.stores.contract import Store
 from solocron.stores.url import Secret
@@ -59,6 +60,7 @@ class Scheduler(
     EffectOperations,
     AlarmOperations,
     ServiceOperations,
+    TelemetryOperations,
 ):
     """Declares jobs, runs them while it is started, and returns what became of them.
 
@@ -226,6 +228,8 @@ class Scheduler(
         self._deliver_the_rest(node)
         if self._aio is not None:
             self._aio._close()
+        if self._close_fleet is not None:
+            self._close_fleet()
         core.store.close()
         return clean
 

@@ -48,6 +48,8 @@ class ApiCall:
     watcher: Watcher
     logins: Logins
     is_ready: Callable[[], bool]
+    metrics: Callable[[], str]
+    """Return the fleet metrics as text."""
     board: Board
     examination: Examination
     ticking: Ticking | None = None
@@ -81,10 +83,11 @@ class ApiCall:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A plain text."""
+    """A plain text, or what Prometheus reads as one."""
 
     content: str
     status: int = 200
+    kind: str = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,8 @@ from solocron.service.ticking import Ticking
 from solocron.service.tokens import Tokens
 from solocron.service.writes import Writes
 from solocron.stores.contract import Check
+from solocron.telemetry.families import exposition
+from solocron.telemetry.fleet import FleetMetrics
 from solocron.views import to_json
 
 __all__ = ["Service"]
@@ -56,7 +58,6 @@ log = logging.getLogger("solocron.service")
 _CHANGES_ANYWHERE = re.compile(rb'"lease_left_s":[^,}]*')
 _CHANGES_ALWAYS = ("as_of", "asked", "check", "checked_at", "checked_from", "now", "since", "until")
 """What differs between two equal answers, at any depth or as a key of the answer itself: not part of the tag."""
-_PLAIN = "text/plain; charset=utf-8"
 _HTML = "text/html; charset=utf-8"
 
 
@@ -105,6 +106,9 @@ class Service:
         self._logins = Logins(tokens, codes=codes, clock=self._clock, pause=pause)
         self._readiness = Readiness(
             lambda: self._clients.reading().store.clock(), node=node_is_ready, clock=self._clock.boot
+        )
+        self._metrics = FleetMetrics(
+            self._clients.reading, lambda: self._clients.writing().store.namespace, clock=self._clock.boot
         )
         self._examination = Examination(
             self._clients.reading, own=own_checks, clock=self._clock.boot, wall=self._clock.wall
@@ -243,6 +247,7 @@ class Service:
             logins=self._logins,
             reads=self._reads,
             is_ready=self._readiness.is_ready,
+            metrics=lambda: exposition(self._metrics.families()),
             examination=self._examination,
             ticking=self._ticking,
             board=self._board,
@@ -271,7 +276,9 @@ def _response(value: Any, head: RequestHead) -> Response:
         return Response(status=200, body=value.content, kind=EVENTS)
     if isinstance(value, Text):
         body = value.content.encode("utf-8", "backslashreplace")
-        return Response(status=value.status, body=body, kind=_PLAIN, tag=None if value.status != 200 else tag_of(body))
+        return Response(
+            status=value.status, body=body, kind=value.kind, tag=None if value.status != 200 else tag_of(body)
+        )
     answer = value if isinstance(value, Answer) else Answer(value)
     plain = to_json(answer.value)
     body, lasting = _written(plain)

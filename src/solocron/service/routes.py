@@ -38,6 +38,7 @@ from solocron.service.parameters import PATH_PATTERNS, Parameter, choice, choice
 from solocron.service.roles import RouteAccess
 from solocron.service.route import Feature, Route
 from solocron.service.schema import openapi
+from solocron.telemetry.families import TEXT
 
 __all__ = ["API", "ROUTES", "Match", "allowed_methods", "match"]
 
@@ -60,6 +61,11 @@ def _live(call: ApiCall) -> Text:
 def _ready(call: ApiCall) -> Text:
     """Return whether the store answers."""
     return Text("ok\n") if call.is_ready() else Text("not ready\n", status=503)
+
+
+def _metrics(call: ApiCall) -> Text:
+    """Return the metrics of the fleet, in the text format of Prometheus; of a store that is away, only that."""
+    return Text(call.metrics(), kind=TEXT)
 
 
 def _openapi(call: ApiCall) -> dict[str, Any]:
@@ -167,6 +173,7 @@ _BULK = (
 ROUTES: tuple[Route, ...] = (
     Route(method="GET", path="/health/live", access=RouteAccess.PUBLIC, handler=_live, asks_store=False, any_host=True),
     Route(method="GET", path="/health/ready", access=RouteAccess.PUBLIC, handler=_ready, any_host=True),
+    Route(method="GET", path="/metrics", access=RouteAccess.METRICS, handler=_metrics),
     Route(
         method="POST",
         path="/login",

@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any, get_type_hints
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 import solocron
 from solocron import AsyncRun, AsyncScheduler, Run, Scheduler, cron
@@ -22,7 +23,9 @@ from solocron.model.documents.run import Origin, Status
 from solocron.model.policy import QUEUE_LIMIT, Backoff
 from solocron.stores.sql.sqlite import SQLiteStore
 from solocron.stores.url import _SCHEMES
+from solocron.telemetry.fleet import FleetMetrics
 from solocron.telemetry.log import _LEVELS
+from solocron.telemetry.metrics import NodeMetrics
 from solocron.views import (
     WAITING,
     AccountingView,
@@ -260,3 +263,24 @@ def test_what_an_annotation_calls_a_view_is_documented() -> None:
     }
     for view in {name for answer in answers for name in re.findall(r"\w+View", answer)}:
         assert f"### {view}" in text
+
+
+def test_the_metrics_and_their_labels() -> None:
+    """Families of the code against the tables of the page: names, types and labels."""
+    page = REFERENCE / "metrics.md"
+    registry = CollectorRegistry()
+    made = NodeMetrics(registry, namespace=str, node=str, version="", zone_data="")
+    instruments = [*vars(made._made).values(), *made._made.counted.values()]
+    node = {
+        f"{one._name}_total" if one._type == "counter" else one._name: (one._type, one._labelnames[2:])
+        for one in instruments
+        if not isinstance(one, dict)
+    }
+    assert {name: (kind, _labels(labels)) for name, kind, labels, _ in table(page, "Node metrics")} == node
+    fleet = FleetMetrics(Scheduler("memory://metrics").open, str, clock=float)
+    told = {name: (kind, _labels(labels)) for name, kind, labels, _ in table(page, "Fleet metrics")}
+    assert told == {one.shown: (one.kind, one.labels[1:]) for one in fleet.families()}
+
+
+def _labels(text: str) -> tuple[str, ...]:
+    return tuple(text.split(", ")) if text else ()

@@ -18,6 +18,7 @@ DECLARING = {
     "around",
     "on",
     "alarms",
+    "metrics",
     "health",
     "carrier",
     "forward",

@@ -232,3 +232,12 @@ def test_the_tag_of_an_answer_is_that_of_what_lasts() -> None:
     assert lasting == other[1]
     assert lasting != answer(1.5, "10:00", "y")[1]
     assert _written([1, {"a": None}]) == (b'[1,{"a":null}]',) * 2
+
+
+def test_metrics_are_text_for_the_roles_that_may_see_them(world: World) -> None:
+    reply = world.ask("/metrics", role=Role.METRICS)
+    assert (reply.status, reply.response.kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert b"\nsolocron_jobs{" in reply.response.body
+    assert world.ask("/metrics", role=Role.READ).status == 200
+    assert world.ask("/metrics", role=Role.TICK).status == 403
+    assert world.ask("/api/v1/jobs", role=Role.METRICS).status == 403

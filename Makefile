@@ -84,8 +84,13 @@ browser: $(READY) ## Every page in a real browser: both themes, three widths, ac
 	@$(BIN)/python scripts/servers.py chromium
 	@$(BIN)/pytest --long tests/browser $(ARGS)
 
+.PHONY: telemetry
+telemetry: $(READY) ## Real nodes under a real Prometheus: alerts that take minutes on purpose fire after kill -9
+	@$(BIN)/python scripts/servers.py prometheus
+	@$(BIN)/pytest --long tests/e2e/test_prometheus.py $(ARGS)
+
 .PHONY: servers
-servers: $(READY) ## Install what the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd, NATS, ZooKeeper, DynamoDB Local, RabbitMQ, Chromium
+servers: $(READY) ## Install what the tests start: PostgreSQL with PgBouncer, MariaDB, Redis, Valkey, etcd, NATS, ZooKeeper, DynamoDB Local, RabbitMQ, Chromium, Prometheus
 	@$(BIN)/python scripts/servers.py
 
 .PHONY: $(SERVERS:%=test-%)

@@ -2,7 +2,7 @@
 may.
 
     servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [zookeeper] [dynamodb] [rabbitmq]
-               [chromium]   all without a name
+               [chromium] [prometheus]   all without a name
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -28,6 +28,10 @@ CHROMIUM = "chromium"
 """The browser in which the pages are tried."""
 RABBITMQ = "rabbitmq"
 """A broker, through which runs are handed over."""
+PROMETHEUS = "prometheus"
+"""The server that reads the metrics, with promtool."""
+PROGRAMS = (CHROMIUM, PROMETHEUS)
+"""Programs that are no servers of stores or queues."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,13 @@ DEBIAN = {
     "zookeeper": Package("zookeeper", ("zookeeper",)),
     RABBITMQ: Package("rabbitmq-server", ("rabbitmq-server",)),
     CHROMIUM: Package(CHROMIUM, ()),
+    PROMETHEUS: Package(PROMETHEUS, ("prometheus",)),
 }
 """Valkey, etcd and NATS are not here: their wheels are among the locked packages. DynamoDB Local comes from npm."""
 
 
 def main(names: list[str]) -> int:
-    known = [*SERVERS, RABBITMQ, CHROMIUM]
+    known = [*SERVERS, RABBITMQ, CHROMIUM, PROMETHEUS]
     unknown = sorted(set(names) - set(known))
     if unknown:
         print(f"no such server: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
@@ -68,15 +73,13 @@ def main(names: list[str]) -> int:
         print(f"fetching {fetched.package} ...", flush=True)
         npm.fetch(fetched.package, fetched.version, fetched.sha512, folder_of(name))
     for name in _missing(missing):
-        hint = f"apt-get install {CHROMIUM}" if name == CHROMIUM else INSTALLED[name].hint
+        hint = f"apt-get install {name}" if name in PROGRAMS else INSTALLED[name].hint
         print(f"{name} is not installed: {hint}", file=sys.stderr)
     return 1 if _missing(missing) and os.environ.get("CI") else 0
 
 
 def _missing(names: list[str]) -> list[str]:
-    return [
-        name for name in names if (shutil.which(CHROMIUM) if name == CHROMIUM else INSTALLED[name].binary()) is None
-    ]
+    return [name for name in names if (shutil.which(name) if name in PROGRAMS else INSTALLED[name].binary()) is None]
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ COMMANDS: dict[str, str] = {
     "migrate": "make the store's tables, or bring them up to date",
     "serve": "show the namespace over HTTP, for programs and people",
     "metrics": "serve the metrics of the fleet to Prometheus",
+    "export": "print alert rules for Prometheus, or a dashboard for Grafana",
     "token": "make a token for the HTTP service",
     "completion": "print what makes a shell complete the command line",
 }

@@ -55,7 +55,7 @@ class TelemetryOperations:
         registry = default_registry() if registry is None else registry
         made = NodeMetrics(
             registry, namespace=lambda: core.store.namespace, node=lambda: core.settings.node, version=__version__,
-            zone_data=zone_data_version(), by=by, most=most,
+            zone_data=zone_data_version(), carriers=lambda: tuple(core.carriers), by=by, most=most,
         )  # fmt: skip
         core.events.on("*", made, wants=made.wants)
         time_store(core.store, made.observe_store)

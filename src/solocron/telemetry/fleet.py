@@ -17,7 +17,9 @@ from solocron.model.documents.alarm import KINDS
 from solocron.model.documents.job import Job
 from solocron.model.documents.scoped_pause import KeptBack, ScopedPause, kept_back
 from solocron.model.documents.session import Session, is_live
-from solocron.stores.paging import sessions_since
+from solocron.model.pools import last_tick
+from solocron.stores.contract import Store
+from solocron.stores.paging import read_sessions, sessions_since
 from solocron.telemetry.families import Family
 from solocron.telemetry.fleet_counts import OTHER, RUN_OUTCOMES, SLOT_OUTCOMES, LogCounts
 from solocron.views import NodeView
@@ -89,7 +91,7 @@ class FleetMetrics:
         return [
             *self._counters(namespace, jobs, listed),
             *self._job_gauges(documents, namespace, [job for job in jobs if job.name in listed], states, now),
-            *_pools(namespace, jobs, states, sessions, now),
+            *_pools(namespace, jobs, states, sessions, _ticked(store, jobs, sessions, now), now),
             _alarms(namespace, client),
         ]
 
@@ -209,10 +211,23 @@ def _listed(jobs: Sequence[Job], states: Mapping[str, str], most: int) -> frozen
     return frozenset(sorted(states, key=lambda name: (order.index(states[name]), name))[:most])
 
 
+def _ticked(store: Store, jobs: Sequence[Job], sessions: Sequence[Session], now: int) -> frozenset[str]:
+    """Return the pools without a live node that external triggers serve."""
+    served = {pool for one in sessions if is_live(one, now=now) for pool in one.pools}
+    unserved = {job.definition.pool for job in jobs} - served
+    known = read_sessions(store) if unserved else []  # also those that are swept: a tick ends its session
+    return frozenset(pool for pool in unserved if last_tick(pool, known) is not None)
+
+
 def _pools(
-    namespace: str, jobs: Sequence[Job], states: Mapping[str, str], sessions: Sequence[Session], now: int
+    namespace: str,
+    jobs: Sequence[Job],
+    states: Mapping[str, str],
+    sessions: Sequence[Session],
+    ticked: frozenset[str],
+    now: int,
 ) -> Iterable[Family]:
-    """Yield what concerns pools. A pool that has jobs and no node has a zero, which an alert can see."""
+    """Yield what concerns pools. A pool that has jobs and no node has a zero, unless ticks serve it, to alert on."""
     counted = Family("solocron_jobs", "Jobs by the state that matters most.", ("namespace", "pool", "state"))
     nodes = Family("solocron_nodes", "Nodes that have not ended.", ("namespace", "pool", "state"))
     due = Family("solocron_pool_due", "Jobs that are due and not claimed.", ("namespace", "pool"))
@@ -221,7 +236,7 @@ def _pools(
     for pool in sorted(pools):
         for state in STATES:
             counted.add(0, namespace, pool, state)
-        for state in NODE_STATES:
+        for state in NODE_STATES if pool not in ticked else ():
             nodes.add(0, namespace, pool, state)
         due.add(0, namespace, pool)
         soon.add(0, namespace, pool)

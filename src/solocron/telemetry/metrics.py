@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -118,6 +118,7 @@ class NodeMetrics:
         node: Callable[[], str],
         version: str,
         zone_data: str,
+        carriers: Callable[[], Iterable[str]] = tuple,
         by: By = "job",
         most: int = 1_000,
     ) -> None:
@@ -125,6 +126,7 @@ class NodeMetrics:
         self._namespace = namespace
         self._node = node
         self._build = version, zone_data
+        self._carriers = carriers
         self._by = by
         self._most = most
         self._names: set[str] = set()
@@ -176,6 +178,9 @@ class NodeMetrics:
             self._at(counter)
         for result in _RENEWALS.values():
             self._at(self._made.renewals, result)
+        for carrier in self._carriers():
+            for result in _HANDED.values():
+                self._at(self._made.handovers, carrier, result)
         self._at(self._made.running).set(len(self._running))
         self._at(self._made.build, *self._build).set(1)
 

@@ -48,7 +48,7 @@ def _command(name: str) -> Command:
 
 
 def _report(error: SolocronError, args: Namespace) -> int:
-    from solocron.cli.output import clean
+    from solocron.printable import clean
 
     text = str(error)
     if isinstance(error, StoreUnavailable):

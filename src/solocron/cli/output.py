@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from solocron.cli.tables import Line, Table, wrapped
+from solocron.printable import clean
 
 __all__ = [
-    *("clean", "columns", "draws", "dump", "dump_views", "labelled", "note"),
+    *("columns", "draws", "dump", "dump_views", "labelled", "note"),
     *("pairs", "progress", "say", "table", "table_in_parts", "tell", "waiting"),
 ]
 
@@ -57,14 +58,6 @@ def dump_views(value: Any) -> int:
     from solocron.views import to_json
 
     return dump(to_json(value))
-
-
-def clean(text: str, *, lines: bool = False) -> str:
-    """Escape control characters, so that a value cannot move the terminal's cursor or forge a line."""
-    if text.isprintable():
-        return text
-    kept = "\n" if lines else ""
-    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
 
 
 def labelled(label: str, text: str) -> None:

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import NoReturn
 
-from solocron.cli import output
 from solocron.cli.tables import wrapped
 from solocron.errors import InvalidError, StoreUnavailable
+from solocron.printable import clean
 
 __all__ = ["refuse_without_terminal", "watch"]
 
@@ -58,7 +58,7 @@ def _drawn(draw: Callable[[], None]) -> list[str]:
 
 
 def _said(error: StoreUnavailable) -> list[str]:
-    return wrapped(output.clean(f"{error} Asked again every {_EVERY:.0f} s."), shutil.get_terminal_size().columns)
+    return wrapped(clean(f"{error} Asked again every {_EVERY:.0f} s."), shutil.get_terminal_size().columns)
 
 
 def _show(frame: list[str], below: list[str]) -> None:

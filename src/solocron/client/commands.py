@@ -65,7 +65,7 @@ class Commands:
             return run_named(document)
         check_author(by, note, undone="nothing was triggered")
         payload, when = self._checked(job, payload, at=at, key=key)
-        request = key if key is not None else self._runtime.rng.token()
+        request, trace = key if key is not None else self._runtime.rng.token(), self._documents.trace()
         if key is not None:
             # The document keeps the latest requests and what runs, the log what has ended. Read in this order: a run
             # that ends in between is found by its record.
@@ -85,6 +85,7 @@ class Commands:
                 shard=shard,
                 by=by,
                 note=note,
+                trace=trace,
             ),
         )
         if isinstance(answer, Refusal):

@@ -42,6 +42,8 @@ class JobDocuments:
         self.late_for = late_for
         self.calendars = Calendars(store, registry)
         self.changed: list[Callable[[], None]] = []
+        self.trace: Callable[[], str | None] = lambda: None
+        """Returns the trace that the caller is in, where the program has tracing; triggers keep it."""
 
     @property
     def resolve(self) -> Resolve:

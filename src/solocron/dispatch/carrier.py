@@ -51,19 +51,23 @@ class Message:
     """For a carrier that forwards; a worker that picks the run up reads the payload from the store."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The `hand_over` options of the job."""
+    trace: str | None = None
+    """A W3C `traceparent`: of the publication where there is tracing, else of the request that the run came from."""
 
     @property
     def headers(self) -> dict[str, str]:
         """The facts as headers, for carriers that have them."""
         facts = {"namespace": self.namespace, "job": self.job, "run": self.run, "attempt": self.attempt}
         facts |= {"key": self.key, "slot": self.slot, "fence": self.fence}
-        return {f"solocron-{name}": str(value) for name, value in facts.items()}
+        headers = {f"solocron-{name}": str(value) for name, value in facts.items()}
+        return headers if self.trace is None else headers | {"traceparent": self.trace}
 
     def to_json(self) -> dict[str, Any]:
         """Return what a worker needs, as plain JSON."""
         return {
             "id": self.id, "namespace": self.namespace, "job": self.job, "run": self.run, "attempt": self.attempt,
             "key": self.key, "slot": self.slot, "fence": self.fence,
+            **({} if self.trace is None else {"traceparent": self.trace}),
         }  # fmt: skip
 
     @classmethod
@@ -80,7 +84,8 @@ class Message:
         if not texts or not isinstance(names["attempt"], int):
             raise InvalidError("this is not a message of Solocron: a name in it is not a text; nothing was run.")
         rest = {name: found.get(name, "") for name in ("id", "key", "slot")}
-        return cls(**names, **rest, fence=found.get("fence", 0))
+        trace = found.get("traceparent")
+        return cls(**names, **rest, fence=found.get("fence", 0), trace=trace if isinstance(trace, str) else None)
 
 
 class Carrier(Protocol):
@@ -192,5 +197,6 @@ def make_message(job: Job, hold: Hold, *, namespace: str, follows: bool) -> Mess
         fence=hold.fence,
         payload=None if follows else payload,
         target=job.definition.target,
+        trace=hold.trace,
         options={name: value for name, value in (job.definition.hand_over or {}).items() if name != TARGET},
     )

@@ -144,8 +144,8 @@ class Execution:
         late = None if at is None else max(0, at - hold.slot) / 1_000_000
         node.context.events.emit(
             "started", job=running.job, handler=running.definition.handler, run=hold.run, slot=hold.slot,
-            attempt=hold.attempt, fence=hold.fence,
-            first=hold.tries == 0, origin=str(hold.origin), node=node.context.settings.node, lateness_s=late,
+            attempt=hold.attempt, fence=hold.fence, first=hold.tries == 0, origin=str(hold.origin),
+            node=node.context.settings.node, lateness_s=late, trace=hold.trace,
         )  # fmt: skip
 
     def body(self) -> Callable[[], Any]:

@@ -94,7 +94,7 @@ class Takeover:
             due_at=None if job is None else job.due_at,
             runs=tuple(
                 {
-                    "run": hold.run, "attempt": hold.attempt, "node": hold.node,
+                    "run": hold.run, "attempt": hold.attempt, "origin": str(hold.origin), "node": hold.node,
                     "final": job is None or not job.continues(hold.run),
                 }
                 for hold in held[result.name]

@@ -208,7 +208,7 @@ def _unusual(job: Job, s: dict[str, Any]) -> Job:
 # --- the parts of a job's state: arrays without their trailing nulls, which newer code may have made longer
 
 
-_NOTHING = [None] * 14
+_NOTHING = [None] * 15
 
 
 def _trim(values: list[Any]) -> list[Any]:
@@ -221,7 +221,7 @@ def _hold_to(h: Hold) -> list[Any]:
     usual = [h.run, h.slot, h.origin, h.attempt, h.tries, h.session, h.node, h.fence, h.claimed_at, h.deadline]
     rest = [
         h.request, h.payload, h.cancel, h.crashed or None, h.shard, h.shards, h.only, h.among or None, h.permit,
-        h.asked_at, h.final or None, h.asked_by, h.note, _offer_to(h.offer),
+        h.asked_at, h.final or None, h.asked_by, h.note, _offer_to(h.offer), h.trace,
     ]  # fmt: skip
     return _trim(usual) if rest == _NOTHING else _trim(usual + rest)
 
@@ -242,12 +242,12 @@ def _with_more(
     shard: int | str | None = None, shards: int | list[str] | None = None, only: str | None = None,
     among: list[str] | None = None, permit: str | None = None, asked_at: int | None = None,
     final: bool | None = None, asked_by: str | None = None, note: str | None = None,
-    offer: list[Any] | None = None, *_: Any,
+    offer: list[Any] | None = None, trace: str | None = None, *_: Any,
 ) -> Hold:  # fmt: skip
     return replace(
         hold, request=request, payload=payload, cancel=cancel, crashed=bool(crashed), shard=shard,
         shards=_shards(shards), only=only, among=tuple(among or ()), permit=permit, asked_at=asked_at,
-        final=bool(final), asked_by=asked_by, note=note, offer=None if offer is None else _offer(*offer),
+        final=bool(final), asked_by=asked_by, note=note, offer=None if offer is None else _offer(*offer), trace=trace,
     )  # fmt: skip
 
 
@@ -255,6 +255,7 @@ def _waiting_run_to(o: WaitingRun) -> list[Any]:
     return _trim([
         o.run, o.slot, o.origin, o.ready_at, o.attempt, o.tries, o.request, o.payload, o.crashed or None,
         o.shard, o.shards, o.more or None, o.only, o.among or None, o.asked_by, o.note, _offer_to(o.offer),
+        o.trace,
     ])  # fmt: skip
 
 
@@ -263,13 +264,13 @@ def _waiting_run(
     payload: Any = None, crashed: bool | None = None, shard: int | str | None = None,
     shards: int | list[str] | None = None, more: int | None = None, only: str | None = None,
     among: list[str] | None = None, asked_by: str | None = None, note: str | None = None,
-    offer: list[Any] | None = None, *_: Any,
+    offer: list[Any] | None = None, trace: str | None = None, *_: Any,
 ) -> WaitingRun:  # fmt: skip
     return WaitingRun(
         run=run, slot=slot, origin=_ORIGINS[origin], ready_at=ready_at, attempt=attempt, tries=tries,
         request=request, payload=payload, crashed=bool(crashed), shard=shard, shards=_shards(shards), more=more or 0,
         only=only, among=tuple(among or ()), asked_by=asked_by, note=note,
-        offer=None if offer is None else _offer(*offer),
+        offer=None if offer is None else _offer(*offer), trace=trace,
     )  # fmt: skip
 
 

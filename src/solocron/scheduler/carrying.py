@@ -140,6 +140,8 @@ class CarryingOperations:
             return None
         if self._guest is None:
             self._guest = Guest(core, self._make_guest)
+        if core.tracing is not None:
+            core.tracing.arrived(message)
         try:
             hold = self._guest.carry_out(message, here)
         finally:

@@ -40,8 +40,9 @@ from solocron.telemetry.health_file import HealthFile
 from solocron.telemetry.log import log_event
 from solocron.views import HealthView
 
-if TYPE_CHECKING:  # a program without coroutine jobs imports no asyncio
+if TYPE_CHECKING:  # a program without coroutine jobs imports no asyncio, and one without tracing no spans
     from solocron.dispatch.eventloop import LoopDispatcher
+    from solocron.telemetry.tracing import Tracing
 
 __all__ = ["CallersPlace", "Core", "running_loop"]
 
@@ -80,6 +81,8 @@ class Core:
         """Called on a thread of bodies before it ends, to close what belongs to the thread."""
         self.carriers: dict[str, Carriage] = {}
         """The carriers that jobs may name as `run_in`."""
+        self.tracing: Tracing | None = None
+        """What makes spans of runs, where the program has tracing."""
         self.alarm_settings: AlarmSettings | None = None
         """The thresholds of alarms, where the scheduler looks for them."""
         self.node: Node | None = None
@@ -191,7 +194,7 @@ class Core:
                 calendars=Calendars(self.store, self.registry),
                 vitals=self._vitals() if dispatchers is None and not ticking else None,
                 inline=None if here is None else here.inline,
-                carriers=dict(self.carriers),
+                carriers=dict(self.carriers) if self.tracing is None else self.tracing.carriages(self.carriers),
             )
         )
 
@@ -284,6 +287,7 @@ class Core:
                 setup=self.setup,
                 around=lambda: [elsewhere(wrapper) for wrapper in self.wrappers],
                 make_run=make_remote_run,
+                trace=lambda run: None if self.tracing is None else self.tracing.traceparent(run),
             )
         )
 
@@ -293,6 +297,8 @@ class Core:
             body = wrap(self.wrappers, made, handler.bind(made), is_async=handler.is_async)
         else:
             body = handler.bind(run()) if handler.takes_run or handler.given else handler.function
+        if self.tracing is not None:
+            body = self.tracing.inside(run(), body, is_async=handler.is_async)
         return current.entered(run, body, is_async=handler.is_async)
 
 

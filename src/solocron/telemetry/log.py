@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -115,6 +116,8 @@ log_event = EventLog()
 class RunFilter(logging.Filter):
     """Adds the facts of the present run to every record that is logged inside one: job, run, attempt, fence, node.
 
+    Where the program has tracing, `trace_id` and `span_id` of the current span are added to every record.
+
     Add it to a handler. It lets every record pass, and changes no attribute that a record has already.
     """
 
@@ -124,6 +127,10 @@ class RunFilter(logging.Filter):
             for name, value in run.facts.items():
                 if not hasattr(record, name):
                     setattr(record, name, value)
+        tracing = sys.modules.get("opentelemetry.trace")
+        span = None if tracing is None else tracing.get_current_span().get_span_context()
+        if span is not None and span.is_valid and not hasattr(record, "trace_id"):
+            record.trace_id, record.span_id = f"{span.trace_id:032x}", f"{span.span_id:016x}"
         return True
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
+    from solocron.telemetry.otel_metrics import OtelInstruments
+
 __all__ = ["FleetCollector", "NodeMetrics", "time_store"]
 
 log = logging.getLogger("solocron")
@@ -107,12 +109,19 @@ class _Instruments:
 _MADE: WeakKeyDictionary[CollectorRegistry, _Instruments] = WeakKeyDictionary()
 
 
+def _instruments_of(given: CollectorRegistry | OtelInstruments) -> Any:
+    """Return the instruments of a registry, made once, or those that are given; both have the same names."""
+    if hasattr(given, "counted"):
+        return given
+    return _MADE.get(given) or _MADE.setdefault(given, _Instruments(given))
+
+
 class NodeMetrics:
-    """Counts the events of one scheduler in a registry."""
+    """Counts the events of one scheduler, in a registry or with the instruments of a meter."""
 
     def __init__(
         self,
-        registry: CollectorRegistry,
+        instruments: CollectorRegistry | OtelInstruments,
         *,
         namespace: Callable[[], str],
         node: Callable[[], str],
@@ -122,7 +131,7 @@ class NodeMetrics:
         by: By = "job",
         most: int = 1_000,
     ) -> None:
-        self._made = _MADE.get(registry) or _MADE.setdefault(registry, _Instruments(registry))
+        self._made = _instruments_of(instruments)
         self._namespace = namespace
         self._node = node
         self._build = version, zone_data

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from solocron.cli.logs import logging_to_stderr
+from solocron.telemetry.records import logging_to_stderr
 from tests.unit.cli.kit import DUE, Cli, Write
 
 

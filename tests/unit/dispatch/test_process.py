@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from solocron import InvalidError, Run, Scheduler, every
-from solocron.cli.logs import JsonFormatter, TextFormatter
+from solocron.telemetry.records import JsonFormatter, TextFormatter
 from solocron.testing.fleet import wait_until
 from solocron.views import RunView
 from tests.unit.dispatch import isolated_jobs

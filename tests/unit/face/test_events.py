@@ -79,7 +79,9 @@ def test_a_takeover_names_what_was_lost_and_whether_it_is_tried_again(retries: i
     (start,) = cluster.started("bill")
     cluster.kill(next(number for number in range(2) if cluster.process(number).name == start.node))
     cluster.run("30s")
-    assert [event.runs for event in seen] == [({"run": start.run, "attempt": 1, "node": start.node, "final": final},)]
+    assert [event.runs for event in seen] == [
+        ({"run": start.run, "attempt": 1, "origin": "schedule", "node": start.node, "final": final},)
+    ]
 
 
 def test_views_events_and_statuses_are_exported() -> None:

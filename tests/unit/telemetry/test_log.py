@@ -13,13 +13,13 @@ from dataclasses import replace
 import pytest
 
 from solocron import AsyncRun, RetryDecision, Run, RunFilter, Scheduler, current_run
-from solocron.cli.logs import JsonFormatter, TextFormatter
 from solocron.events import Event
 from solocron.model.change import Change, Kind
 from solocron.model.documents.job import Job
 from solocron.scheduler.hooks import core_of
 from solocron.stores.contract import Named
 from solocron.telemetry.log import EventLog
+from solocron.telemetry.records import JsonFormatter, TextFormatter
 
 shop = logging.getLogger("shop")
 

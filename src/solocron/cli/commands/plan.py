@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from solocron.preview import Plan
     from solocron.preview.herds import Herd
     from solocron.preview.limit_queue import LimitForecast
+from solocron.printable import clean
 
 __all__ = ["add_arguments", "execute"]
 
@@ -85,8 +86,7 @@ def _section(title: str, lines: Sequence[str], width: int) -> None:
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> None:
-    clean = output.clean(text)
-    folded = textwrap.wrap(clean, width - 1, initial_indent=indent, subsequent_indent=f"{indent}  ")
+    folded = textwrap.wrap(clean(text), width - 1, initial_indent=indent, subsequent_indent=f"{indent}  ")
     print("\n".join(line.rstrip() for line in folded))
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from solocron.cli.arguments import add_node
 from solocron.cli.exits import OK
-from solocron.cli.logs import logging_to_stderr
 from solocron.cli.serving import SERVING_FLAGS, add_serving
 from solocron.duration import parse_duration
 from solocron.errors import ConfigurationError
+from solocron.telemetry.records import logging_to_stderr
 
 if TYPE_CHECKING:
     from solocron.scheduler import Scheduler

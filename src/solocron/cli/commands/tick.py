@@ -7,9 +7,9 @@ from argparse import ArgumentParser, Namespace
 from solocron.cli import output
 from solocron.cli.arguments import add_json, add_node
 from solocron.cli.exits import FAILED, OK
-from solocron.cli.logs import logging_to_stderr
 from solocron.cli.rendering import runs_table
 from solocron.model.documents.run import Status
+from solocron.telemetry.records import logging_to_stderr
 
 __all__ = ["add_arguments", "execute"]
 

@@ -36,7 +36,8 @@ class Child:
     def __init__(self, away: Away, order: dict[str, Any], *, patience: float) -> None:
         self._away = away
         self._patience = patience
-        self._outgoing = bytearray(_line(order))
+        self._order = order
+        self._outgoing = bytearray()
         self._until = float(order["until"])
         self._mutex = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -72,8 +73,12 @@ class Child:
 
     # --- its own thread ------------------------------------------------------------------------------------------
 
-    def carry_out(self) -> Any:
-        """Start the child, supervise it, and return what the body returned, or raise what it raised."""
+    def carry_out(self, trace: str | None = None) -> Any:
+        """Start the child, supervise it, and return what the body returned, or raise what it raised.
+
+        `trace` is the trace that it continues; the span of its run began after the order was made.
+        """
+        self._outgoing += _line({**self._order, "trace": trace})
         wake, ring = os.pipe()
         control, self._control = os.pipe()
         self._report, report = os.pipe()

@@ -28,14 +28,14 @@ class ProcessDispatcher:
         away = call.away()
         order = order_of(away, self._home)  # raises here, before anything has begun, for what cannot be sent
         child = Child(away, order, patience=min(1.0, self._home.lease / 10))
-        self._threads.submit(_Errand(call, lambda: self._carry_out(child)))
+        self._threads.submit(_Errand(call, lambda: self._carry_out(child, away)))
         return child.interrupt
 
-    def _carry_out(self, child: Child) -> Any:
+    def _carry_out(self, child: Child, away: Away) -> Any:
         with self._mutex:
             self._children.add(child)
         try:
-            return child.carry_out()
+            return child.carry_out(self._home.trace(away.run))
         finally:
             with self._mutex:
                 self._children.discard(child)

@@ -30,6 +30,8 @@ class Home:
     around: Callable[[], Sequence[Callable[..., Any]]]
     make_run: Callable[..., Any]
     """Builds the run in the child, from the order; it travels by its address."""
+    trace: Callable[[Any], str | None] = lambda run: None
+    """Returns the trace of a run, as a W3C `traceparent`."""
 
 
 def order_of(away: Away, home: Home) -> dict[str, Any]:

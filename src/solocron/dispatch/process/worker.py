@@ -84,11 +84,22 @@ def _call(order: dict[str, Any], shared: Shared, line: _Line) -> tuple[Any, str 
     make_run = find(FunctionAddress(**order["make_run"]))
     run = make_run(order, is_async=handler.is_async, stopped=_stop_of(shared), report=line.progress)
     current.enter(lambda: run)
+    if order["trace"] is not None:
+        _continue_trace(order["trace"])
     body = handler.bind(run)
     if wrappers:
         body = wrap(wrappers, run, body, is_async=handler.is_async)
     value = _await(body, run) if handler.is_async else body()
     return value, run._unfinished()
+
+
+def _continue_trace(traceparent: str) -> None:
+    """Make the span of the run the parent of those that the function makes here, if this process has tracing."""
+    try:
+        from opentelemetry import context, propagate
+    except ModuleNotFoundError:
+        return
+    context.attach(propagate.extract({"traceparent": traceparent}))
 
 
 def _await(body: Callable[[], Any], run: Any) -> Any:

@@ -70,6 +70,8 @@ class Hold:
     """The author's reason."""
     offer: Offer | None = None
     """The hand-over that the node makes under this hold; None for a hold under which a body runs."""
+    trace: str | None = None
+    """The trace of the request that this run came from, as a W3C `traceparent`."""
 
     @property
     def handing(self) -> bool:
@@ -108,6 +110,7 @@ class WaitingRun:
     note: str | None = None
     offer: Offer | None = None
     """The hand-over of this attempt, once there was one: only then can it be picked up."""
+    trace: str | None = None
 
     @property
     def tried(self) -> bool:

@@ -234,6 +234,7 @@ def hold_of(job: Job, waiting_run: WaitingRun, *, now: int, by: Claimant) -> Hol
         among=waiting_run.among,
         asked_by=waiting_run.asked_by,
         note=waiting_run.note,
+        trace=waiting_run.trace,
         permit=by.permit if job.definition.limit is not None else None,
     )
 

@@ -46,6 +46,7 @@ def trigger(
     shard: int | str | None = None,
     by: str | None = None,
     note: str | None = None,
+    trace: str | None = None,
 ) -> Change | None:
     """Add one run, now or at an instant; the answer is its id, or a `Refusal`. The same request again is the same run.
 
@@ -81,6 +82,7 @@ def trigger(
         shard=shard,
         asked_by=plain(by),
         note=plain(note),
+        trace=trace,
     )
     job = remember(replace(doc, waiting_runs=(*doc.waiting_runs, waiting_run)), request, run)
     return Change(recompute_due(job, resolve(job.definition.schedule)), answer=run)

@@ -36,6 +36,7 @@ def waiting_again(
         asked_by=hold.asked_by,
         note=hold.note,
         offer=offer,
+        trace=hold.trace,
     )
 
 

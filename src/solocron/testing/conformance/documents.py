@@ -249,9 +249,11 @@ def full_job(name: str) -> Job:
         owner="billing",
         runbook="https://wiki.example.com/n",
     )
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     waiting_run = WaitingRun(
-        run="n@2", slot=20, origin=Origin.TRIGGER, ready_at=21, attempt=2, tries=1, request="r", payload={"x": 1}
-    )
+        run="n@2", slot=20, origin=Origin.TRIGGER, ready_at=21, attempt=2, tries=1, request="r", payload={"x": 1},
+        trace=trace,
+    )  # fmt: skip
     active = Hold(
         run="n@1",
         slot=10,
@@ -270,6 +272,7 @@ def full_job(name: str) -> Job:
         final=True,
         asked_by="ána",
         note="why ☂",
+        trace=trace,
     )
     return Job(
         name=name,

@@ -1,4 +1,4 @@
-"""Log lines on stderr: one event is one line, even if a job logs line breaks."""
+"""Formatters of log lines: one event is one line, even if a job logs line breaks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from solocron.cli.output import clean
+from solocron.printable import clean
 from solocron.telemetry.log import LINE, RunFilter
 
-__all__ = ["JsonFormatter", "TextFormatter", "logging_to_stderr"]
+__all__ = ["JsonFormatter", "TextFormatter", "handler_for", "logging_to_stderr"]
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """Attributes of every record; the others are the facts of the event."""
@@ -64,12 +64,18 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(facts, default=str)
 
 
-@contextmanager
-def logging_to_stderr(form: str, level: str) -> Iterator[None]:
-    """Log everything from `level` up to stderr while the body runs, from Solocron and from the jobs."""
+def handler_for(form: str) -> logging.Handler:
+    """Return a handler that writes to stderr in a form, with the run on every line that is logged inside one."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     handler.addFilter(RunFilter())
+    return handler
+
+
+@contextmanager
+def logging_to_stderr(form: str, level: str) -> Iterator[None]:
+    """Log everything from `level` up to stderr while the body runs, from Solocron and from the jobs."""
+    handler = handler_for(form)
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)

@@ -1,0 +1,172 @@
+"""Spans of runs with the real SDK and an exporter in memory: roots, links, and a trace that crosses a queue."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from solocron import Backoff, ConfigurationError, Event, Message, MissingExtra, Run, RunFilter, Scheduler
+from solocron.telemetry.tracing import Tracing
+from tests.unit.telemetry import traced_jobs
+
+
+class Traces:
+    """A provider, and the spans that have ended, by name."""
+
+    def __init__(self) -> None:
+        self._kept = InMemorySpanExporter()
+        self.provider = TracerProvider(shutdown_on_exit=False)
+        self.provider.add_span_processor(SimpleSpanProcessor(self._kept))
+        self.tracer = self.provider.get_tracer("test")
+
+    def spans(self, name: str) -> list[ReadableSpan]:
+        return [span for span in self._kept.get_finished_spans() if span.name == name]
+
+
+@pytest.fixture
+def traces() -> Traces:
+    return Traces()
+
+
+def facts(span: ReadableSpan) -> dict[str, Any]:
+    return dict(span.attributes or {})
+
+
+def test_an_attempt_is_a_trace_of_its_own_and_current_in_its_function(traces: Traces) -> None:
+    scheduler, seen = Scheduler("memory://", enabled=True), list[str]()
+    scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
+
+    @scheduler.every("365d", name="job", retries=1, backoff=Backoff(first="1ms"))
+    def job(run: Run) -> None:
+        record = logging.makeLogRecord({})
+        RunFilter().filter(record)
+        seen.append(record.trace_id)
+        if run.attempt == 1:
+            raise ValueError("not yet")
+
+    with scheduler:
+        scheduler.wait(scheduler.trigger("job"), "10s")
+    first, second = traces.spans("run job")
+    assert [f"{span.context.trace_id:032x}" for span in (first, second)] == seen
+    assert (first.parent, second.parent) == (None, None)
+    assert [facts(span)["solocron.outcome"] for span in (first, second)] == ["failed", "succeeded"]
+    assert [span.status.status_code for span in (first, second)] == [StatusCode.ERROR, StatusCode.UNSET]
+    assert first.status.description == "ValueError: not yet"
+    assert [event.name for event in first.events] == ["exception"]
+    wanted = {
+        "solocron.job.name": "job",
+        "solocron.attempt": 1,
+        "solocron.origin": "trigger",
+        "error.type": "ValueError",
+    }
+    assert wanted.items() <= facts(first).items()
+
+
+def test_a_coroutine_has_the_span_of_its_run_too(traces: Traces) -> None:
+    scheduler, seen = Scheduler("memory://", enabled=True), list[int]()
+    scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
+
+    @scheduler.every("365d", name="job")
+    async def job() -> None:
+        with traces.tracer.start_as_current_span("inner"):
+            seen.append(trace.get_current_span().get_span_context().trace_id)
+
+    with scheduler:
+        scheduler.wait(scheduler.trigger("job"), "10s")
+    (span,), (inner,) = traces.spans("run job"), traces.spans("inner")
+    assert seen == [span.context.trace_id]
+    assert inner.parent is not None
+    assert inner.parent.span_id == span.context.span_id
+
+
+def test_a_process_of_its_own_continues_the_trace(traces: Traces, tmp_path: Path) -> None:
+    scheduler = Scheduler(f"sqlite:///{tmp_path}/jobs.db", enabled=True)
+    scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
+    scheduler.every("365d", name="job", run_in="process")(traced_jobs.where)
+    with scheduler:
+        view = scheduler.wait(scheduler.trigger("job"), "60s")
+    (span,) = traces.spans("run job")
+    assert view.result == f"{span.context.trace_id:032x}", view.error
+
+
+def test_a_request_its_hand_over_and_its_run_are_one_linked_trace(traces: Traces, tmp_path: Path) -> None:
+    queue: list[dict[str, Any]] = []
+
+    class Queue:
+        follows = True
+
+        def publish(self, message: Message) -> None:
+            assert message.headers["traceparent"] == message.to_json()["traceparent"]
+            queue.append(message.to_json())
+
+    schedulers = [Scheduler(f"sqlite:///{tmp_path}/jobs.db", enabled=True, lease="3s") for _ in range(2)]
+    for scheduler in schedulers:
+        scheduler.otel(traces.provider, MeterProvider(shutdown_on_exit=False))
+        scheduler.carrier("queue", Queue())
+        scheduler.every("365d", name="job", run_in="queue")(lambda: None)
+    node, worker = schedulers
+    node.tick()
+    with traces.tracer.start_as_current_span("GET /bill"):
+        node.trigger("job")
+    node.tick()
+    worker.carry_out(queue[0])
+    for scheduler in schedulers:
+        scheduler.stop("1s")
+    (request,), (publish,), (run,) = traces.spans("GET /bill"), traces.spans("publish queue"), traces.spans("run job")
+    assert (publish.kind, run.kind) == (SpanKind.PRODUCER, SpanKind.CONSUMER)
+    assert run.parent is not None
+    assert (run.parent.span_id, run.context.trace_id) == (publish.context.span_id, publish.context.trace_id)
+    for span in (publish, run):
+        assert [link.context.span_id for link in span.links] == [request.context.span_id]
+    assert facts(publish)["messaging.message.id"] == facts(run)["messaging.message.id"] == queue[0]["id"]
+
+
+def test_the_node_that_took_over_ends_what_a_dead_one_could_not(traces: Traces) -> None:
+    tracing = Tracing(traces.provider, namespace=lambda: "default")
+    tracing(Event("taken over", {"job": "j", "runs": ({"run": "j@1", "attempt": 2, "node": "dead", "final": True},)}))
+    (span,) = traces.spans("run j")
+    assert {"solocron.outcome": "lost", "solocron.node": "dead", "solocron.attempt": 2}.items() <= facts(span).items()
+    assert span.status.status_code is StatusCode.ERROR
+
+
+def test_instruments_count_what_the_node_did(traces: Traces) -> None:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader], shutdown_on_exit=False)
+    scheduler = Scheduler("memory://", enabled=True, node="n")
+    scheduler.otel(traces.provider, provider)
+    scheduler.every("365d", name="job")(lambda: None)
+    with scheduler:
+        scheduler.wait(scheduler.trigger("job"), "10s")
+        data = reader.get_metrics_data()
+    assert data is not None
+    found = {one.name: one for part in data.resource_metrics for scope in part.scope_metrics for one in scope.metrics}
+    (point,) = found["solocron.runs"].data.data_points
+    assert point.value == 1  # type: ignore[union-attr]
+    assert dict(point.attributes or {}) == {
+        "solocron.namespace": "default", "solocron.node": "n", "solocron.job.name": "job",
+        "solocron.outcome": "succeeded",
+    }  # fmt: skip
+    assert found["solocron.run.duration"].unit == "s"
+    provider.shutdown()
+
+
+def test_a_second_call_and_a_missing_package_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler = Scheduler("memory://", enabled=True)
+    scheduler.otel()
+    with pytest.raises(ConfigurationError, match="was called before"):
+        scheduler.otel()
+    for name in [name for name in sys.modules if name.startswith(("opentelemetry", "solocron.telemetry.tracing"))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtra, match=r"solocron\[otel\]"):
+        Scheduler("memory://", enabled=True).otel()

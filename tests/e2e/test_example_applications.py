@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,14 +18,16 @@ import pytest
 import yaml
 
 from examples.cloud_run.wake import wake
-from solocron import EmptyStore, Scheduler
+from solocron import EmptyStore, NotFoundError, Scheduler
 from solocron.testing.fleet import wait_until
 from tests.e2e.serving import PATIENCE, ROOT, Served, serving
+from tests.servers.mariadb import MariaDB
 from tests.servers.postgres import Postgres
 from tests.servers.redis import Redis
 
 EXAMPLES = ROOT / "examples"
 SECRET = "a secret of twenty letters"
+ROWS = "from books.models import Closing; print(*Closing.objects.values_list('slot', flat=True))"
 
 
 @pytest.fixture
@@ -120,6 +124,51 @@ def test_a_service_that_scales_to_zero_runs_what_passed_while_it_was_gone(
         ran = tick(server) + tick(other)
     assert len(ran) >= 3
     assert len(set(ran)) == len(ran)
+
+
+@pytest.mark.long  # three kinds of process on two servers; `tests/e2e/carriers` has the short form
+def test_django_hands_runs_over_to_celery_although_a_node_is_killed(
+    mariadb: MariaDB, redis_server: Redis, tmp_path: Path, looking: Callable[[str], Scheduler]
+) -> None:
+    folder = shutil.copytree(EXAMPLES / "django_celery", tmp_path / "django_celery")
+    url = mariadb.fresh_url()
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("SOLOCRON_", "DJANGO_"))},
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "DATABASE_URL": url,
+        "BROKER_URL": redis_server.fresh_url(),
+    }
+    look, said = looking(url), tmp_path / "said"
+    with said.open("wb") as log:
+        words = [sys.executable, "start.py"]
+        started = subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True)
+
+    def closed() -> list[str]:
+        try:
+            return [run.slot.isoformat() for run in look.runs("close_books", status="succeeded", limit=200)]
+        except NotFoundError:
+            return []
+
+    try:
+        wait_until(lambda: len(closed()) >= 3, within=2 * PATIENCE, what=lambda: said.read_text())
+        node = int(re.findall(r"started (\d+)", said.read_text())[0])
+        os.kill(node, signal.SIGKILL)
+        before = len(closed())
+        wait_until(lambda: len(closed()) >= before + 4, within=PATIENCE, what=lambda: said.read_text())
+        rows = subprocess.run(
+            [sys.executable, "manage.py", "shell", "-c", ROWS],
+            cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=60,
+        ).stdout.split()  # fmt: skip
+        assert len(set(rows)) == len(rows), "a second is there twice"
+        assert set(closed()[-before:]) <= set(rows)
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(PATIENCE) == 0, said.read_text()
+    finally:
+        try:
+            os.killpg(started.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        started.wait()
 
 
 def test_the_manifests_start_nodes_whose_probes_succeed(

@@ -16,7 +16,7 @@ from django.apps import apps
 from django.utils.module_loading import import_string, module_has_submodule
 
 from solocron.django.connections import around_run, close_connections
-from solocron.django.database import in_tests, url_of
+from solocron.django.database import in_tests, is_in_memory, url_of
 from solocron.django.settings import ProjectSettings, read_settings
 from solocron.errors import ConfigurationError, SolocronError
 from solocron.jobs.discovery import discover
@@ -92,10 +92,8 @@ def load_jobs() -> None:
     with _mutex:
         _modules.clear()
         _failed.clear()
-        try:
-            wanted = read_settings().modules
-        except ConfigurationError:  # the system checks tell it
-            wanted = ()
+        found = _settings_or_none()
+        wanted = () if found is None else found.modules
         for config in apps.get_app_configs():
             for name in wanted:
                 if module_has_submodule(config.module, name):
@@ -103,6 +101,16 @@ def load_jobs() -> None:
         _loaded = True
         if _made is not None:  # one of the modules has used the scheduler to declare its jobs
             _made.discover(*_modules)
+        elif found is not None and found.carriers is not None and not _failed:
+            current()  # a worker of the queue needs the carrier's task, and uses nothing else of ours
+
+
+def _settings_or_none() -> ProjectSettings | None:
+    """Return the setting; None if it cannot be read, which the system checks tell."""
+    try:
+        return read_settings()
+    except ConfigurationError:
+        return None
 
 
 def _load(name: str) -> None:
@@ -181,7 +189,7 @@ def _make() -> ProjectScheduler:
     core = made._core
     core.wrappers.append(around_run)
     core.retiring.append(close_connections)
-    if found.carriers is not None:
+    if found.carriers is not None and not (found.alias is not None and is_in_memory(found.alias)):
         import_string(found.carriers)(made)
     if _loaded:
         made.discover(*_modules)

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
-from django.db import connections
 
 from solocron.django import project
 from solocron.django.database import in_tests, url_of
@@ -46,7 +45,11 @@ def check_database(*, databases: Collection[str] | None = None, **_: Any) -> lis
         alias = read_settings().alias
         if alias is None or alias not in (databases or ()) or project.failed_modules() or in_tests():
             return []
-        project.current()._core.open(read_only=True)
+        core = project.current()._core
+        try:
+            core.open(read_only=True)
+        finally:
+            core.store.close()
     except EmptyStore as error:
         return [
             Warning(
@@ -55,8 +58,6 @@ def check_database(*, databases: Collection[str] | None = None, **_: Any) -> lis
         ]
     except (ConfigurationError, StoreError) as error:
         return [Error(str(error), id="solocron.E006")]
-    finally:
-        connections.close_all()
     return []
 
 

@@ -15,14 +15,12 @@ from solocron.model.change import Kind
 from solocron.model.documents import audit
 from solocron.model.documents.audit import Act, Entry
 from solocron.stores.contract import All, Named
-from solocron.stores.paging import read_documents
+from solocron.stores.paging import PAGE, read_documents
 from solocron.views import AuditPage, AuditView
 
 __all__ = ["Audit", "Audited"]
 
-_PAGE = 200
 _SCAN = 20_000
-"""Entries that one page looks at: a filter has no index."""
 _RESULT = 1_000
 
 
@@ -63,14 +61,24 @@ class Audit:
         self._complete(name, audit.DONE, under_way.after)
 
     def entries(
-        self, *, who: str | None = None, subject: str | None = None, limit: int = 50, after: str | None = None
+        self,
+        *,
+        who: str | None = None,
+        subject: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+        scan: int = _SCAN,
     ) -> AuditPage:
-        """Return entries, newest first; `after` is the `next` of the page before."""
+        """Return entries, newest first; `after` is the `next` of the page before.
+
+        A filter has no index: `scan` entries are looked at, a statement for each thousand of them.
+        """
         if not 1 <= limit <= 1_000:
             raise InvalidError(f"limit={limit}: give a whole number from 1 to 1000.")
         found, position, looked, last = list[Entry](), after or "", 0, 0
-        while looked < _SCAN:
-            page = read_documents(self._store, All(Kind.AUDIT, after=position, limit=_PAGE))
+        size = min(limit if who is None and subject is None else PAGE, scan)
+        while looked < scan:
+            page = read_documents(self._store, All(Kind.AUDIT, after=position, limit=size))
             for doc in page:
                 entry, position, looked = audit.read(doc), doc.name, looked + 1
                 if who in (None, entry.act.who) and subject in (None, entry.act.subject):
@@ -78,7 +86,7 @@ class Audit:
                 if len(found) == limit:
                     return AuditPage(tuple(map(AuditView.of, found)), position)
                 last = entry.at
-            if len(page) < _PAGE:
+            if len(page) < size:
                 return AuditPage(tuple(map(AuditView.of, found)))
         return AuditPage(tuple(map(AuditView.of, found)), position, from_us(last))
 

@@ -218,6 +218,7 @@ ROUTES: tuple[Route, ...] = (
         choices("state", "one of these is enough", jobs.STATES),
         name("pool", "only those of this pool"),
         text("tag", "only those with this tag; may be given several times", most=64, listed=True),
+        choice("sort", "by name, by the next slot, or what needs a look first", jobs.SORTS, default="name"),
         *PAGED,
     ),
     _look("/jobs/{job}", jobs.job, _INCLUDE_JOB),

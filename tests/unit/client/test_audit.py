@@ -78,13 +78,12 @@ def test_entries_come_newest_first_in_pages_and_by_who_and_what() -> None:
 
 
 def test_a_search_that_finds_little_is_bounded_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SCAN", 4)
-    monkeypatch.setattr(module, "_PAGE", 2)
+    monkeypatch.setattr(module, "PAGE", 2)
     client = Client(MemoryStore())
     for i in range(6):
         with client.audited(Act(act="pause", subject="first" if i == 0 else "rest", via="cli")):
             pass
-    page = client.audit(subject="first")
+    page = client.audit(subject="first", scan=4)
     assert (page.entries, page.looked_back_to is not None) == ((), True)
     assert [entry.subject for entry in client.audit(subject="first", after=page.next).entries] == ["first"]
 

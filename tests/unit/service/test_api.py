@@ -43,7 +43,7 @@ def test_keys_are_those_of_the_command_line(world: World) -> None:
         key: status[key] for key in ("namespace", "jobs", "counts", "paused")
     }
     run = to_json(client.get_run(world.names["run"]))
-    assert get(world, f"/runs/{world.names['run']}").keys() - run.keys() == {"attempts", "steps"}
+    assert get(world, f"/runs/{world.names['run']}").keys() - run.keys() == {"attempts", "steps", "story", "audit"}
     assert get(world, "/nodes", "state=ended")["items"][0].keys() == to_json(client.nodes(ended=True))[0].keys()
 
 
@@ -52,6 +52,38 @@ def test_pages_of_jobs_neither_skip_nor_repeat(world: World, limit: int) -> None
     assert [job["name"] for job in walk(world, "/jobs", f"limit={limit}")] == ["broken", "invoices", "report"]
     assert [job["name"] for job in walk(world, "/jobs", f"limit={limit}&q=o")] == ["broken", "invoices", "report"]
     assert [job["name"] for job in walk(world, "/jobs", f"limit={limit}&state=failing&state=paused")] == ["broken"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 200])
+def test_jobs_come_by_their_next_slot_or_by_what_needs_a_look(world: World, limit: int) -> None:
+    for sort, names in (("attention", "broken invoices report"), ("next", "invoices report broken")):
+        found = walk(world, "/jobs", f"sort={sort}&limit={limit}")
+        if sort == "next":
+            due = [job["next"] for job in found]
+            assert due == [*sorted(one for one in due if one), *(one for one in due if not one)]
+            assert {job["name"] for job in found} == set(names.split())
+        else:
+            assert found[0]["name"] == "broken"
+    assert [job["name"] for job in walk(world, "/jobs", "sort=next&state=failing&q=o")] == ["broken"]
+    assert {job["name"] for job in walk(world, "/jobs", "sort=attention&state=on")} <= {"broken", "invoices", "report"}
+    cursor = get(world, "/jobs", "sort=next&limit=1")["next"]
+    assert world.ask(f"{API}/jobs", query=f"sort=attention&limit=1&cursor={cursor}").status == 400
+
+
+def test_a_run_tells_its_story_and_who_acted_on_it() -> None:
+    world = open_world()
+    run = world.names["run"]
+    world.ask(f"{API}/runs/{run}/cancel", method="POST", role=Role.OPERATE, body=b'{"reason": "too late"}',
+              content_type="application/json")  # fmt: skip
+    found = get(world, f"/runs/{run}")
+    assert [fact["what"].partition(",")[0].partition(" by ")[0] for fact in found["story"]] == [
+        "due",
+        "attempt 1 claimed",
+        "attempt 1 succeeded",
+    ]
+    assert [fact["at"] for fact in found["story"]] == sorted(fact["at"] for fact in found["story"])
+    assert [(act["act"], act["who"], act["note"]) for act in found["audit"]] == [("cancel", "operate-er", "too late")]
+    assert "is over" in found["audit"][0]["result"]
 
 
 @pytest.mark.parametrize("limit", [1, 3])

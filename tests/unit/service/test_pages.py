@@ -304,7 +304,7 @@ def test_a_slot_that_did_not_run_has_its_reason_in_the_row():
 
 
 def test_jobs_that_need_a_look_come_first():
-    states = [state_of(job, NOW).word for job in by_attention(world.jobs(), UTC_READING)]
+    states = [state_of(job, NOW).word for job in by_attention(world.jobs(), NOW)]
     assert states[:4] == ["failing 3", "orphaned", "running", "running"]
 
 

@@ -9,7 +9,7 @@ from solocron.service.paging import Listing, make_cursor, read_cursor
 from solocron.service.shown import redacted, scrubbed
 from solocron.views import AuditView
 
-__all__ = ["audit"]
+__all__ = ["audit", "shown_act"]
 
 
 def audit(call: ApiCall) -> Listing[AuditView]:
@@ -19,11 +19,13 @@ def audit(call: ApiCall) -> Listing[AuditView]:
         who=given["who"], subject=given["subject"], limit=given["limit"], after=read_cursor(call.path, given)
     )
     return Listing(
-        items=tuple(
-            replace(one, before=redacted(one.before), after=redacted(one.after), result=scrubbed(one.result))
-            for one in page.entries
-        ),
+        items=tuple(map(shown_act, page.entries)),
         next=None if page.next is None else make_cursor(page.next, call.path, given),
         as_of=call.reads.now(),
         looked_back_to=page.looked_back_to,
     )
+
+
+def shown_act(act: AuditView) -> AuditView:
+    """Return an entry as it may be shown."""
+    return replace(act, before=redacted(act.before), after=redacted(act.after), result=scrubbed(act.result))

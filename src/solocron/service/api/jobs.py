@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,17 +13,19 @@ from solocron.clock import to_us
 from solocron.errors import InvalidError
 from solocron.schedules import dst_notes, lint, load_zone
 from solocron.service.call import ApiCall
-from solocron.service.paging import Listing, make_cursor, read_cursor
+from solocron.service.pages.jobs import by_attention, by_next, is_in
+from solocron.service.paging import Listing, bad_cursor, make_cursor, read_cursor
 from solocron.service.shown import shown_job
 from solocron.service.zones import checked_zone
 from solocron.views import BackfillView, JobView, ResumeView
 
 __all__ = [
     *("DurationItem", "DurationsAnswer", "JobAnswer", "NextAnswer", "NextSlot"),
-    *("STATES", "backfill", "durations", "following", "job", "jobs", "resume"),
+    *("SORTS", "STATES", "backfill", "durations", "following", "job", "jobs", "resume"),
 ]
 
 STATES = tuple(JobState)
+SORTS = ("name", "next", "attention")
 _ENDED = frozenset(["succeeded", "handed_over", "failed", "timed_out", "cancelled", "lost"])
 
 
@@ -77,8 +80,10 @@ class DurationsAnswer:
 
 
 def jobs(call: ApiCall) -> Listing[JobView]:
-    """Return jobs by name."""
+    """Return jobs by name, by their next slot, or those first that need a look."""
     given = call.given
+    if given["sort"] != "name":
+        return _sorted(call)
     wanted = WantedJobs(
         match=None if given["q"] is None else f"*{given['q']}*",
         pools=frozenset(() if given["pool"] is None else (given["pool"],)),
@@ -88,6 +93,31 @@ def jobs(call: ApiCall) -> Listing[JobView]:
     page = call.reads.jobs(wanted, limit=given["limit"], after=read_cursor(call.path, given) or "")
     following = None if page.next is None else make_cursor(page.next, call.path, given)
     return Listing(items=tuple(map(shown_job, page.jobs)), next=following, as_of=call.reads.now())
+
+
+def _sorted(call: ApiCall) -> Listing[JobView]:
+    """Return jobs in an order that no index has, from what all pages share: at most some seconds old."""
+    given, now = call.given, call.reads.now()
+    wanted = [one for one in call.board.glance().jobs if _is_wanted(one, given, now)]
+    ordered = (by_attention if given["sort"] == "attention" else by_next)(wanted, now)
+    names, after = [one.name for one in ordered], read_cursor(call.path, given)
+    if after is not None and after not in names:
+        raise bad_cursor("the job at which the page before ended is not among them any more; begin without one")
+    begin = 0 if after is None else names.index(after) + 1
+    shown = ordered[begin : begin + given["limit"]]
+    following = make_cursor(shown[-1].name, call.path, given) if begin + len(shown) < len(ordered) else None
+    return Listing(items=tuple(map(shown_job, shown)), next=following, as_of=now)
+
+
+def _is_wanted(job: JobView, given: Mapping[str, Any], now: datetime) -> bool:
+    states = {state for state in given["state"] if state != JobState.ON}
+    is_on = JobState.ON in given["state"] and job.enabled and job.paused is None and not job.pauses
+    return (
+        (given["q"] or "") in job.name
+        and given["pool"] in (None, job.pool)
+        and set(given["tag"]) <= set(job.tags)
+        and (not given["state"] or is_on or any(is_in(job, state, now) for state in states))
+    )
 
 
 def job(call: ApiCall) -> JobAnswer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,11 +10,12 @@ from solocron.client.run_listing import RunCursor, WantedRuns
 from solocron.effects.steps import StepView
 from solocron.errors import NotFoundError
 from solocron.model.documents.run import Origin, Status
+from solocron.service.api.audit import shown_act
 from solocron.service.call import ApiCall, Text
 from solocron.service.paging import Listing, bad_cursor, make_cursor, read_cursor
 from solocron.service.problems import ProblemError
-from solocron.service.shown import redacted, shown_output, shown_run
-from solocron.views import RunView
+from solocron.service.shown import redacted, scrubbed, shown_output, shown_run
+from solocron.views import AuditView, FactView, NodeView, RunView
 
 __all__ = ["ORIGINS", "STATUSES", "RunAnswer", "output", "read_run_cursor", "run", "runs"]
 
@@ -24,10 +25,13 @@ ORIGINS = tuple(Origin)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAnswer(RunView):
-    """The last attempt of a run, with every attempt and step."""
+    """The last attempt of a run, with every attempt and step, what happened in order, and who acted on it."""
 
     attempts: tuple[RunView, ...]
     steps: tuple[StepView, ...]
+    story: tuple[FactView, ...]
+    audit: tuple[AuditView, ...]
+    """At most 8, the newest first, of those among the last thousand acts."""
 
 
 def runs(call: ApiCall) -> Listing[RunView]:
@@ -57,11 +61,40 @@ def run(call: ApiCall) -> RunAnswer:
     last, attempts, steps = call.reads.run(call.names["run"])
     view = shown_run(last, values=values)
     copied: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(RunView)}
+    lost = [one.claimed_at for one in attempts if one.status == "lost" and one.claimed_at is not None]
+    nodes = call.reads.nodes(ended=True, since=min(lost)) if lost else []
     return RunAnswer(
         **copied,
         attempts=tuple(shown_run(one, values=values) for one in attempts),
+        story=tuple(_story(last, attempts, nodes)),
+        audit=tuple(map(shown_act, call.reads.audit_of(last.run))),
         steps=tuple(replace(step, value=redacted(step.value) if values else None) for step in steps),
     )
+
+
+def _story(last: RunView, attempts: Sequence[RunView], nodes: Sequence[NodeView]) -> list[FactView]:
+    """Return what happened, the oldest first: due, claimed, lost, taken over, refused, ended."""
+    told = [FactView(at=last.slot, what=f"due, by {last.origin}" + (f" of {last.asked_by}" if last.asked_by else ""))]
+    before: RunView | None = None
+    for one in attempts:
+        if one.claimed_at is not None:
+            verb = "taken over" if before is not None and before.status == "lost" else "claimed"
+            what = f"attempt {one.attempt} {verb} by {one.node}, fence {one.fence}"
+            told.append(FactView(at=one.claimed_at, what=what))
+        if one.finished_at is not None:
+            reason = f": {scrubbed(one.reason)}" if one.reason else ""
+            told.append(
+                FactView(at=one.finished_at, what=f"attempt {one.attempt} {one.status.replace('_', ' ')}{reason}")
+            )
+        before = one
+    runs = {one.run for one in attempts}
+    for node in nodes:
+        told += (
+            FactView(at=end.at, what=f"{node.node} came too late with fence {end.fence}: {end.outcome} was refused")
+            for end in node.refused
+            if end.run in runs
+        )
+    return sorted(told, key=lambda fact: fact.at or last.slot)
 
 
 def output(call: ApiCall) -> Text:

@@ -32,7 +32,6 @@ _PAGE = 100
 _ROWS = 30
 _DOTS = 120
 _AHEAD = 6
-_AUDITED = 8
 _NOT_WELL = frozenset(["failed", "timed_out", "lost", "missed", "dropped", "skipped", "cancelled"])
 _FILTERS = {"": frozenset[str](), "not_well": _NOT_WELL, "running": frozenset(["running"])}
 
@@ -51,8 +50,8 @@ def jobs(call: ApiCall) -> ShownPage:
     every = () if glance is None else tuple(map(shown_job, glance.jobs))
     wanted = [one for one in every if glance and _is_wanted(one, asked, look, glance)]
     now = look.reading.now
-    listed = {"attention": by_attention, "next": by_next}.get(asked.sort, lambda found, reading: found)
-    ordered = listed(wanted, look.reading)
+    listed = {"attention": by_attention, "next": by_next}.get(asked.sort, lambda found, now: found)
+    ordered = listed(wanted, now)
     names = [one.name for one in ordered]
     begin = names.index(given["after"]) + 1 if given["after"] in names else 0
     shown = ordered[begin : begin + _PAGE]
@@ -106,7 +105,7 @@ def job(call: ApiCall) -> ShownPage:
     table = call.reads.runs(WantedRuns(job=name, statuses=_FILTERS[given["status"] or ""]), limit=_ROWS, before=before)
     older = None if table.next is None else look.here(cursor=make_cursor(str(table.next), call.path, filters))
     nodes = call.reads.nodes(ended=True, since=min(run.slot for run in attempts)) if attempts else []
-    audit = call.reads.audit(who=None, subject=name, limit=_AUDITED, after=None).entries
+    audit = call.reads.audit_of(name)
     page = job_page(
         view,
         fates=fates,

@@ -42,18 +42,18 @@ class JobsPage:
         return "Jobs"
 
 
-def by_attention(jobs: Sequence[JobView], reading: Reading) -> list[JobView]:
+def by_attention(jobs: Sequence[JobView], now: datetime) -> list[JobView]:
     """Return the jobs with those first that need a look, then by their next slot."""
 
     def place(job: JobView) -> tuple[int, bool, float, str]:
-        word = state_of(job, reading.now).word.partition(" ")[0]
+        word = state_of(job, now).word.partition(" ")[0]
         rank = _ATTENTION.index(word) if word in _ATTENTION else len(_ATTENTION)
         return rank, job.next is None, job.next.timestamp() if job.next else 0.0, job.name
 
     return sorted(jobs, key=place)
 
 
-def by_next(jobs: Sequence[JobView], reading: Reading) -> list[JobView]:
+def by_next(jobs: Sequence[JobView], now: datetime) -> list[JobView]:
     """Return the jobs by their next slot; those without one come last."""
     return sorted(jobs, key=lambda job: (job.next is None, job.next.timestamp() if job.next else 0.0, job.name))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
-SIZE = {"width": 1280, "height": 1500}
+SIZE = {"width": 1280, "height": 900}
 PAGE = "?tv=1&span=1m"
 
 
@@ -72,7 +72,7 @@ def _take(browser: Browser, cookies: Path, address: str, theme: str) -> None:
     page.locator("#live", has_text="live").wait_for()
     if theme == "light":  # the frozen replica takes part again
         page.wait_for_timeout(6_000)
-    page.screenshot(path=FOLDER / f"overview-{theme}.png")
+    page.screenshot(path=FOLDER / f"overview-{theme}.png", full_page=True)
     context.close()
     if theme == "dark":
         cookies.unlink()

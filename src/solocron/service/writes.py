@@ -38,6 +38,11 @@ class Writes:
     def _store(self) -> Store:
         return self._ask().store
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The masked URL of the store and the namespace; nothing is opened for it."""
+        return self._store.url, self._store.namespace
+
     def audited(self, act: Act) -> AbstractContextManager[Audited]:
         """Put an act on record before its body runs."""
         return self._client.audited(act)

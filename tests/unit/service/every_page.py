@@ -196,7 +196,7 @@ def every_page() -> dict[str, tuple[DashboardPage, Reading]]:
             overview(sums=world.sums(unaccounted=(("usage.rollup", world.at("01:15")),) * 2, missing=2), looks=()),
             UTC_READING,
         ),
-        "overview-empty": (EmptyPage(why="there is no such file"), UTC_READING),
+        "overview-empty": (EmptyPage(why="there is no such file", store='"sqlite:///jobs.db"'), UTC_READING),
         "wall": (overview(wall=True), UTC_READING),
         "jobs": (jobs(), UTC_READING),
         "jobs-none": (jobs(JobsAsked(q="nothing")), UTC_READING),

@@ -13,7 +13,7 @@ from solocron import Scheduler
 from solocron.client import Client
 from solocron.service.handle import Service
 from solocron.service.pages.assets import static_files, static_hash
-from solocron.service.pages.overview import span_of
+from solocron.service.pages.overview import arguments_of, span_of
 from solocron.service.roles import Role
 from solocron.service.routes import ROUTES
 from solocron.stores.url import make_store
@@ -64,13 +64,21 @@ def test_a_store_that_is_not_there_is_an_empty_page_and_stays_so(tmp_path: Path)
     for path in ("/", "/jobs", "/runs", "/nodes", "/alarms", "/limits", "/locks", "/calendars", "/audit", "/explain"):
         found = world.ask(path, role=Role.OPERATE, accept=HTML)
         assert found.status == 200, (path, found.response.body)
-    assert b"No job is declared here yet." in world.ask("/", accept=HTML).response.body
+    shown = world.ask("/", accept=HTML).response.body.decode()
+    assert "No job is declared here yet." in shown
+    assert f"scheduler = Scheduler(&#34;{store.url}&#34;)" in shown, "what it tells to do fills the store that it shows"
+    assert 'name="solocron-topics" content="jobs"' in shown, "it looks again by itself"
     assert world.ask("/api/v1/jobs").status == 404
     body = b"key=k"
     sent = world.ask("/jobs/a/trigger", method="POST", role=Role.OPERATE, body=body, **SENT)
     assert sent.status == 404
     assert world.service.handle(world.head("/health/ready", "GET", None, "", "localhost", None, {})).status == 503
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_with_a_password_is_not_spelt_out_in_the_sample() -> None:
+    assert arguments_of("postgresql://app:***@db/app", "billing") == 'namespace="billing"'
+    assert arguments_of("sqlite:///jobs.db", "default") == '"sqlite:///jobs.db"'
 
 
 def test_a_store_that_comes_later_is_shown_without_a_restart(tmp_path: Path) -> None:

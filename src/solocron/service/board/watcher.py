@@ -17,7 +17,7 @@ from threading import Lock
 from solocron.client import Client
 from solocron.client.hour_counts import HOUR
 from solocron.clock import SECOND
-from solocron.errors import SolocronError
+from solocron.errors import EmptyStore, SolocronError
 from solocron.model.change import Kind
 from solocron.model.documents import audit
 from solocron.model.documents.alarm import is_open
@@ -101,6 +101,8 @@ class Watcher:
         try:
             self._pass(told=not fresh)
             self._answered(True)
+        except EmptyStore:  # the page says so; it is no fault, and may last
+            self._answered(False)
         except SolocronError as error:
             log.warning("the store does not answer the service: %s", type(error).__name__)
             self._answered(False)

@@ -13,7 +13,7 @@ from solocron.service.call import ApiCall, ShownPage
 from solocron.service.dashboard.looking import Look
 from solocron.service.pages.fleet import SlotToCome, window_of
 from solocron.service.pages.looks import looks_of
-from solocron.service.pages.overview import SPANS, EmptyPage, Sums, overview_page, span_of
+from solocron.service.pages.overview import SPANS, EmptyPage, Sums, arguments_of, overview_page, span_of
 from solocron.service.pages.why import unaccounted_page
 from solocron.service.shown import shown_job, shown_run
 from solocron.views import JobView
@@ -31,9 +31,9 @@ def overview(call: ApiCall) -> ShownPage:
     try:
         glance = call.board.glance()
     except EmptyStore as error:
-        return look.screen(EmptyPage(why=str(error)), topics="")
+        return look.screen(EmptyPage(why=str(error), store=arguments_of(*call.writes.place)), topics="jobs")
     if not glance.jobs:
-        return look.screen(EmptyPage(why=""))
+        return look.screen(EmptyPage(why="", store=arguments_of(*call.writes.place)))
     status, reading = glance.status, look.reading
     begun = min(one.created_at for one in glance.jobs)
     span, wall = call.given["span"] or span_of(reading.now - begun), call.given["tv"] is not None

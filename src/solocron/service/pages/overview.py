@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ __all__ = [
     "SumLine",
     "Sums",
     "accounting_of",
+    "arguments_of",
     "next_of",
     "overview_page",
     "places_of",
@@ -89,6 +91,8 @@ class EmptyPage:
     section: ClassVar[str] = "overview"
     why: str
     """Why nothing is there, if even the store is missing."""
+    store: str
+    """The arguments of `Scheduler` that name the store which is shown."""
 
     @property
     def title(self) -> str:
@@ -298,6 +302,12 @@ _TONES = {
 
 SPANS = {"1m": 60, "10m": 600, "1h": 3_600, "6h": 6 * 3_600, "24h": 86_400, "7d": 7 * 86_400}
 """Spans of the fleet picture, in seconds."""
+
+
+def arguments_of(url: str, namespace: str) -> str:
+    """Return the arguments of `Scheduler` for a store; one with a password is named by the environment."""
+    named = [] if "***" in url else [json.dumps(url)]
+    return ", ".join(named + ([] if namespace == "default" else [f"namespace={json.dumps(namespace)}"]))
 
 
 def span_of(age: timedelta) -> str:

@@ -44,17 +44,19 @@ def runs_table(
     chosen: datetime | None = None,
     empty: str,
 ) -> TablePart:
-    """Make the table of attempts, newest first; attempts of one run are joined."""
-    job = (Column(title="job"),) if with_job else ()
+    """Make the table of attempts, newest first; attempts of one run are joined.
+
+    Among those of many jobs the status stands beside the job, so that a phone shows both.
+    """
     columns = (
         Column(title="slot"),
-        *job,
+        *((Column(title="job"), Column(title="status")) if with_job else ()),
         Column(title="started", narrow=not with_job),
         Column(title="took", right=True, narrow=not with_job),
         Column(title="attempt", right=True, narrow=False),
         Column(title="node", narrow=False),
         Column(title="fence", narrow=False),
-        Column(title="status"),
+        *(() if with_job else (Column(title="status"),)),
         Column(title="why"),
     )
     rows = []
@@ -76,21 +78,22 @@ def _row(
     picked = chosen is not None and run.first <= chosen <= run.slot
     if run.claimed_at is None:
         words = run.reason or "no reason is on record"
-        cells: tuple[TableCell, ...] = (slot, *job, TableCell(text=words, span=5, title=words), status, TableCell())
-        return TableRow(cells=cells, chosen=picked)
+        reason = TableCell(text=words, span=5, title=words)
+        told = (*job, status, reason) if with_job else (reason, status)
+        return TableRow(cells=(slot, *told, TableCell()), chosen=picked)
     started = run.started_at or run.claimed_at
     end = run.finished_at or reading.now
     why = why_of(run)
     return TableRow(
         cells=(
             slot,
-            *job,
+            *((*job, status) if with_job else ()),
             TableCell(text=reading.time(started, seconds=True), after=f"+{span(started - run.slot)}"),
             TableCell(text=span(end - started)),
             TableCell(text=str(run.attempt), tone="lost" if run.attempt > 1 else ""),
             TableCell(text=run.node or "–"),
             TableCell(text=short_fence(run.fence), title=str(run.fence), mono=True),
-            status,
+            *(() if with_job else (status,)),
             TableCell(text=why, title=why or None, wide=True),
         ),
         chosen=picked,

@@ -130,6 +130,10 @@ proof: $(READY) ## The long gate, most of an hour on two cores; goes on where it
 chaos: servers ## Real nodes on real servers under every fault of the matrix, in about twenty-five minutes
 	@$(BIN)/python -m proof chaos $(ARGS)
 
+.PHONY: handover
+handover: servers ## Real nodes and workers of every queue, every message twice, kills in between; some fifteen minutes
+	@$(BIN)/python -m proof handover $(ARGS)
+
 .PHONY: coverage
 coverage: servers ## Run every test and show the lines that none has reached
 	@$(BIN)/coverage erase

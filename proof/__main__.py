@@ -1,4 +1,4 @@
-"""`python -m proof COMMAND`: simulate, gate, mutants, chaos. `COMMANDS` names the module of each."""
+"""`python -m proof COMMAND`: simulate, gate, mutants, chaos, handover. `COMMANDS` names the module of each."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ COMMANDS = {
     "gate": ("proof.gate", "a thousand worlds; goes on where it was interrupted, and can write its report"),
     "mutants": ("proof.mutants.command", "put every bug of the list into the code: each must be noticed"),
     "chaos": ("proof.chaos.command", "real nodes on real servers under every fault of the matrix"),
+    "handover": ("proof.handover.command", "real nodes, workers and brokers of every queue under kills"),
 }
 """Every command: the module that holds it, and its summary."""
 

@@ -6,7 +6,11 @@ from dataclasses import replace
 
 from solocron.clock import SECOND
 from solocron.model.change import Change, Kind
+from solocron.model.documents.job import WaitingRun
+from solocron.model.documents.offer import Offer
+from solocron.model.documents.run import Origin
 from solocron.stores.contract import All, HeldBy, HeldByAny, Verdict
+from solocron.stores.documents import QUEUES
 from solocron.testing.conformance.kit import (
     HOUR,
     Clients,
@@ -90,6 +94,17 @@ class Holding:
         applied = b.update(HeldByAny(), lambda doc, now: Change(replace(doc, active=doc.active[1:])))
         assert verdicts(applied) == {"b": Verdict.APPLIED, "both": Verdict.APPLIED}
         assert names(a.read(HeldByAny())) == ["both"]
+
+    def test_a_run_in_a_queue_is_found_with_what_is_held(self, clients: Clients) -> None:
+        a, b = clients.new(), clients.new()
+        offer = Offer(carrier="queue", since=1, until=a.clock() + HOUR)
+        waiting = WaitingRun(run="carried@1", slot=1, origin=Origin.SCHEDULE, ready_at=1, offer=offer)
+        carried = job("carried", waiting_runs=(waiting,))
+        put(a, replace(carried, definition=replace(carried.definition, run_in="queue", hand_over={})), job("free"))
+        assert names(b.read(HeldByAny())) == ["carried"]
+        assert (b.holders(), names(b.read(HeldBy(QUEUES)))) == (frozenset({QUEUES}), ["carried"])
+        write(a, Kind.JOB, "carried", lambda doc, now: Change(replace(doc, waiting_runs=())))
+        assert (b.read(HeldByAny()), b.holders()) == ((), frozenset())
 
     def test_names_come_in_pages_without_their_documents(self, clients: Clients) -> None:
         a = clients.new()

@@ -24,6 +24,8 @@ DECLARING = {
     "logs",
     "health",
     "carrier",
+    "lifespan",
+    "setup",
     "forward",
     "asgi",
     "wsgi",

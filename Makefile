@@ -106,6 +106,12 @@ test-nats: ## Only the tests that need NATS
 test-zookeeper: ## Only the tests that need ZooKeeper
 test-dynamodb: ## Only the tests that need DynamoDB Local
 
+# MongoDB is no part of `make test`: its server comes with Wine.
+.PHONY: test-mongodb
+test-mongodb: $(READY) ## The tests that need MongoDB; installs it where it can, with Wine
+	@$(BIN)/python scripts/servers.py mongodb
+	@$(BIN)/pytest --long -m mongodb $(ARGS)
+
 # MySQL cannot be had where the other servers come from: name one of yours.
 .PHONY: test-mysql
 test-mysql: $(READY) ## The conformance tests on a MySQL: SOLOCRON_TEST_MYSQL=mysql://user@host/db make test-mysql

@@ -2,7 +2,7 @@
 may.
 
     servers.py [postgres] [mariadb] [redis] [valkey] [etcd] [nats] [zookeeper] [dynamodb] [rabbitmq]
-               [chromium] [prometheus]   all without a name
+               [chromium] [prometheus]   all of these without a name; [mongodb] only if it is named
 
 Nothing is started here, and no system service is left running: the tests start private instances. Where
 nothing can be installed it says what to do; the tests of that store are then skipped, or fail under CI.
@@ -21,7 +21,7 @@ import npm
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.servers import INSTALLED, SERVERS
+from tests.servers import INSTALLED, OPTIONAL, SERVERS
 from tests.servers.fetched import PACKAGES, folder_of
 
 CHROMIUM = "chromium"
@@ -48,16 +48,18 @@ DEBIAN = {
     "redis": Package("redis-server", ("redis-server",)),
     "pgbouncer": Package("pgbouncer", ("pgbouncer",)),
     "zookeeper": Package("zookeeper", ("zookeeper",)),
+    "mongodb": Package("wine64", ()),
     RABBITMQ: Package("rabbitmq-server", ("rabbitmq-server",)),
     CHROMIUM: Package(CHROMIUM, ()),
     PROMETHEUS: Package(PROMETHEUS, ("prometheus",)),
 }
-"""Valkey, etcd and NATS are not here: their wheels are among the locked packages. DynamoDB Local comes from npm."""
+"""Valkey, etcd and NATS are not here: their wheels are among the locked packages. DynamoDB Local
+comes from npm, and so does a MongoDB for Windows, which Wine runs: Debian has none."""
 
 
 def main(names: list[str]) -> int:
     known = [*SERVERS, RABBITMQ, CHROMIUM, PROMETHEUS]
-    unknown = sorted(set(names) - set(known))
+    unknown = sorted(set(names) - {*known, *OPTIONAL})
     if unknown:
         print(f"no such server: {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2

@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 
 from tests.distribution import ByFile
-from tests.servers import SERVERS, Server, in_memory, janitor, processes
+from tests.servers import OPTIONAL, SERVERS, Server, in_memory, janitor, processes
 
 pytest_plugins = ["pytester", "tests.servers.fixtures"]
 
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of each server, so that `-m postgres` finds them, and leave the long ones out unless asked for."""
-    fixtures = {"redis_server": "redis"} | {name: name for name in SERVERS if name != "redis"}
+    fixtures = {"redis_server": "redis"} | {name: name for name in (*SERVERS, *OPTIONAL) if name != "redis"}
     for item in items:
         asked = {fixtures[name] for name in getattr(item, "fixturenames", ()) if name in fixtures}
         params = getattr(getattr(item, "callspec", None), "params", {})

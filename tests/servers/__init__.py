@@ -14,6 +14,7 @@ from tests.servers.base import Server, ServerFailed
 from tests.servers.dynamodb import DynamoDB
 from tests.servers.etcd import Etcd
 from tests.servers.mariadb import MariaDB
+from tests.servers.mongodb import MongoDB
 from tests.servers.nats import Nats
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import Postgres
@@ -24,10 +25,12 @@ from tests.servers.zookeeper import ZooKeeper
 
 __all__ = [
     "INSTALLED",
+    "OPTIONAL",
     "SERVERS",
     "DynamoDB",
     "Etcd",
     "MariaDB",
+    "MongoDB",
     "Nats",
     "PgBouncer",
     "Postgres",
@@ -42,5 +45,7 @@ __all__ = [
 SERVERS: dict[str, type[Server]] = {
     server.name: server for server in (Postgres, MariaDB, Redis, Valkey, Etcd, Nats, ZooKeeper, DynamoDB)
 }
-INSTALLED: dict[str, type[Server]] = SERVERS | {PgBouncer.name: PgBouncer, RabbitMQ.name: RabbitMQ}
+OPTIONAL: dict[str, type[Server]] = {MongoDB.name: MongoDB}
+"""Those that are installed only when they are named, because they bring hundreds of megabytes."""
+INSTALLED: dict[str, type[Server]] = SERVERS | OPTIONAL | {PgBouncer.name: PgBouncer, RabbitMQ.name: RabbitMQ}
 """With what is no store by itself: a pooler before a server, a broker."""

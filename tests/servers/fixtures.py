@@ -13,7 +13,20 @@ from typing import Protocol, TypeVar
 import pytest
 
 from tests.required import lacks, require_program
-from tests.servers import DynamoDB, Etcd, MariaDB, Nats, PgBouncer, Postgres, RabbitMQ, Redis, Server, Valkey, ZooKeeper
+from tests.servers import (
+    DynamoDB,
+    Etcd,
+    MariaDB,
+    MongoDB,
+    Nats,
+    PgBouncer,
+    Postgres,
+    RabbitMQ,
+    Redis,
+    Server,
+    Valkey,
+    ZooKeeper,
+)
 
 S = TypeVar("S", bound=Server)
 
@@ -88,6 +101,15 @@ def zookeeper() -> Iterator[ZooKeeper]:
 def dynamodb() -> Iterator[DynamoDB]:
     """This worker's DynamoDB Local."""
     yield from _shared(DynamoDB)
+
+
+@pytest.fixture(scope="session")
+def mongodb() -> Iterator[MongoDB]:
+    """This worker's MongoDB, if there is one: it is not among the servers that every machine must have."""
+    if MongoDB.binary() is None:
+        pytest.skip(f"{MongoDB.name} is not installed: {MongoDB.hint}")
+    with MongoDB(shared=True) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -56,6 +56,7 @@ _REDIS = _Scheme("solocron.stores.redis", "RedisStore", "redis", "redis")
 _ETCD = _Scheme("solocron.stores.swap.etcd", "EtcdStore")
 _NATS = _Scheme("solocron.stores.swap.nats", "NatsStore")
 _ZOOKEEPER = _Scheme("solocron.stores.swap.zookeeper", "ZooStore")
+_MONGODB = _Scheme("solocron.stores.swap.mongodb", "MongoStore", "mongodb", "pymongo")
 _DYNAMODB = _Scheme("solocron.stores.swap.dynamodb", "DynamoStore", "dynamodb", "botocore")
 _SCHEMES = {
     "sqlite": _Scheme("solocron.stores.sql.sqlite", "SQLiteStore"),
@@ -73,6 +74,8 @@ _SCHEMES = {
     "zookeeper": _ZOOKEEPER,
     "zookeepers": _ZOOKEEPER,
     "dynamodb": _DYNAMODB,
+    "mongodb": _MONGODB,
+    "mongodb+srv": _MONGODB,
     "memory": _Scheme("solocron.stores.memory", "MemoryStore"),
 }
 _ALIASES = {
@@ -82,6 +85,7 @@ _ALIASES = {
     "maria": "mariadb",
     "file": "sqlite",
     "zk": "zookeeper",
+    "mongo": "mongodb",
 }
 
 

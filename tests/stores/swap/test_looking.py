@@ -12,12 +12,13 @@ from solocron.stores.contract import All
 from solocron.stores.swap.dynamodb import DynamoStore
 from solocron.stores.swap.etcd import EtcdStore
 from solocron.stores.swap.memory import MemoryKeys, SharedKeys
+from solocron.stores.swap.mongodb import MongoStore
 from solocron.stores.swap.nats import NatsStore
 from solocron.stores.swap.store import SwapStore
 from solocron.stores.swap.zookeeper import ZooStore
 from solocron.stores.url import parse
 from solocron.testing.conformance.kit import job, names, put
-from tests.servers import DynamoDB, Etcd, Nats, ZooKeeper
+from tests.servers import DynamoDB, Etcd, MongoDB, Nats, ZooKeeper
 
 
 def looks(store: SwapStore) -> None:
@@ -57,6 +58,14 @@ def test_looking_makes_no_node_in_zookeeper(zookeeper: ZooKeeper) -> None:
 def test_looking_makes_no_item_in_dynamodb(dynamodb: DynamoDB) -> None:
     url = dynamodb.fresh_url()
     with closing(DynamoStore(parse(url))) as store:
+        looks(store)
+        assert store.namespaces() == []
+
+
+@pytest.mark.long
+def test_looking_makes_no_document_in_mongodb(mongodb: MongoDB) -> None:
+    url = mongodb.fresh_url()
+    with closing(MongoStore(parse(url))) as store:
         looks(store)
         assert store.namespaces() == []
 

@@ -1,0 +1,77 @@
+"""What `doctor` and the tier are made of on MongoDB: replica set, members, version, encryption."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from solocron.errors import StoreRefused
+from solocron.stores.contract import Capabilities, Check, Tier
+from solocron.stores.swap.mongodb.link import MongoLink
+
+__all__ = ["MongoFacts", "ask_facts", "capabilities_of", "checks_of"]
+
+_OLDEST = (4, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class MongoFacts:
+    """What the primary tells of its replica set."""
+
+    version: str
+    members: int
+    arbiters: int
+    sharded: bool
+
+
+def ask_facts(link: MongoLink) -> MongoFacts:
+    """Ask the primary; refuse a server on which nothing can work."""
+    hello = link.hello()
+    sharded = hello.get("msg") == "isdbgrid"
+    if not sharded and not hello.get("setName"):
+        raise StoreRefused(
+            f"{link.url} is a standalone server, which has no transactions; nothing was written. Start it with "
+            "--replSet and run rs.initiate(): a replica set of one is enough to try it, three members to rely on it."
+        )
+    version = str(link.read(lambda: link.client.server_info())["version"])
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _OLDEST:
+        raise StoreRefused(
+            f"{link.url} is MongoDB {version}, and 4.4 is the oldest that works; nothing was written. Upgrade it."
+        )
+    return MongoFacts(
+        version=version, members=len(hello.get("hosts", ())), arbiters=len(hello.get("arbiters", ())), sharded=sharded
+    )
+
+
+def capabilities_of(facts: MongoFacts | None) -> Capabilities:
+    """Return the tier, from what the servers are."""
+    if facts is None:
+        return Capabilities(
+            tier=Tier.C, why="not opened yet, so nothing is known of it", notifies=True, clock_within=2_000
+        )
+    if facts.sharded:
+        why = "a sharded cluster, on which Solocron was never tried"
+        return Capabilities(tier=Tier.C, why=why, notifies=True, clock_within=2_000)
+    why = "a commit is on the disks of a majority before the reply, and every key that it checks is written"
+    return Capabilities(tier=Tier.A, why=why, notifies=True, clock_within=2_000)
+
+
+def checks_of(facts: MongoFacts, link: MongoLink) -> Iterator[Check]:
+    """Yield the lines of `doctor`."""
+    found = capabilities_of(facts)
+    weak = found.tier is Tier.C
+    detail = f"MongoDB {facts.version}: {found.why}"
+    yield Check("server", "WARN" if weak else "OK", detail, "name a replica set" if weak else None)
+    voting = facts.members + facts.arbiters
+    if voting < 3:
+        yield Check("members", "WARN", f"{voting}: one that dies takes the store away", "run three members")
+    elif facts.arbiters and facts.members < 3:
+        told = f"{facts.members} with data and an arbiter: with one of them away, no majority can write"
+        yield Check("members", "WARN", told, "replace the arbiter by a member with data")
+    elif not facts.sharded:
+        yield Check("members", "OK", f"{voting} of the replica set")
+    if not link.address.encrypts and not link.address.is_local:
+        yield Check(
+            "encryption", "WARN", "off: documents and passwords cross the network as they are", "write ?tls=true"
+        )

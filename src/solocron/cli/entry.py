@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(name: str) -> Command:
     """Return the function of a command, from the file of its name."""
-    command: Command = import_module(f"solocron.cli.commands.{name}").execute
+    command: Command = import_module(parser.module_of(name)).execute
     return command
 
 

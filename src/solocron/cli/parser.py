@@ -18,11 +18,12 @@ from solocron.cli.host import program
 from solocron.near import did_you_mean
 from solocron.version import __version__
 
-__all__ = ["COMMANDS", "build", "parse"]
+__all__ = ["COMMANDS", "build", "module_of", "parse"]
 
 COMMANDS: dict[str, str] = {
     "run": "run a node until it is told to stop",
     "tick": "do what is due once, for an external trigger",
+    "run-slot": "run what is due of one job, or one attempt that was handed over: what a Pod does",
     "demo": "watch five replicas share the work, one killed, one frozen",
     "jobs": "list the jobs",
     "runs": "list what ran, what did not, and why",
@@ -61,7 +62,7 @@ COMMANDS: dict[str, str] = {
     "token": "make a token for the HTTP service",
     "completion": "print what makes a shell complete the command line",
 }
-"""Every command with its summary, in the order of `--help`; its file in `cli/commands/` has its name."""
+"""Every command with its summary, in the order of `--help`; its file in `cli/commands/` has its name (`_` for `-`)."""
 
 
 class Parser(ArgumentParser):
@@ -90,6 +91,11 @@ class Parser(ArgumentParser):
         return f"; {hint}" if hint else ""
 
 
+def module_of(command: str) -> str:
+    """Return the module of a command."""
+    return f"solocron.cli.commands.{command.replace('-', '_')}"
+
+
 def build(commands: Collection[str] = COMMANDS) -> ArgumentParser:
     """Return the parser; commands that are not among these take no arguments."""
     parser = Parser(prog=program(), description="Scheduled jobs that run once, however many replicas you run.")
@@ -100,7 +106,7 @@ def build(commands: Collection[str] = COMMANDS) -> ArgumentParser:
         command = found.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         command.set_defaults(parser=command)
         if name in commands:
-            import_module(f"solocron.cli.commands.{name}").add_arguments(command)
+            import_module(module_of(name)).add_arguments(command)
     return parser
 
 

@@ -13,13 +13,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from solocron.clock import iso
+from solocron.clock import SECOND, iso
 from solocron.errors import InvalidError
 from solocron.model.documents.definition import TARGET
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.run import key_of
 
-__all__ = ["Carriage", "Carrier", "Forward", "Forwards", "Message", "NotAccepted", "make_message", "message_id"]
+__all__ = [
+    *("Carriage", "Carrier", "Forward", "Forwards", "Message", "NotAccepted"),
+    *("make_message", "message_id", "short_name"),
+]
 
 LOOK_LIMIT = 300
 """Characters of what a carrier says of a message that does not start."""
@@ -53,6 +56,10 @@ class Message:
     """The `hand_over` options of the job."""
     trace: str | None = None
     """A W3C `traceparent`: of the publication where there is tracing, else of the request that the run came from."""
+    timeout: float | None = None
+    """Seconds that the body may take, for a carrier that makes a place for the run; so the next two."""
+    memory: int | None = None
+    cpu: int | None = None
 
     @property
     def headers(self) -> dict[str, str]:
@@ -95,6 +102,7 @@ class Carrier(Protocol):
     can put a task where workers find it, `check(options)` to refuse bad `hand_over` options at the start, `close()` to
     release connections, `forward(message)`, by which a carrier that follows sends what a job names as its target,
     `look(id)` to say why a message has not started, and `withdraw(id)` to take one out of the queue, at best.
+    One that sets `keeps_limits` makes a place for each run and keeps to the job's `memory` and `cpu`.
     """
 
     @property
@@ -179,8 +187,13 @@ def _at_best(carrier: Carrier, method: str, id: str) -> str | None:
 def message_id(namespace: str, job: str, run: str, attempt: int) -> str:
     """Return the id of every copy of the message of an attempt: a DNS label, and short enough for any queue."""
     digest = hashlib.blake2b(f"{namespace}|{run}|{attempt}".encode(), digest_size=10).hexdigest()
-    short = re.sub(r"[^a-z0-9]+", "-", job.lower()).strip("-")[:32].strip("-")
+    short = short_name(job)
     return f"solocron-{short}-{digest}" if short else f"solocron-{digest}"
+
+
+def short_name(job: str, most: int = 32) -> str:
+    """Return a job's name as a part of a DNS label; empty if no letter of it may stand there."""
+    return re.sub(r"[^a-z0-9]+", "-", job.lower()).strip("-")[:most].strip("-")
 
 
 def make_message(job: Job, hold: Hold, *, namespace: str, follows: bool) -> Message:
@@ -198,5 +211,8 @@ def make_message(job: Job, hold: Hold, *, namespace: str, follows: bool) -> Mess
         payload=None if follows else payload,
         target=job.definition.target,
         trace=hold.trace,
+        timeout=None if job.definition.timeout is None else job.definition.timeout / SECOND,
+        memory=job.definition.memory,
+        cpu=job.definition.cpu,
         options={name: value for name, value in (job.definition.hand_over or {}).items() if name != TARGET},
     )

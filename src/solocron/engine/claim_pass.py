@@ -150,8 +150,8 @@ class ClaimPass:
         """Slots that the call under way passes over, by job."""
         self._fetched = False
 
-    def run(self, session: str, limit: int, asked: float) -> Claimed:
-        """Claim up to `limit` due jobs and start them."""
+    def run(self, session: str, limit: int, asked: float, only: str | None = None) -> Claimed:
+        """Claim up to `limit` due jobs and start them; with `only`, that one job."""
         context, attempts = self._context, self._attempts
         self._fetched = False
         epoch, gate, pauses = self._gate.for_claims()
@@ -159,7 +159,7 @@ class ClaimPass:
         most = max(1, context.settings.max_running // 4)
         self._backfills = _BackfillShare(most=most, running=attempts.running_of(Origin.BACKFILL))
         left_alone = self.left_alone.names(context.runtime.clock.boot())
-        due = self._requirements.selection(limit, attempts.excluded() | left_alone)
+        due = self._requirements.selection(limit, attempts.excluded() | left_alone, only)
         call = attempts.call_begins()
         context.runtime.failpoint("claiming")
         try:

@@ -53,15 +53,18 @@ class Claimer:
         signal.planned = self._plan.at
         return self._plan.at
 
-    def claim_once(self) -> int:
-        """Make one pass for an external trigger; return how many jobs were decided or bodies started."""
+    def claim_once(self, only: str | None = None) -> int:
+        """Make one pass for an external trigger; return how many jobs were decided or bodies started.
+
+        With `only`, of that one job.
+        """
         self._take_notice()
         session = self._attempts.lease.session
         limit = min(self._attempts.free(), BATCH)
         trusted = self._attempts.lease.standing() is not Standing.NONE
         if session is None or limit == 0 or not trusted or not self._gate.may_claim():
             return 0
-        claimed = self._pass.run(session, limit, self._context.runtime.clock.boot())
+        claimed = self._pass.run(session, limit, self._context.runtime.clock.boot(), only)
         return max(claimed.started, claimed.decided(), int(claimed.fetched))
 
     def _take_notice(self) -> None:

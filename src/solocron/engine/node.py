@@ -195,12 +195,12 @@ class Node:
         """Wait until nothing runs here and every outcome is in the store."""
         return self.finisher.wait_idle(timeout)
 
-    def tick(self, claim_for: float | None = None) -> None:
+    def tick(self, claim_for: float | None = None, *, only: str | None = None) -> None:
         """Make one pass for an external trigger: sweep, claim what is due and what that makes due, wait for it.
 
-        It claims for a lease, or for fewer seconds where its time is bounded.
+        It claims for a lease, or for fewer seconds where its time is bounded; with `only`, of that one job.
         """
-        self._on_demand.tick.run(claim_for)
+        self._on_demand.tick.run(claim_for, only)
         if self.alarms is not None:
             self.alarms.step(self.context.runtime.clock.boot(), ticking=True)
 

@@ -14,11 +14,12 @@ from solocron.engine.permits import Permits
 from solocron.engine.registrar import Registrar
 from solocron.jobs.registry import Handler
 from solocron.model._fast.next_slots import NextSlots
+from solocron.model.change import Kind
 from solocron.model.documents.job import Hold, Job
 from solocron.model.documents.scoped_pause import ScopedPause
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import Needs
-from solocron.stores.contract import Applied, Due, Verdict
+from solocron.stores.contract import Applied, Due, Named, Verdict
 from solocron.stores.paging import read_sessions
 
 __all__ = ["Requirements"]
@@ -51,8 +52,10 @@ class Requirements:
             has=self._handlers.__contains__,
         )
 
-    def selection(self, limit: int, exclude: frozenset[str]) -> Due:
-        """Select the due jobs that this node can run."""
+    def selection(self, limit: int, exclude: frozenset[str], only: str | None = None) -> Due | Named:
+        """Select the due jobs that this node can run; with `only`, that job alone, due or not."""
+        if only is not None:
+            return Named(Kind.JOB, () if only in exclude else (only,))
         return Due(handlers=frozenset(self._handlers), pools=self._context.settings.pools, limit=limit, exclude=exclude)
 
     def _application(self, handler: str) -> str | None:

@@ -35,12 +35,13 @@ class Tick:
         self._sweeper = sweeper
         self._triggers = triggers
 
-    def run(self, claim_for: float | None = None) -> None:
+    def run(self, claim_for: float | None = None, only: str | None = None) -> None:
+        """Do one pass; with `only`, claim of that one job."""
         self._sweeper.sweep_for_tick()
         self._triggers.step()
-        self._claim_and_wait(claim_for)
+        self._claim_and_wait(claim_for, only)
 
-    def _claim_and_wait(self, claim_for: float | None) -> None:
+    def _claim_and_wait(self, claim_for: float | None, only: str | None) -> None:
         """Claim until nothing is due and nothing runs.
 
         Claims end after a lease or earlier, or a job that is due every second would keep one pass going forever.
@@ -50,7 +51,7 @@ class Tick:
         while True:
             # Before the claim: what ends after it may have made something due that it could not see.
             idle = self._finisher.begin_wait()
-            if clock.boot() < until and self._claimer.claim_once():
+            if clock.boot() < until and self._claimer.claim_once(only):
                 continue
             if self._context.inline is not None and self._context.inline.carry_out():
                 continue

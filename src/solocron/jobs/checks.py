@@ -172,9 +172,12 @@ def check_runbook(runbook: object) -> str | None:
 
 
 def check_isolation(run_in: str, memory: int | str | None, cpu: int | None, on_lost: str) -> None:
-    """Refuse what only a process of its own can enforce where there is none, and what such a process cannot do."""
+    """Refuse what only a process of its own can enforce where there is none, and what such a process cannot do.
+
+    Whether a carrier makes a process with limits for each run, it says itself, when the node starts.
+    """
     for what, value in (("memory", memory), ("cpu", cpu)):
-        if value is not None and run_in != "process":
+        if value is not None and run_in in PLACES and run_in != "process":
             raise InvalidError(f'{what}={value!r}: only run_in="process" can keep to it. Nothing was registered.')
     if memory is not None and parse_size(memory, what="memory") < LEAST_MEMORY:
         raise InvalidError(

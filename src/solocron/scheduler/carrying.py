@@ -183,6 +183,12 @@ def refuse_unknown_carriers(core: Core) -> None:
                 "forward(message): its workers pick runs up. Nothing was started; name a function as the carrier, or "
                 "declare a function."
             )
+        for what, value in (("memory", options.memory), ("cpu", options.cpu)):
+            if value is not None and not getattr(carriage.carrier, "keeps_limits", False):
+                raise ConfigurationError(
+                    f"{name} has {what}={value}, and the workers behind {carriage.name!r} cannot keep to it. Nothing "
+                    "was started; bound the workers instead."
+                )
         check = getattr(carriage.carrier, "check", None)
         if check is not None:
             check({option: value for option, value in options.hand_over.items() if option != TARGET})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
@@ -250,10 +250,19 @@ class Scheduler(
         return self._tick(Here.on_thread() if inline else None)
 
     def _tick(self, here: Here | None, claim_for: float | None = None) -> list[RunView]:
-        core = self._core
         surroundings.refuse_node(passing=True)
         if self._disabled():
             return []
+        with self._ticking(here) as (node, finished):
+            node.tick(claim_for)
+        attempts = self._core.client.attempts
+        views = [view for run in dict.fromkeys(run for run, _ in finished) for view in attempts(run)]
+        return [view for view in views if (view.run, view.attempt) in set(finished)]
+
+    @contextmanager
+    def _ticking(self, here: Here | None) -> Iterator[tuple[Node, list[tuple[str, int]]]]:
+        """Run a node that claims when it is told to; yield it with the attempts that it finishes."""
+        core = self._core
         check_threads(passing=True)
         if core.alive:
             raise InvalidError(
@@ -269,14 +278,12 @@ class Scheduler(
         self.events.on("finished", collect)
         node = self._start_node(ticking=True, here=here)
         try:
-            node.tick(claim_for)
+            yield node, finished
         finally:
             self.events.off("finished", collect)
             self.stop("30s")
             if here is not None:
                 here.close()
-        views = [view for run in dict.fromkeys(run for run, _ in finished) for view in core.client.attempts(run)]
-        return [view for view in views if (view.run, view.attempt) in set(finished)]
 
     def health(self) -> HealthView:
         """Return whether the node of this process is alive and ready, and why not; the store is not asked."""

@@ -210,4 +210,7 @@ def test_help_imports_no_file_of_a_command() -> None:
 
 def test_every_command_has_the_file_of_its_name_and_no_file_is_left_over() -> None:
     folder = Path(commands.__file__).parent
-    assert {file.stem for file in folder.glob("*.py")} == {"__init__", *parser.COMMANDS}
+    assert {file.stem for file in folder.glob("*.py")} == {
+        "__init__",
+        *(name.replace("-", "_") for name in parser.COMMANDS),
+    }

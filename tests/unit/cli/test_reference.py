@@ -62,7 +62,7 @@ def test_every_command_is_in_the_table_with_the_words_of_its_help() -> None:
 
 
 def test_no_command_is_documented_that_does_not_exist() -> None:
-    named = set(re.findall(r"^\| \[`(\w+)`\]\(#\w+\) \|", PAGE, flags=re.MULTILINE))
+    named = set(re.findall(r"^\| \[`([\w-]+)`\]\(#[\w-]+\) \|", PAGE, flags=re.MULTILINE))
     assert named == set(parser.COMMANDS)
 
 

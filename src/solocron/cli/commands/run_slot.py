@@ -1,0 +1,92 @@
+"""`solocron run-slot`: run what is due of one job, or one attempt that was handed over. What a Pod does.
+
+SIGTERM drains: the body may end within the grace, and is stopped and recorded as cancelled after it.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from solocron.cli import output
+from solocron.cli.arguments import add_json, add_node
+from solocron.cli.exits import FAILED, INTERRUPTED, OK
+from solocron.cli.rendering import runs_table
+from solocron.duration import parse_duration
+from solocron.errors import InvalidError
+from solocron.model.documents.run import Status
+from solocron.telemetry.records import logging_to_stderr
+
+if TYPE_CHECKING:
+    from solocron.scheduler import Scheduler
+
+__all__ = ["add_arguments", "execute"]
+
+_BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_node(parser)
+    parser.add_argument("job", metavar="JOB", nargs="?", help="run what is due of it, and its retries")
+    parser.add_argument("--run", metavar="RUN", help="or pick up this run, which was handed over")
+    parser.add_argument("--attempt", metavar="N", type=int, help="with --run: this attempt of it")
+    parser.add_argument(
+        "--grace", metavar="TIME", help="for the body to end at SIGTERM (default: the scheduler's, 30s)"
+    )
+    add_json(parser)
+
+
+def execute(args: Namespace) -> int:
+    from solocron.cli.overrides import Overrides
+    from solocron.cli.target import prepare, scheduler_of
+    from solocron.scheduler.slot import run_due_slots, run_message
+
+    if (args.job is None) == (args.run is None) or (args.run is None) != (args.attempt is None):
+        raise InvalidError("give JOB, or --run RUN with --attempt N. Nothing was run.")
+    grace = None if args.grace is None else parse_duration(args.grace, what="--grace").total_seconds()
+    with logging_to_stderr(args.log_format, args.log_level):
+        scheduler = scheduler_of(args.target, Overrides.of(args))
+        prepare(scheduler)
+        with _draining(lambda: _drain(scheduler, grace)) as told:
+            if args.run is not None:
+                found = run_message(scheduler, args.run, args.attempt)
+                views = [] if found is None else [found]
+            else:
+                views = run_due_slots(scheduler, args.job)
+    if args.json:
+        output.dump_views(views)
+    elif views:
+        runs_table(views)
+    else:
+        output.note("nothing was due" if args.run is None else "nothing was picked up: its attempt is not waiting")
+    if told.is_set():
+        return INTERRUPTED
+    return FAILED if any(one.status in _BAD for one in views) else OK
+
+
+def _drain(scheduler: Scheduler, grace: float | None) -> None:
+    scheduler.stop(grace)
+
+
+@contextmanager
+def _draining(drain: Callable[[], None]) -> Iterator[threading.Event]:
+    """Call `drain`, on a thread of its own, at the first SIGTERM or SIGINT; yield whether there was one."""
+    told = threading.Event()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if not told.is_set():
+            told.set()
+            threading.Thread(target=drain, name="solocron-drain").start()
+
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, on_signal) for number in numbers}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

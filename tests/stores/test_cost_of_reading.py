@@ -72,8 +72,9 @@ def test_due_times_cost_a_statement_for_a_thousand_jobs_at_most(store: Store) ->
     assert cost(store, lambda store: store.due_times(5)) == (2 if "redis" in store.url else 1)
 
 
-def test_the_slots_of_a_job_cost_its_document_the_time_and_its_log(store: Store) -> None:
+def test_the_slots_of_a_job_cost_its_document_with_the_time_and_its_log(store: Store) -> None:
     hourly = Definition(handler="h", schedule={"kind": "every", "period": "1h"})
     put(store, job("hourly", definition=hourly))
     begin = from_us(store.clock())
-    assert cost(store, lambda store: Client(store).slots("hourly", begin - timedelta(days=1), begin)) == 3
+    found = cost(store, lambda store: Client(store).slots("hourly", begin - timedelta(days=1), begin))
+    assert found == (3 if "redis" in store.url else 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from solocron.engine.node_context import NodeContext
 from solocron.jobs.registry import Declared, Handler
@@ -36,6 +37,18 @@ def fingerprint_of(declared: Mapping[str, Declared]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+@dataclass(slots=True)
+class _Reported:
+    """Jobs whose definition this node does not write, each reported once for its reason."""
+
+    anothers: dict[str, str | None] = field(default_factory=dict)
+    """Left to another application, with its name."""
+    outranked: dict[str, int] = field(default_factory=dict)
+    """Stored with a higher revision than ours, with that revision."""
+    unreadable: set[str] = field(default_factory=set)
+    """Some live node cannot read the definition."""
+
+
 class Registrar:
     """Proposes definitions.
 
@@ -57,12 +70,7 @@ class Registrar:
         self._zone_data = zone_data
         self._latest: Mapping[str, int] = {}
         self._fleet: Peers | None = None
-        self._anothers: dict[str, str | None] = {}
-        """Jobs that this node leaves to another application, with its name; reported once each."""
-        self._outranked: dict[str, int] = {}
-        """Jobs whose stored definition has a higher revision than ours, with that revision; reported once each."""
-        self._unreadable: set[str] = set()
-        """Jobs whose definition some live node cannot read; reported once each."""
+        self._reported = _Reported()
         self._noted: deque[str] = deque()
         """Jobs that the claimer could not decide, passed from its thread to the one that proposes."""
         self._placing = True
@@ -132,7 +140,7 @@ class Registrar:
 
     def _register(self, fleet: Peers, between: Callable[[], None] | None = None) -> None:
         self._fleet = None  # unless everything stands, the next review of the fleet tries again
-        if self._propose_all(sorted({*self._declared, *self._anothers}), fleet, between):
+        if self._propose_all(sorted({*self._declared, *self._reported.anothers}), fleet, between):
             self._fleet = fleet
 
     def note(self, job: Job) -> bool:
@@ -145,7 +153,7 @@ class Registrar:
             return True
         if not is_anothers(job.definition, self._application(job)):
             return False
-        if self._anothers.get(job.name) == job.definition.application:
+        if self._reported.anothers.get(job.name) == job.definition.application:
             return False
         self._noted.append(job.name)
         return True
@@ -186,9 +194,9 @@ class Registrar:
         for name in names:
             declared = self._declared.get(name)
             if declared is None or fleet.can_read(declared.options):
-                self._unreadable.discard(name)
-            elif name not in self._unreadable:
-                self._unreadable.add(name)
+                self._reported.unreadable.discard(name)
+            elif name not in self._reported.unreadable:
+                self._reported.unreadable.add(name)
                 self._context.events.emit(
                     "job blocked", job=name,
                     error=f"a node of an older version lives, which does not know {declared.run_in!r} for a carrier "
@@ -224,8 +232,8 @@ class Registrar:
         ours = self._application(doc)
         if is_anothers(doc.definition, ours):
             theirs = doc.definition.application
-            if self._anothers.get(doc.name) != theirs:
-                self._anothers[doc.name] = theirs
+            if self._reported.anothers.get(doc.name) != theirs:
+                self._reported.anothers[doc.name] = theirs
                 self._context.events.emit(
                     "another application",
                     job=doc.name,
@@ -234,7 +242,7 @@ class Registrar:
                     declared_by=theirs,
                 )
             return
-        self._anothers.pop(doc.name, None)
+        self._reported.anothers.pop(doc.name, None)
         if doc.name not in self._declared or self._stands(doc) or not self._differs(doc):
             return
         stored, mine = doc.revision or 0, self._context.settings.revision or 0
@@ -242,15 +250,15 @@ class Registrar:
             self._context.events.emit(
                 "definition kept", job=doc.name, node=self._context.settings.node, stored=stored, ours=mine
             )
-        elif self._outranked.get(doc.name) != stored:
-            self._outranked[doc.name] = stored
+        elif self._reported.outranked.get(doc.name) != stored:
+            self._reported.outranked[doc.name] = stored
             self._context.events.emit(
                 "rolled back", job=doc.name, node=self._context.settings.node, stored=stored, ours=mine
             )
 
     def _written(self, result: Result) -> None:
-        self._anothers.pop(result.name, None)
-        self._outranked.pop(result.name, None)
+        self._reported.anothers.pop(result.name, None)
+        self._reported.outranked.pop(result.name, None)
         if result.answer == PASSED and isinstance(result.doc, Job):
             slots = self._context.resolve(result.doc.definition.schedule)
             self._context.events.emit(

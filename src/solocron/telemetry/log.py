@@ -158,7 +158,7 @@ def _write(level: int, event: Event) -> None:
     shown = " ".join(
         f"{name}={_short(value)}"
         for name, value in extra.items()
-        if value is not None and name not in ("event", *named)
+        if value is not None and name not in ("event", "handler", *named)  # the job says more, and is there
     )
     log.log(level, LINE, sentence, shown, extra=extra, exc_info=exception)
 

@@ -19,7 +19,7 @@ from solocron.stores.contract import (
     Verdict,
     Which,
 )
-from solocron.stores.documents import kind_of
+from solocron.stores.documents import QUEUES, kind_of
 from solocron.stores.drafts import readable
 from solocron.stores.memory import MemoryStore
 from solocron.stores.memory_state import Kept, Space
@@ -132,6 +132,14 @@ class KnowsOneHolder(MemoryStore):
 
     def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
         super()._put(space, kind, name, new and replace(new, holders=frozenset(sorted(new.holders)[:1])))
+
+
+@breaks("test_a_run_in_a_queue_is_found_with_what_is_held")
+class ForgetsQueues(MemoryStore):
+    """Only sessions are holders here: what waits in a queue is in no listing of what is under way."""
+
+    def _put(self, space: Space, kind: Kind, name: str, new: Kept | None) -> None:
+        super()._put(space, kind, name, new and replace(new, holders=new.holders - {QUEUES}))
 
 
 @breaks("test_held_by_follows_claims_ends_and_deletions", "test_plain_documents_are_held_too")

@@ -11,7 +11,7 @@ from solocron.clock import SECOND
 from solocron.model.applications import Peers, TakenOn, advertised, application_in, can_run, rivals, take_on
 from solocron.model.change import Absent, Change, Kind
 from solocron.model.documents.job import Hold
-from solocron.model.documents.session import Life, Session
+from solocron.model.documents.session import FEATURES, Life, Session
 from solocron.model.routing import fleet_of
 from solocron.model.transitions.claimant import Claimant
 from solocron.model.transitions.claiming import claim
@@ -28,6 +28,7 @@ def session(application: str | None, node: str = "n", **more: Any) -> Session:
         "handlers": ("work",),
         "applications": () if application is None else ((application, None),),
         "fingerprint": f"set of {application}",
+        "features": FEATURES,
         "lease": LEASE,
         "expires_at": T0 + LEASE,
     }

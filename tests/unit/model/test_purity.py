@@ -18,6 +18,7 @@ from solocron.model.documents import request
 from solocron.model.documents.definition import Definition
 from solocron.model.documents.job import Job
 from solocron.model.documents.run import Origin, Status, run_id
+from solocron.model.documents.session import FEATURES
 from solocron.model.transitions import claiming, commands, finishing, offering, registration
 from solocron.model.transitions.finishing import Outcome
 from tests.unit.model.one_job import T0, resolve
@@ -97,7 +98,7 @@ def _define(draw: Any, doc: Any) -> Callable[[int], Change | None]:
 
 def _propose(draw: Any, doc: Any) -> Callable[[int], Change | None]:
     proposal, seen = _proposal(draw), draw(st.lists(sessions, max_size=3))
-    fleet = Peers.seen(seen, besides=None, now=T0)
+    fleet = Peers.seen([replace(one, features=FEATURES) for one in seen], besides=None, now=T0)
     return lambda now: registration.propose(
         doc, proposal=proposal, fleet=fleet, now=now, late_for=LATE, resolve=resolve
     )

@@ -9,7 +9,7 @@ from datetime import datetime
 from solocron.clock import from_us, iso, to_us
 from solocron.errors import InvalidError, NotFoundError
 from solocron.model.documents.job import Hold, Job, WaitingRange, WaitingRun
-from solocron.model.documents.run import GOOD, Origin, Record, Status, key_of, run_id
+from solocron.model.documents.run import BAD, GOOD, Origin, Record, key_of, run_id
 from solocron.model.policy import QUEUE_LIMIT, parse_rate, whole
 from solocron.model.timetable import Timetable
 from solocron.model.transitions import backfill
@@ -30,7 +30,6 @@ PAGE = 1_000
 PAGES = 100
 PIECES = 200
 """Maximum number of pieces of one backfill: each is an entry of the job's document."""
-BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
 
 
 def records_since(store: Store, job: str, since: int, statuses: frozenset[str] = frozenset()) -> Iterator[Record]:

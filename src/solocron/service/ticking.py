@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from solocron.errors import ConflictError
+from solocron.model.documents.run import BAD
 from solocron.views import RunView
 
 __all__ = ["TickAnswer", "TickOnce", "TickResult", "TickedRun", "Ticking"]
 
 log = logging.getLogger("solocron.service")
-
-_BAD = frozenset(["failed", "timed_out", "lost"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +94,7 @@ class Ticking:
                 runs=tuple(
                     TickedRun(run=view.run, job=view.job, slot=view.slot, status=str(view.status)) for view in done.runs
                 ),
-                failed=sum(view.status in _BAD for view in done.runs),
+                failed=sum(view.status in BAD for view in done.runs),
                 handed_over=done.handed_over,
                 next=done.next,
                 took_s=round(time.monotonic() - begun, 3),

@@ -20,6 +20,7 @@ from solocron.clock import SECOND
 from solocron.duration import parse_duration
 from solocron.events import Event
 from solocron.jobs.registry import Declared
+from solocron.model.documents.run import BAD
 
 if TYPE_CHECKING:
     from sentry_sdk._types import MonitorConfig
@@ -29,7 +30,6 @@ __all__ = ["CheckIns"]
 log = logging.getLogger("solocron")
 
 _WANTED = ("started", "finished", "taken over")
-_BAD = ("failed", "timed_out", "lost")
 _UNITS = (("week", 604_800), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 _IDS = uuid.UUID("6f2b1b1e-7e0c-5a34-9d39-3b2f0a6a1d55")
 
@@ -70,10 +70,10 @@ class CheckIns:
                 if lost["final"] and lost["origin"] == "schedule":
                     self._tell(event.job, lost["run"], "error")
         else:
-            if event.exception is not None and event.outcome in _BAD:
+            if event.exception is not None and event.outcome in BAD:
                 self._capture(event)
             if event.final and event.origin == "schedule" and event.outcome != "handed_over":
-                self._tell(event.job, event.run, "error" if event.outcome in _BAD else "ok", event.duration_s)
+                self._tell(event.job, event.run, "error" if event.outcome in BAD else "ok", event.duration_s)
 
     def _tell(self, job: str, run: str, status: str, duration: float | None = None) -> None:
         config = self._config(job)

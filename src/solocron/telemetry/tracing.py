@@ -18,6 +18,7 @@ from opentelemetry.trace import Status as SpanStatus
 
 from solocron.dispatch.carrier import Carriage, Message
 from solocron.events import Event
+from solocron.model.documents.run import BAD
 from solocron.version import __version__
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Tracing", "current_traceparent"]
 
 _WANTED = ("started", "finished", "refused", "taken over", "session lost")
-_BAD = ("failed", "timed_out", "lost")
 _ARRIVED = 1_000
 """Messages that are remembered until their runs start."""
 
@@ -125,7 +125,7 @@ class Tracing:
         if span is None:
             return
         span.set_attribute("solocron.outcome", outcome)
-        if outcome in _BAD:
+        if outcome in BAD:
             span.set_status(SpanStatus(StatusCode.ERROR, (error or outcome).strip().rpartition("\n")[2][:300]))
         span.end()
 

@@ -19,15 +19,13 @@ from solocron.cli.exits import FAILED, INTERRUPTED, OK
 from solocron.cli.rendering import runs_table
 from solocron.duration import parse_duration
 from solocron.errors import InvalidError
-from solocron.model.documents.run import Status
+from solocron.model.documents.run import BAD
 from solocron.telemetry.records import logging_to_stderr
 
 if TYPE_CHECKING:
     from solocron.scheduler import Scheduler
 
 __all__ = ["add_arguments", "execute"]
-
-_BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -66,7 +64,7 @@ def execute(args: Namespace) -> int:
         output.note("nothing was due" if args.run is None else "nothing was picked up: its attempt is not waiting")
     if told.is_set():
         return INTERRUPTED
-    return FAILED if any(one.status in _BAD for one in views) else OK
+    return FAILED if any(one.status in BAD for one in views) else OK
 
 
 def _drain(scheduler: Scheduler, grace: float | None) -> None:

@@ -8,12 +8,10 @@ from solocron.cli import output
 from solocron.cli.arguments import add_json, add_node
 from solocron.cli.exits import FAILED, OK
 from solocron.cli.rendering import runs_table
-from solocron.model.documents.run import Status
+from solocron.model.documents.run import BAD
 from solocron.telemetry.records import logging_to_stderr
 
 __all__ = ["add_arguments", "execute"]
-
-_BAD = (Status.FAILED, Status.TIMED_OUT, Status.LOST)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -35,4 +33,4 @@ def execute(args: Namespace) -> int:
         runs_table(found)
     else:
         output.note("nothing was due")
-    return FAILED if any(one.status in _BAD for one in found) else OK
+    return FAILED if any(one.status in BAD for one in found) else OK

@@ -14,7 +14,7 @@ from solocron.clock import iso
 from solocron.model._fast.values import fast_init
 
 __all__ = [
-    *("ENDED", "GOOD", "Origin", "Record", "Shards", "Status"),
+    *("BAD", "ENDED", "GOOD", "Origin", "Record", "Shards", "Status"),
     *("group_of", "job_of", "key_of", "plain", "run_id", "shard_of"),
 ]
 
@@ -54,6 +54,8 @@ GOOD = frozenset({Status.SUCCEEDED, Status.HANDED_OVER})
 
 ENDED = frozenset(Status) - {Status.RUNNING, Status.OFFERED}
 """The statuses of records."""
+BAD = frozenset({Status.FAILED, Status.TIMED_OUT, Status.LOST})
+"""The ends of an attempt that did not do its work."""
 
 
 class Origin(StrEnum):

@@ -85,7 +85,8 @@ class Loop:
 
     def in_step(self, now: float) -> float | None:
         """Return the seconds since the present step began, 0 between two; None if its thread is gone unasked."""
-        if self._task is None or not (self._stopping or self._task.is_alive()):
+        # Without a task it is being started, and its thread may be faster than `start`: that is not gone.
+        if self._task is not None and not self._stopping and not self._task.is_alive():
             return None
         since = self._since
         return 0.0 if since is None else max(0.0, now - since)

@@ -21,7 +21,7 @@ from solocron.loop import Loop
 from solocron.model.change import Change, Kind, SmallDocument
 from solocron.model.documents.alarm import TURN
 from solocron.model.documents.session import Life
-from solocron.runtime import Threads
+from solocron.runtime import Task, Threads
 from solocron.scheduler.hooks import core_of
 from solocron.stores.contract import Named, Which
 from solocron.testing.cluster import Cluster
@@ -224,6 +224,29 @@ def test_a_loop_outlives_an_exit_and_an_exception_that_cannot_be_told() -> None:
     loop.stop()
     assert loop.join(10)
     assert told == ["loop error", "store error", "recovered"]
+
+
+def test_a_loop_is_not_gone_while_its_thread_runs_and_its_start_has_not_returned() -> None:
+    """`solocron health` said "its loop pulse is gone" right after a start: the pulse looks at all loops, itself too."""
+    looked: list[float | None] = []
+    done = threading.Event()
+
+    def step(now: float) -> float:
+        looked.append(loop.in_step(now))
+        done.set()
+        return now + 60
+
+    class Slow(Threads):
+        def spawn(self, body: Callable[[], None], name: str) -> Task:
+            task = super().spawn(body, name)
+            assert done.wait(10), "the step runs before the loop has its task"
+            return task
+
+    loop = Loop("test", step, runtime=Slow(), events=Events())
+    loop.start()
+    loop.stop()
+    assert loop.join(10)
+    assert looked == [0.0]
 
 
 def test_definitions_that_could_not_be_written_are_written_with_a_later_look() -> None:

@@ -1,4 +1,4 @@
-"""`Scheduler.run_forever`: a process that is a node until a signal stops it."""
+"""A process that works until a signal stops it: the signals, and `Scheduler.run_forever`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from solocron.scheduler import Scheduler
 
-__all__ = ["run_until_signalled", "settle_memory"]
+__all__ = ["run_until_signalled", "settle_memory", "stop_signals", "wait_for"]
 
 _LOOK = 0.5
 _YOUNG = 10_000
@@ -24,33 +26,52 @@ _SAME_REQUEST = 0.1
 and its group."""
 
 
-def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | str | None = None) -> None:
-    """Start; drain at SIGTERM or the first SIGINT; a second signal ends the process at once with exit code 130."""
+@contextmanager
+def stop_signals(at_first: Callable[[], None] | None = None) -> Iterator[threading.Event]:
+    """Yield a flag that SIGTERM or SIGINT sets; a second signal ends the process at once with exit code 130.
+
+    `at_first` is called with the first one, inside the handler: it must return at once. Only the main thread can have
+    handlers; on another one the flag is never set.
+    """
     signalled = threading.Event()
     first = 0.0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal first
-        repeated = number == signal.SIGTERM and time.monotonic() - first < _SAME_REQUEST
-        if signalled.is_set() and not repeated:
-            os._exit(130)
-        first = first or time.monotonic()
+        if signalled.is_set():
+            if number != signal.SIGTERM or time.monotonic() - first >= _SAME_REQUEST:
+                os._exit(130)
+            return
+        first = time.monotonic()
         signalled.set()
+        if at_first is not None:
+            at_first()
 
     numbers = (signal.SIGTERM, signal.SIGINT)
     main = threading.current_thread() is threading.main_thread()
     before = {number: signal.signal(number, on_signal) for number in numbers} if main else {}
-    settle_memory()
     try:
-        scheduler.start()
-        # Handlers run on the main thread only, and a signal that the kernel hands to another thread, as it does right
-        # after a thaw, does not end the main thread's waiting: it has to wake up by itself.
-        while not signalled.wait(_LOOK):
-            pass
-        scheduler.stop(grace)
+        yield signalled
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def wait_for(signalled: threading.Event) -> None:
+    """Wait for the flag of `stop_signals`."""
+    # Handlers run on the main thread only, and a signal that the kernel hands to another thread, as it does right after
+    # a thaw, does not end the main thread's waiting: it has to wake up by itself.
+    while not signalled.wait(_LOOK):
+        pass
+
+
+def run_until_signalled(scheduler: Scheduler, grace: timedelta | int | float | str | None = None) -> None:
+    """Start; drain at SIGTERM or the first SIGINT; a second signal ends the process at once with exit code 130."""
+    with stop_signals() as signalled:
+        settle_memory()
+        scheduler.start()
+        wait_for(signalled)
+        scheduler.stop(grace)
 
 
 def settle_memory() -> None:

@@ -1,13 +1,17 @@
-"""A process that is a node: its memory."""
+"""A process that is a node: its signals and its memory."""
 
 from __future__ import annotations
 
 import gc
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
 
-from solocron.process import settle_memory
+from solocron.process import settle_memory, stop_signals, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +42,40 @@ def test_garbage_that_comes_later_is_still_found() -> None:
     cycle.append(cycle)
     del cycle
     assert gc.collect() > 0
+
+
+def test_the_first_signal_is_a_request_and_handlers_are_put_back() -> None:
+    before, calls = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)], list[str]()
+    with stop_signals(lambda: calls.append("drain")) as signalled:
+        assert not signalled.is_set()
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # of the group, right after: the same request
+        wait_for(signalled)
+    assert calls == ["drain"]
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_a_second_signal_ends_the_process_at_once() -> None:
+    look = (
+        "import signal; from solocron.process import stop_signals\n"
+        "with stop_signals():\n"
+        "    signal.raise_signal(signal.SIGTERM); print('asked', flush=True); signal.raise_signal(signal.SIGINT)\n"
+        "    print('never')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "asked\n", "")
+
+
+def test_on_a_thread_that_can_have_no_handlers_the_program_keeps_its_own() -> None:
+    seen: list[bool] = []
+
+    def look() -> None:
+        with stop_signals() as signalled:
+            seen.append(signalled.is_set())
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen == [False]
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from argparse import ArgumentParser, Namespace
-from types import FrameType
 
 from solocron.cli import output
 from solocron.cli.arguments import add_store
@@ -13,9 +10,6 @@ from solocron.cli.exits import OK
 from solocron.errors import ConfigurationError
 
 __all__ = ["add_arguments", "execute"]
-
-_LOOK = 0.5
-"""Seconds between two looks for a signal that the kernel gave to another thread."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,6 +26,7 @@ def execute(args: Namespace) -> int:
     from solocron.cli.opening import named_store
     from solocron.client import Client
     from solocron.clock import SystemClock
+    from solocron.process import stop_signals, wait_for
     from solocron.telemetry.families import exposition
     from solocron.telemetry.fleet import FleetMetrics
     from solocron.telemetry.metrics_server import MetricsServer
@@ -52,21 +47,9 @@ def execute(args: Namespace) -> int:
             opened()  # a store that is away is an error here, and not a metric
             print(exposition(metrics.families()), end="")
             return OK
-        with MetricsServer(args.host, args.port, metrics.families) as server:
+        with stop_signals() as signalled, MetricsServer(args.host, args.port, metrics.families) as server:
             output.note(f"metrics of namespace {client.store.namespace!r} at {server.url}")
-            _wait_for_signal()
+            wait_for(signalled)
     finally:
         client.store.close()
     return OK
-
-
-def _wait_for_signal() -> None:
-    signalled = threading.Event()
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        signalled.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, on_signal)
-    while not signalled.wait(_LOOK):
-        pass

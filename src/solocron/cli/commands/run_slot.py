@@ -1,17 +1,13 @@
 """`solocron run-slot`: run what is due of one job, or one attempt that was handed over. What a Pod does.
 
-SIGTERM drains: the body may end within the grace, and is stopped and recorded as cancelled after it.
+SIGTERM drains: the body may end within the grace, and is stopped and recorded as cancelled after it. A second signal
+ends the process at once.
 """
 
 from __future__ import annotations
 
-import signal
 import threading
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING
 
 from solocron.cli import output
 from solocron.cli.arguments import add_json, add_node
@@ -21,9 +17,6 @@ from solocron.duration import parse_duration
 from solocron.errors import InvalidError
 from solocron.model.documents.run import BAD
 from solocron.telemetry.records import logging_to_stderr
-
-if TYPE_CHECKING:
-    from solocron.scheduler import Scheduler
 
 __all__ = ["add_arguments", "execute"]
 
@@ -42,6 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> int:
     from solocron.cli.overrides import Overrides
     from solocron.cli.target import prepare, scheduler_of
+    from solocron.process import stop_signals
     from solocron.scheduler.slot import run_due_slots, run_message
 
     if (args.job is None) == (args.run is None) or (args.run is None) != (args.attempt is None):
@@ -50,7 +44,8 @@ def execute(args: Namespace) -> int:
     with logging_to_stderr(args.log_format, args.log_level):
         scheduler = scheduler_of(args.target, Overrides.of(args))
         prepare(scheduler)
-        with _draining(lambda: _drain(scheduler, grace)) as told:
+        drain = threading.Thread(target=scheduler.stop, args=(grace,), name="solocron-drain")
+        with stop_signals(drain.start) as signalled:
             if args.run is not None:
                 found = run_message(scheduler, args.run, args.attempt)
                 views = [] if found is None else [found]
@@ -62,29 +57,6 @@ def execute(args: Namespace) -> int:
         runs_table(views)
     else:
         output.note("nothing was due" if args.run is None else "nothing was picked up: its attempt is not waiting")
-    if told.is_set():
+    if signalled.is_set():
         return INTERRUPTED
     return FAILED if any(one.status in BAD for one in views) else OK
-
-
-def _drain(scheduler: Scheduler, grace: float | None) -> None:
-    scheduler.stop(grace)
-
-
-@contextmanager
-def _draining(drain: Callable[[], None]) -> Iterator[threading.Event]:
-    """Call `drain`, on a thread of its own, at the first SIGTERM or SIGINT; yield whether there was one."""
-    told = threading.Event()
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        if not told.is_set():
-            told.set()
-            threading.Thread(target=drain, name="solocron-drain").start()
-
-    numbers = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.signal(number, on_signal) for number in numbers}
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -15,7 +15,7 @@ from solocron.stores.contract import Capabilities, Check
 
 __all__ = [
     *("ABSENT", "EXISTS", "Condition", "Found", "Item", "KeyLimits"),
-    *("KeyStore", "Lost", "Span", "Stale", "Swapped"),
+    *("KeyStore", "Lost", "Span", "Stale", "Swapped", "holds"),
 ]
 
 
@@ -28,6 +28,13 @@ ABSENT, EXISTS = _Presence.ABSENT, _Presence.EXISTS
 
 Condition = _Presence | Hashable
 """What must hold of a key for a commit: it is not there, it is there, or it has this very mark."""
+
+
+def holds(condition: Condition, mark: Hashable | None) -> bool:
+    """Return whether a condition holds of a key with this mark; None: the key is not there."""
+    if condition is ABSENT or mark is None:
+        return condition is ABSENT and mark is None
+    return condition is EXISTS or mark == condition
 
 
 class Item(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from solocron.clock import SECOND, SystemClock
 from solocron.stores.contract import Capabilities, Check, Tier
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, Item, KeyLimits, Span, Stale, Swapped
+from solocron.stores.swap.key_store import Condition, Found, Item, KeyLimits, Span, Stale, Swapped, holds
 from solocron.stores.swap.layout import NOTIFY
 
 __all__ = ["KeyWorld", "MemoryKeys", "SharedKeys"]
@@ -68,9 +68,7 @@ class KeyWorld:
 
     def _holds(self, key: str, condition: Condition) -> bool:
         item = self.items.get(key)
-        if condition is ABSENT or item is None:
-            return condition is ABSENT and item is None
-        return condition is EXISTS or item.mark == condition
+        return holds(condition, None if item is None else item.mark)
 
     def _has(self, prefix: str) -> bool:
         first = bisect_left(self.order, prefix)

@@ -11,7 +11,7 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, Item, Span, Swapped
+from solocron.stores.swap.key_store import Condition, Found, Item, Span, Swapped, holds
 from solocron.stores.swap.layout import derived
 
 __all__ = ["Mirror"]
@@ -111,9 +111,7 @@ class Mirror:
     def holds(self, key: str, condition: Condition) -> bool:
         """Return whether a check holds here."""
         item = self.items.get(key)
-        if condition is ABSENT or item is None:
-            return condition is ABSENT and item is None
-        return condition is EXISTS or item.mark == condition
+        return holds(condition, None if item is None else item.mark)
 
     def seen(self, marks: Mapping[str, Hashable], look: str | None, also: str | None, server: str) -> Swapped:
         """Return the reply of a commit that is applied here, with what was to be read on the way."""

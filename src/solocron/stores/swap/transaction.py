@@ -12,7 +12,7 @@ from solocron.stores.contract import Gate, Which
 from solocron.stores.documents import gate_in, is_open, kind_of
 from solocron.stores.drafts import Draft, Selection, Written
 from solocron.stores.swap.calls import PAGE, KeyCalls
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Lost, Stale, Swapped
+from solocron.stores.swap.key_store import EXISTS, Condition, Lost, Stale, Swapped, holds
 from solocron.stores.swap.layout import NOTIFY, Stamp, document_key, live_key, quoted, record_at, unpacked
 from solocron.stores.swap.lost import LostVerdict, find_out
 from solocron.stores.swap.parcels import unpack_all
@@ -165,7 +165,7 @@ class SwapTransaction:
         there = self._calls.fetch(list(checks if keys is None else keys)).items
         if keys is None:
             marks = {key: item.mark for key, item in there.items()}
-            keys = frozenset(key for key, condition in checks.items() if not _holds(marks.get(key), condition))
+            keys = frozenset(key for key, condition in checks.items() if not holds(condition, marks.get(key)))
         if any(checks.get(key) is EXISTS for key in keys):
             outcome.alive = False
             return False
@@ -210,9 +210,3 @@ class SwapTransaction:
                     unpack_all(self._calls, wish.token)
                 except StoreError:
                     pass  # readers of the log read parcels too, and the next writer of the document unpacks them
-
-
-def _holds(mark: Hashable | None, condition: Condition) -> bool:
-    if condition is ABSENT or mark is None:
-        return condition is ABSENT and mark is None
-    return condition is EXISTS or mark == condition

@@ -11,7 +11,18 @@ from solocron.stores.swap.etcd.address import EtcdAddress
 from solocron.stores.swap.etcd.checks import EtcdFacts, ask_facts, capabilities_of, checks_of, refuse
 from solocron.stores.swap.etcd.link import EtcdFull, EtcdLink, packed_text, unpacked_text
 from solocron.stores.swap.etcd.watch import EtcdWatch
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, Item, KeyLimits, Span, Stale, Swapped
+from solocron.stores.swap.key_store import (
+    ABSENT,
+    EXISTS,
+    Condition,
+    Found,
+    Item,
+    KeyLimits,
+    Span,
+    Stale,
+    Swapped,
+    holds,
+)
 from solocron.stores.swap.layout import NOTIFY
 from solocron.stores.swap.server_time import Sharpener
 
@@ -177,8 +188,7 @@ class EtcdKeys:
         for (key, condition), response in zip(checks.items(), responses, strict=True):
             kvs = response["response_range"].get("kvs", ())
             mark = int(kvs[0]["mod_revision"]) if kvs else None
-            holds = mark is None if condition is ABSENT else mark is not None and condition in (EXISTS, mark)
-            if not holds:
+            if not holds(condition, mark):
                 stale.add(key)
         return frozenset(stale)
 

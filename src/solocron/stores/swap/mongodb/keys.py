@@ -21,7 +21,19 @@ from pymongo.write_concern import WriteConcern
 from solocron.clock import MILLISECOND
 from solocron.errors import StoreUnavailable
 from solocron.stores.contract import Capabilities, Check
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, Item, KeyLimits, Lost, Span, Stale, Swapped
+from solocron.stores.swap.key_store import (
+    ABSENT,
+    EXISTS,
+    Condition,
+    Found,
+    Item,
+    KeyLimits,
+    Lost,
+    Span,
+    Stale,
+    Swapped,
+    holds,
+)
 from solocron.stores.swap.layout import NOTIFY
 from solocron.stores.swap.mongodb.address import MongoAddress
 from solocron.stores.swap.mongodb.checks import MongoFacts, ask_facts, capabilities_of, checks_of
@@ -236,13 +248,7 @@ class MongoKeys:
     def _stale(self, checks: Mapping[str, Condition]) -> frozenset[str]:
         """Return the checks that do not hold now; none where a transaction was refused for an earlier moment."""
         marks = {item.key: item.mark for item in self.fetch(list(checks)).items.values()}
-
-        def holds(key: str, condition: Condition) -> bool:
-            if condition is ABSENT or key not in marks:
-                return condition is ABSENT and key not in marks
-            return condition is EXISTS or marks[key] == condition
-
-        return frozenset(key for key, condition in checks.items() if not holds(key, condition))
+        return frozenset(key for key, condition in checks.items() if not holds(condition, marks.get(key)))
 
     # --- time, notifications, looking after
 

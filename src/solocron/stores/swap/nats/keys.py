@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 
-from solocron.errors import StoreError
 from solocron.stores.contract import Capabilities, Check, Tier
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, KeyLimits, Span, Stale, Swapped
+from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, KeyLimits, Stale, Swapped
 from solocron.stores.swap.layout import NOTIFY, is_derived
+from solocron.stores.swap.mirrored import MirroredKeys
 from solocron.stores.swap.nats.address import NatsAddress
 from solocron.stores.swap.nats.checks import capabilities_of, checks_of
 from solocron.stores.swap.nats.connection import Outgoing
@@ -27,7 +27,7 @@ _TRIES = 8
 """How often a commit is sent again that only met a change of a key which it does not compare."""
 
 
-class NatsKeys:
+class NatsKeys(MirroredKeys):
     """One client of a namespace of keys."""
 
     limits = _LIMITS
@@ -35,11 +35,7 @@ class NatsKeys:
     def __init__(self, address: NatsAddress, namespace: str) -> None:
         self._address = address
         self._stream = NatsStream(address, namespace)
-        self._closed = False
-
-    @property
-    def url(self) -> str:
-        return self._stream.url
+        super().__init__(self._stream)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -47,21 +43,6 @@ class NatsKeys:
         if config is None:
             return Capabilities(tier=Tier.C, why="not opened yet, so nothing is known of it", notifies=True)
         return capabilities_of(config)
-
-    def open(self) -> None:
-        self._closed = False
-        self._stream.connection()
-
-    def close(self) -> None:
-        self._closed = True
-        self._stream.mirror.reach(0)  # wakes a thread that waits
-        self._stream.close()
-
-    def fetch(self, keys: Sequence[str], spans: Sequence[Span] = ()) -> Found:
-        for key in keys:
-            key.encode()  # a key that cannot be sent is not there, and must not look so
-        self._stream.barrier()
-        return self._stream.mirror.fetch(keys, spans, self._stream.server)
 
     # --- writing
 
@@ -92,23 +73,9 @@ class NatsKeys:
                 else:
                     first = last - len(messages) + 1
                     return self._seen({key: first + place for key, place in places.items()}, look, also)
-            # The mirror may be behind, and a check is called stale only when that is certain. Where all of them hold,
-            # a key has changed that only has to exist: that is no conflict, and is sent again.
-            stream.barrier()
-            stale = frozenset(key for key, condition in checks.items() if not stream.mirror.holds(key, condition))
-            if stale:
+            if stale := self._stale(checks):
                 return Stale(stale)
         return Stale()
-
-    def _seen(self, marks: Mapping[str, int], look: str | None, also: str | None) -> Swapped:
-        """Return the reply of a commit that is made, with what was to be read on the way, if the mirror can tell."""
-        if look is None and also is None:
-            return Swapped(marks)
-        try:
-            self._stream.barrier()
-        except StoreError:
-            return Swapped(marks)
-        return self._stream.mirror.seen(marks, look, also, self._stream.server)
 
     def _number(self, key: str, condition: Condition) -> int | None:
         """Return the number that the server must have for a key, from the mirror; None if the check does not hold."""
@@ -172,18 +139,10 @@ class NatsKeys:
 
     # --- time, notifications, looking after
 
-    def now(self) -> int:
-        return self._stream.time.now() if self._stream.time.is_known else 0
-
     def ask_time(self) -> str:
         self._stream.connection(make=True)
         self._stream.api(f"STREAM.INFO.{self._stream.name}", {})
         return self._stream.server
-
-    def sharpen(self, within: int) -> None:
-        """Ask once if the last reply is too old: NATS tells microseconds."""
-        if not self._stream.time.is_known or self._stream.time.width > within:
-            self.ask_time()
 
     def position(self) -> int:
         self._stream.connection(make=True)  # a client that listens needs a stream, also before anything is written

@@ -6,11 +6,12 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
-from solocron.errors import StoreError, StoreRefused
+from solocron.errors import StoreRefused
 from solocron.stores.contract import Capabilities, Check
-from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, Found, KeyLimits, Span, Stale, Swapped
+from solocron.stores.swap.key_store import ABSENT, EXISTS, Condition, KeyLimits, Stale, Swapped
 from solocron.stores.swap.layout import NOTIFY, is_derived
 from solocron.stores.swap.mirror import Mirror
+from solocron.stores.swap.mirrored import MirroredKeys
 from solocron.stores.swap.zookeeper import jute
 from solocron.stores.swap.zookeeper.address import ZooAddress
 from solocron.stores.swap.zookeeper.checks import CAPABILITIES, checks_of
@@ -27,7 +28,7 @@ _TRIES = 8
 _NOT_NOW = (jute.NO_NODE, jute.NODE_EXISTS, jute.BAD_VERSION)
 
 
-class ZooKeys:
+class ZooKeys(MirroredKeys):
     """One client of a namespace of keys."""
 
     limits = _LIMITS
@@ -36,26 +37,7 @@ class ZooKeys:
     def __init__(self, address: ZooAddress, namespace: str) -> None:
         self._address = address
         self._tree = ZooTree(address, namespace)
-        self._closed = False
-
-    @property
-    def url(self) -> str:
-        return self._tree.url
-
-    def open(self) -> None:
-        self._closed = False
-        self._tree.connection()
-
-    def close(self) -> None:
-        self._closed = True
-        self._tree.mirror.reach(0)  # wakes a thread that waits
-        self._tree.close()
-
-    def fetch(self, keys: Sequence[str], spans: Sequence[Span] = ()) -> Found:
-        for key in keys:
-            key.encode()  # a key that cannot be sent is not there, and must not look so
-        self._tree.barrier()
-        return self._tree.mirror.fetch(keys, spans, self._tree.server)
+        super().__init__(self._tree)
 
     # --- writing
 
@@ -81,11 +63,7 @@ class ZooKeys:
                 marks = self._sent(feed, plan)
                 if marks is not None:
                     return self._seen(marks, look, also)
-            # The mirror may be behind, and a check is called stale only when that is certain. Where all of them hold, a
-            # key has changed that is not compared: that is no conflict, and is sent again.
-            tree.barrier()
-            stale = frozenset(key for key, condition in checks.items() if not tree.mirror.holds(key, condition))
-            if stale:
+            if stale := self._stale(checks):
                 return Stale(stale)
         return Stale()
 
@@ -113,29 +91,11 @@ class ZooKeys:
             plan.marks[key] = mark_of(generation, stat.version)
         return plan.marks
 
-    def _seen(self, marks: Mapping[str, str], look: str | None, also: str | None) -> Swapped:
-        """Return the reply of a commit that is made, with what was to be read on the way, if the mirror can tell."""
-        if look is None and also is None:
-            return Swapped(marks)
-        try:
-            self._tree.barrier()
-        except StoreError:
-            return Swapped(marks)
-        return self._tree.mirror.seen(marks, look, also, self._tree.server)
-
     # --- time, notifications, looking after
-
-    def now(self) -> int:
-        return self._tree.time.now() if self._tree.time.is_known else 0
 
     def ask_time(self) -> str:
         self._tree.ask_time()
         return self._tree.server
-
-    def sharpen(self, within: int) -> None:
-        """Ask once if the last write is too long ago: ZooKeeper tells milliseconds."""
-        if not self._tree.time.is_known or self._tree.time.width > within:
-            self.ask_time()
 
     def position(self) -> int:
         self._tree.connection(make=True)  # a client that listens needs a node, also before anything is written

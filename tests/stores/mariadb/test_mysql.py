@@ -19,18 +19,18 @@ from solocron.stores.url import make_store
 from solocron.testing.conformance import Make, StoreConformance
 from tests.stores.oracle import same_as_memory
 
+SERVER = os.environ.get("SOLOCRON_TEST_MYSQL", "")
+if not SERVER:
+    pytest.skip("SOLOCRON_TEST_MYSQL names no MySQL server", allow_module_level=True)
 numbers = itertools.count(1)
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
     """Tables of the test's own, dropped after it."""
-    server = os.environ.get("SOLOCRON_TEST_MYSQL")
-    if not server:
-        pytest.skip("SOLOCRON_TEST_MYSQL names no MySQL server")
     prefix = f"test_{os.getpid()}_{next(numbers)}_"
-    yield f"{server}?prefix={prefix}"
-    store = make_store(server)
+    yield f"{SERVER}?prefix={prefix}"
+    store = make_store(SERVER)
     assert isinstance(store, MySQLStore)
     with store.pool.link() as link:
         assert not link.is_mariadb, "this is MariaDB, which has tests of its own"

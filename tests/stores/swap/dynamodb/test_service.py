@@ -17,15 +17,16 @@ from solocron.stores.url import parse
 from solocron.testing.conformance import Make, StoreConformance
 from tests.stores.swap.breaking import break_text
 
+URL = os.environ.get("SOLOCRON_TEST_DYNAMODB", "")
+if not URL:
+    pytest.skip("SOLOCRON_TEST_DYNAMODB names no table", allow_module_level=True)
+
 
 class TestDynamoDBService(StoreConformance):
     @pytest.fixture
     def make(self) -> Make:
-        url = os.environ.get("SOLOCRON_TEST_DYNAMODB")
-        if not url:
-            pytest.skip("SOLOCRON_TEST_DYNAMODB names no table")
         world = secrets.token_hex(4)
-        return lambda namespace="default": DynamoStore(parse(url), namespace=f"{world}-{namespace}")
+        return lambda namespace="default": DynamoStore(parse(URL), namespace=f"{world}-{namespace}")
 
     def corrupt(self, store: Store, kind: Kind, name: str) -> bool:
         break_text(store, kind, name)

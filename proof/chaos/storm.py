@@ -52,8 +52,8 @@ class Storm:
         active: dict[Future[int], Fault] = {}
         with ThreadPoolExecutor(AT_ONCE, "storm") as pool:
             try:
-                while waiting or time.monotonic() < end:
-                    if len(active) < AT_ONCE:
+                while (more := bool(waiting) or time.monotonic() < end) or self._owing(active):
+                    if more and len(active) < AT_ONCE:
                         fault = waiting.pop(0) if waiting else self._dice.choice(again)
                         active[pool.submit(self._strike, fault)] = fault
                         if len(active) == AT_ONCE:
@@ -64,12 +64,15 @@ class Storm:
                         done = self._finished(active, 1.0, end, at_least_one=True)
                     late = time.monotonic() > end + self._extra
                     waiting += [fault for fault in done if not self.struck[fault.number] and not late]
-                self._over.set()
             finally:
                 self._over.set()
                 for future in list(active):
                     future.result()
         self._over.clear()
+
+    def _owing(self, active: dict[Future[int], Fault]) -> bool:
+        """Return whether a fault is under way that has not struck yet: if it fails, it has to be tried again."""
+        return any(not self.struck[fault.number] for fault in active.values())
 
     def _finished(
         self, active: dict[Future[int], Fault], pause: float, end: float, *, at_least_one: bool = False

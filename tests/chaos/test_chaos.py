@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import cast
 
@@ -117,6 +118,21 @@ def test_a_fault_that_never_strikes_fails_the_run() -> None:
     figures.note_strikes({silent.number: storm.struck[silent.number]})
     assert figures.faults == ["F99 never struck"]
     assert len(asked) > 1, "it was tried again"
+
+
+def test_a_fault_that_fails_when_the_time_is_up_is_tried_again() -> None:
+    """On a slow machine the storm ended while a cut was still waiting for a request to cut: it never struck."""
+    over = threading.Event()
+    storm = Storm(cast(Arena, None), seed=1, tell=lambda text: None)
+
+    def strike(scene: Scene) -> int:
+        if scene.turn == 0:
+            over.wait(0.2)  # longer than the storm
+        return scene.turn
+
+    slow = Fault("F99", "strikes the second time", strike)
+    storm.rage(0.05, first=[slow], again=[Fault("F98", "strikes", lambda scene: 1)])
+    assert storm.struck["F99"] == 1
 
 
 def test_what_a_fault_raises_ends_the_storm() -> None:

@@ -33,10 +33,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 LEASE = 3.0
 MODULE = "proof.handover.program"
+PRELOADING = "solocron.carriers.rq_worker.PreloadingWorker"
 QUEUES: dict[str, Callable[[str], list[str]]] = {
     "celery-redis": lambda url: _celery(),
     "celery-rabbitmq": lambda url: _celery(),
-    "rq": lambda url: [str(BIN / "rq"), "worker", "--url", url, "--path", str(ROOT), "cron"],
+    "rq": lambda url: [str(BIN / "rq"), "worker", "--url", url, "--path", str(ROOT), "-w", PRELOADING, "cron"],
     "dramatiq": lambda url: [str(BIN / "dramatiq"), MODULE, "--processes", "1", "--threads", "2"],
     "taskiq": lambda url: [str(BIN / "taskiq"), "worker", f"{MODULE}:broker", "--workers", "1"],
 }
